@@ -28,7 +28,9 @@
     ├── GraphvizMissing       a picture that only Graphviz can draw, where it is not installed
     ├── GenerationError       generation that cannot go on
     │   ├── DeadEnd           nothing that the vocabulary can write continues the text
-    │   └── LimitTooSmall     fewer tokens allowed than the shortest match needs
+    │   ├── LimitTooSmall     fewer tokens allowed than the shortest match needs
+    │   ├── TextTooLong       the shortest text is too long to be written out
+    │   └── OutOfMemory       there is not enough memory
     └── InternalError         a broken promise of sfgen itself: please report it
 
 The message is one line and names what was wrong; ``details`` are lines that show where (a caret under a pattern, a
@@ -352,6 +354,40 @@ class DeadEnd(GenerationError):
 
 class LimitTooSmall(GenerationError):
     """The token limit is below what the shortest match needs."""
+
+
+class TextTooLong(GenerationError):
+    """A constraint whose shortest text is too long to be written out.
+
+    Args:
+        length: The bytes of the text, or a number that it has more of.
+        longest: The most bytes that are written out.
+        is_exact: Whether it has just ``length`` bytes.
+
+    Attributes:
+        size: The bytes of the text, for people.
+    """
+
+    def __init__(self, length: int, longest: int, *, is_exact: bool = True) -> None:
+        self.size = f"{'' if is_exact else 'more than '}{length:,} bytes"
+        super().__init__(
+            f"the shortest text has {self.size}; those above {longest:,} are not written out",
+            hint="Let less be needed: smaller counts, or parts that may be left out.",
+        )
+
+
+class OutOfMemory(GenerationError):
+    """A constraint or a text for which there is not enough memory.
+
+    Args:
+        what: What it was needed for.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"there is not enough memory for {what}",
+            hint="Use a smaller constraint: smaller counts, fewer rules. Or allow more memory.",
+        )
 
 
 class InternalError(SfgenError):

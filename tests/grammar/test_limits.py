@@ -10,7 +10,7 @@ from random_networks import Pair, pairs
 from tried import tried
 
 import sfgen
-from sfgen.errors import DeadEnd, LimitTooSmall
+from sfgen.errors import DeadEnd, LimitTooSmall, TextTooLong
 from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import network_of
 from sfgen.grammar.rules import (
@@ -28,6 +28,7 @@ from sfgen.grammar.rules import (
 )
 from sfgen.grammar.token_network import TokenNetwork
 from sfgen.index.distance import UNREACHABLE
+from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.vocabulary import Vocabulary
 
 S = Call("s")
@@ -219,3 +220,56 @@ def test_a_way_that_the_bytes_cannot_end_allows_nothing() -> None:
         guide = index.guide(limit)
         guide.advance(1)
         assert guide.allowed_tokens().tolist() == [2]
+
+
+def doubled(times: int) -> Grammar:
+    """An ``a``, or a text of 2 ** times of them behind a ``b``; no part of it is an automaton."""
+    rules: dict[str, Expression] = {f"r{n}": Concatenation((Call(f"r{n + 1}"),) * 2) for n in range(times)}
+    last = Alternation((Literal(b"a"), Concatenation((Literal(b"("), Call(f"r{times}"), Literal(b")")))))
+    start = Alternation((Literal(b"a"), Concatenation((Literal(b"b"), Call("r0")))))
+    return Grammar({"start": start, **rules, f"r{times}": last}, "start")
+
+
+LETTERS = Vocabulary([b"a", b"b", b"(", b")", b"aaaa", b"ba", None], end_token_ids=[6])
+
+
+@pytest.mark.parametrize("times", [15, 17, 30, 39, 60, 200])
+def test_a_branch_too_long_for_any_limit_is_shut_under_one(times: int) -> None:
+    tokens = TokenNetwork(network_of(doubled(times)), LETTERS)
+    guide = tokens.guide(4)
+    assert guide.allowed_tokens().tolist() == [0]
+    assert guide.tokens_left() == 1
+    guide.advance(0)
+    assert guide.is_finished
+
+
+@pytest.mark.parametrize("times", [17, 30, 39])
+def test_the_bytes_of_a_text_that_is_not_written_out_bound_its_tokens(times: int) -> None:
+    tokens = TokenNetwork(network_of(Grammar(doubled(times).rules, "r0")), LETTERS)
+    with pytest.raises(LimitTooSmall, match=f"of 1000 tokens is too small: the shortest text has {2**times:,} bytes"):
+        tokens.guide(1000)
+    guide = tokens.guide()
+    assert guide.tokens_left() == min(2**times, UNREACHABLE - 1)
+    guide.advance(4)
+    assert guide.tokens_left() == min(2**times - 4, UNREACHABLE - 1)
+
+
+def test_below_that_bound_the_tokens_are_counted() -> None:
+    tokens = TokenNetwork(network_of(Grammar(doubled(17).rules, "r0")), LETTERS)
+    with pytest.raises(TextTooLong, match=f"has {2**17:,} bytes; those above {LONGEST_TEXT:,} are"):
+        tokens.shortest(tokens.guide().position)
+    guide = tokens.guide(2**17)
+    guide.advance_bytes(b"a" * (2**17 - LONGEST_TEXT - 1))
+    assert guide.tokens_left() == LONGEST_TEXT + 1
+    guide.advance(0)
+    assert guide.tokens_left() == LONGEST_TEXT // 4
+
+
+@pytest.mark.parametrize("times", [40, 60, 200])
+def test_lengths_that_overflow_are_more_than_any_limit(times: int) -> None:
+    with pytest.raises(TextTooLong, match="has more than 1,099,511,627,776 bytes"):
+        TokenNetwork(network_of(Grammar(doubled(times).rules, "r0")), LETTERS)
+    items = CountedList(b"[", Call("r0"), b",", b"]", 2**31 - 1, None)
+    counted = network_of(Grammar({"list": items, **doubled(times - 20).rules}, "list"))
+    with pytest.raises(TextTooLong, match="has more than 1,099,511,627,776 bytes"):
+        TokenNetwork(counted, LETTERS)

@@ -340,3 +340,50 @@ def test_values_that_are_no_json_are_an_error_of_their_record(tmp_path: Path) ->
     ]
     summary = sfgen.run_job(JOB, prompts, tmp_path / "texts")
     assert (summary.written, summary.failed) == (0, 3)
+
+
+class NoMemory(SmallModel):
+    """A model that has no memory for one prompt."""
+
+    def encode(self, text: str) -> list[int]:
+        if text == "c":
+            raise MemoryError
+        return super().encode(text)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+def test_where_memory_runs_out_the_other_records_go_on(batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sfgen.Dfa.from_regex
+
+    def from_regex(pattern: str, *args: Any, **options: Any) -> sfgen.Dfa:
+        if pattern == "a{9}":
+            raise MemoryError
+        return real(pattern, *args, **options)
+
+    monkeypatch.setattr(sfgen.Dfa, "from_regex", from_regex)
+    job = Job(NoMemory(), GenerationConfig(sampler=SAMPLER, max_tokens=6))
+    asked = [{"regex": "a{2}"}, {"regex": "a{9}"}, {"regex": "a{3}"}, {"regex": "a{9}"}, {"regex": "a{4}"}]
+    prompts: list[Any] = [*({"prompt": "b", "sfgen": own} for own in asked), {"prompt": "c"}, {"prompt": "a"}]
+    records = list(sfgen.job_records(job, prompts, batch_size=batch_size))
+    said = "there is not enough memory for "
+    demands, record = said + "what the record demands", said + "the record"
+    errors = [record.get("error") for record in records]
+    assert errors == [None, demands, None, demands, None, record, None]
+    assert [record.get("text") for record in records[:5]] == ["aa", None, "aaa", None, "aaaa"]
+
+
+def test_where_memory_runs_out_in_a_forward_pass_the_next_record_goes_on() -> None:
+    model = SmallModel()
+    usual = model.score
+
+    def score(token_ids: tuple[int, ...]) -> Any:
+        if len(token_ids) > 6:
+            raise MemoryError
+        return usual(token_ids)
+
+    model.score = score
+    job = Job(model, GenerationConfig(index="[ab]{2}", sampler=SAMPLER))
+    long = {"prompt": "ab c", "sfgen": {"regex": "[ab]{8}"}}
+    records = list(sfgen.job_records(job, ["a", long, "b"], batch_size=1))
+    assert ["error" in record for record in records] == [False, True, False]
+    assert str(records[1]["error"]).startswith("there is not enough memory")

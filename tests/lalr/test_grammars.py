@@ -11,7 +11,7 @@ from lark_guides import reads
 from lark_texts import EXAMPLES, Example, mutants, read_by_lark, read_by_sfgen, vocabulary_of
 from tried import tried
 
-from sfgen import Grammar, Index
+from sfgen import Grammar, Index, Vocabulary
 from sfgen.reference.lark_language import LarkLanguage
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
@@ -272,3 +272,23 @@ def test_deep_json() -> None:
     assert ours.accepts("[" * DEEP + "]" * DEEP)
     assert not ours.accepts("[" * DEEP + "]" * (DEEP - 1))
     assert ours.accepts('{"a":' * DEEP + "1" + "}" * DEEP)
+
+
+@pytest.mark.parametrize("times", [15, 28, 60])
+def test_a_branch_too_long_for_any_limit_is_shut_under_one(times: int) -> None:
+    rules = "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(times))
+    grammar = Grammar.from_lark(f'start: "a" | "b" r0\n{rules}r{times}: "a" | "(" r{times} ")"\n')
+    assert grammar.shortest() == b"a"
+    assert grammar.examples(3)[0] == "a"
+    guide = Index(grammar, Vocabulary([b"a", b"b", b"(", b")", None], end_token_ids=[4])).guide(9)
+    assert guide.allowed_tokens().tolist() == [0]
+    assert guide.tokens_left() == 1
+
+
+def test_the_bytes_of_a_text_that_is_not_written_out_bound_its_tokens() -> None:
+    rules = "".join(f"r{n}: r{n + 1} r{n + 1}\n" for n in range(17))
+    grammar = Grammar.from_lark(f'start: "b" | r0\n{rules}r17: "a" | "(" r17 ")"\n')
+    guide = Index(grammar, Vocabulary([b"a", b"b", b"(", b")", b"aaaa", None], end_token_ids=[5])).guide(2**17)
+    guide.advance(4)
+    assert guide.tokens_left() == 2**17 - 4
+    assert guide.allowed_tokens().tolist() == [0, 2, 4]

@@ -346,6 +346,32 @@ def test_a_fault_shows_its_line() -> None:
     assert (fault.line, fault.column, fault.details) == (None, None, ())
 
 
+def referring(depth: int) -> dict[str, Any]:
+    """A schema of a list that comes to its items in 2 ** depth ways."""
+    each = {f"d{n + 1}": {"allOf": [{"$ref": f"#/$defs/d{n}"}, {"$ref": f"#/$defs/d{n}"}]} for n in range(depth)}
+    return {"items": {"$ref": f"#/$defs/d{depth}"}, "$defs": {"d0": {"type": "integer"}, **each}}
+
+
+@pytest.mark.parametrize("depth", [3, 40])
+def test_what_many_references_lead_to_is_looked_at_once(depth: int) -> None:
+    validity = Validity(read_schema(referring(depth)))
+    assert validity.errors("[1, 2, 1]") == []
+    found = validity.errors('[1, "2", 1, null, "2"]')
+    assert [fault.path for fault in found] == ["$[1]", "$[3]", "$[4]"]
+
+
+def test_references_of_different_values_are_told_apart() -> None:
+    tree: dict[str, Any] = {
+        "$defs": {"node": {"type": "object", "properties": {"left": {"$ref": "#/$defs/node"}, "n": {"type": "null"}}}}
+    }
+    tree |= {"$ref": "#/$defs/node"}
+    validity = Validity(read_schema(tree))
+    for depth in range(1, 40):
+        text = '{"left": ' * depth + '{"n": 1}' + "}" * depth
+        assert [fault.path for fault in validity.errors(text)] == ["$" + ".left" * depth + ".n"]
+        assert validity.is_valid(text.replace("1", "null"))
+
+
 def test_values_of_python() -> None:
     check = validity({"items": {"multipleOf": 0.01}})
     assert check.errors_of_value([19.99, Decimal("0.03"), 4]) == []

@@ -39,7 +39,11 @@ def _shown(text: str, says: str) -> Case:
 
 _MANY = "".join(f'r{number} ::= r{number + 1} "x" | "y"\n' for number in range(1000))
 
+_DOUBLED = "root ::= r0\n" + "".join(f"r{n} ::= r{n + 1} r{n + 1}\n" for n in range(60)) + 'r60 ::= "a"'
+
 GRAMMARS = [
+    Case([*_INDEX, _DOUBLED], 1, "the shortest text has more than 1,099,511,627,776 bytes; those above 65,536"),
+    Case(["gen", "--grammar", _DOUBLED, "x"], 1, "the shortest text has more than 1,099,511,627,776 bytes"),
     # --- options
     Case([*_INDEX, _GOOD, "--regex", "a"], 2, "--regex and --grammar cannot be used together"),
     Case([*_INDEX, _GOOD, "--schema", "true"], 2, "--schema and --grammar cannot be used together"),

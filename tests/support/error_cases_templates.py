@@ -25,6 +25,10 @@ TEMPLATES = [
     _shown(
         "{{a: schema none.json}}", "cannot read the schema none.json: No such file or directory at line 1, column 13"
     ),
+    _shown(
+        "".join(f"{{% for a{n} in x, y %}}" for n in range(40)) + "{{x: regex a}}" + "{% endfor %}" * 40,
+        "template: with its blocks repeated it passes the limit of 10,000 parts",
+    ),
     _shown("", "template: there is no hole in it: nothing is left to write"),
     _shown('{{"a"}}', "template: there is no hole in it: nothing is left to write"),
     _shown("{{a}}", "template: no hole named 'a' stands before at line 1, column 3"),

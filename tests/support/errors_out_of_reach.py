@@ -7,6 +7,7 @@ import sys
 _LIBRARY = "callers of the library can do this; no command does"
 _REFUSED = "the command line refuses it before"
 _CAUGHT = "it is caught: the ban then works token by token"
+_MEMORY = "memory has to run out: see tests/jobs/test_instructions.py"
 _ASKED_RIGHT = "a run asks for nothing but what was allowed"
 
 # (end of the file's path, a piece of what is said, why)
@@ -15,6 +16,10 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("decoding/by_config.py", "arguments by position", _LIBRARY),
     ("decoding/plain_forms.py", "cannot be used together", _LIBRARY),
     ("decoding/plain_forms.py", "path", _LIBRARY),
+    ("decoding/batch.py", "the text", _MEMORY),
+    ("jobs/own_jobs.py", "what the record demands", _MEMORY),
+    ("jobs/texts.py", "the record", _MEMORY),
+    ("shell/ending.py", "that", _MEMORY),
     ("decoding/allowed.py", "when needs a constraint", _REFUSED),
     ("index/thought.py", "is not allowed here", _ASKED_RIGHT),
     ("index/thought.py", "the text cannot go on", _ASKED_RIGHT),

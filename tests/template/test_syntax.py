@@ -11,7 +11,7 @@ from tried import tried
 
 from sfgen import Template
 from sfgen.errors import SfgenError, TemplateError, UsageError
-from sfgen.template.parts import MAX_PARTS
+from sfgen.template.parts import MAX_BYTES, MAX_PARTS, MAX_STEPS
 from sfgen.template.syntax import Again, Block, Hole, Text, items_of, parse_template
 
 
@@ -145,6 +145,10 @@ def test_what_cannot_be_read_is_told_with_its_place(text: str, says: str, line: 
         ("\ud800{{a: regex a}}", "a surrogate code point in it is not text"),
         ("{% for a in " + ",".join(map(str, range(101))) + " %}{% for b in " + ",".join(map(str, range(101)))
          + " %}{{x: regex a}}{{a}}{% endfor %}{% endfor %}", f"passes the limit of {MAX_PARTS:,} parts"),
+        ("".join(f"{{% for a{n} in x, y %}}" for n in range(40)) + "{% endfor %}" * 40
+         + "{{x: regex a}}", f"passes the limit of {MAX_STEPS:,} texts and names"),
+        ("{% for a in x, y %}" + "z" * MAX_BYTES + "{% endfor %}{{x: regex a}}", f"limit of {MAX_BYTES:,} bytes"),
+        ("".join(f"{{% for a{n} in x %}}" for n in range(5000)), "here 100 blocks are open"),
         ("{{a: text max 90000}}", "limit"),
         ("{{a: regex (a|b)*a(a|b){12}}}{{b: regex (a|b)*a(a|b){12}}}", "limit"),
     ],

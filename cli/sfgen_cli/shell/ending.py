@@ -14,7 +14,7 @@ from typing import NoReturn
 import typer
 from typer import Abort
 
-from sfgen.errors import SfgenError
+from sfgen.errors import OutOfMemory, SfgenError
 from sfgen_cli.shell import completion, process, usage
 from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
@@ -74,6 +74,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return failed
     except OSError as error:
         complain(f"cannot read or write: {error.strerror or error}", [str(error.filename or "")])
+        return failed
+    except MemoryError:
+        complain(*told(OutOfMemory("that")))
         return failed
     except Exception as error:
         if os.environ.get("SFGEN_DEBUG"):

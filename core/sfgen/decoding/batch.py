@@ -18,7 +18,7 @@ from sfgen import arguments
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of
-from sfgen.errors import SfgenError
+from sfgen.errors import OutOfMemory, SfgenError
 from sfgen.models.separate_rows import SeparateRows
 from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
 
@@ -213,8 +213,8 @@ def _to_next_request(
             step = row.steps.send(answer)
         except StopIteration:
             return False
-        except SfgenError as error:
-            yield row.number, error
+        except (SfgenError, MemoryError) as error:
+            yield row.number, error if isinstance(error, SfgenError) else OutOfMemory("the text")
             return False
         answer = None
         if isinstance(step, Ask):
@@ -242,8 +242,8 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
     try:
         if requests:
             answers |= batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
-    except SfgenError as error:
-        answers |= dict.fromkeys(requests, error)
+    except (SfgenError, MemoryError) as error:
+        answers |= dict.fromkeys(requests, error if isinstance(error, SfgenError) else OutOfMemory("the text"))
     for place, row in running.items():
         row.answer = answers[place]
         if isinstance(row.answer, SfgenError):  # the loop ends, and nobody knows how much was read
@@ -277,6 +277,6 @@ def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer
             if isinstance(answer, SfgenError):
                 return answer
             found.append(answer)
-    except SfgenError as error:
-        return error
+    except (SfgenError, MemoryError) as error:
+        return error if isinstance(error, SfgenError) else OutOfMemory("the text")
     return np.stack(found)

@@ -14,7 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from sfgen.errors import InternalError
+from sfgen.errors import InternalError, TextTooLong
 from sfgen.grammar.any_order import texts_read, with_name, with_text
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import DEAD, Network
@@ -24,7 +24,7 @@ from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
 from sfgen.grammar.texts_in_order import NoTextLeft, TextsInOrder
 from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import fewest_tokens
+from sfgen.index.fewest_tokens import LONGEST_TEXT, fewest_tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14
@@ -68,6 +68,7 @@ class Completion:
         self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
         self._bytes = [(byte, int(network.byte_classes[byte])) for byte in np.flatnonzero(usable).tolist()]
         self._takes = network.takes
+        self._has_distinct = any(site.is_distinct for sites in network.calls.values() for site in sites)
         self._rests: dict[tuple[int, Register], tuple[bytes, Register]] = {}
         self._tokens: dict[Configuration, int] = {}
         self._in_order: dict[tuple[tuple[bytes, int], ...], TextsInOrder] = {}
@@ -76,8 +77,16 @@ class Completion:
         """Return the shortest text from a position to an end.
 
         There must be one.
+
+        Raises:
+            TextTooLong: It has more than ``LONGEST_TEXT`` bytes.
         """
-        best = _shortest(self._of(configuration) for configuration in position)
+        least = min(map(self._bytes_left, position))
+        if least > LONGEST_TEXT:
+            raise TextTooLong(min(least, FAR), LONGEST_TEXT, is_exact=least < FAR)
+        best = _shortest(
+            self._of(configuration) for configuration in position if self._bytes_left(configuration) <= LONGEST_TEXT
+        )
         if best is _NO_WAY:
             raise InternalError("there is no way to complete a text")
         return best.text
@@ -85,12 +94,16 @@ class Completion:
     def tokens_left(self, position: Position) -> int:
         """Count the fewest tokens of the shortest text to an end.
 
-        It is ``UNREACHABLE`` if the text cannot be written.
+        It is ``UNREACHABLE`` if the text cannot be written. Of more than ``LONGEST_TEXT`` bytes it is a bound: their
+        number, or, where texts must be distinct and may take more, more than any limit.
         """
         least = int(UNREACHABLE)
         for configuration in position:
-            state, register, node = configuration
-            if self._distances.of(state, register) + node.distance < FAR:
+            length = self._bytes_left(configuration)
+            if LONGEST_TEXT < length < FAR:
+                most = int(UNREACHABLE) - 1
+                least = min(least, most if self._has_distinct else length, most)
+            elif length < FAR:
                 known = self._tokens.get(configuration)
                 if known is None:
                     if len(self._tokens) > _KEPT:
@@ -98,6 +111,11 @@ class Completion:
                     known = self._tokens[configuration] = int(self._of(configuration).tokens[0])
                 least = min(least, known)
         return least
+
+    def _bytes_left(self, configuration: Configuration) -> int:
+        """The fewest bytes from a configuration to an end, texts that must be distinct not compared."""
+        state, register, node = configuration
+        return self._distances.of(state, register) + node.distance
 
     def _of(self, configuration: Configuration) -> Shortest:
         """The shortest text from a configuration to an end, by way of each frame that the rule may return to."""
@@ -138,13 +156,16 @@ class Completion:
         return node.shortest
 
     def _open(self, node: Node) -> list[Frame]:
-        """The frames from which there is a way to the end; where bytes are missing some have none."""
+        """The frames from which there is a way to the end that can be written out.
+
+        Where bytes are missing, some have none.
+        """
         if len(node.frames) == 1:
             return list(node.frames)
         return [
             frame
             for frame in node.frames
-            if self._distances.of(frame.state, frame.register) + frame.below.distance < FAR
+            if self._distances.of(frame.state, frame.register) + frame.below.distance <= LONGEST_TEXT
         ]
 
     def _before(self, rest: bytes, below: Shortest) -> Shortest:
@@ -185,6 +206,8 @@ class Completion:
         state, register, node = configuration
         later: frozenset[bytes] = frozenset()
         for frame in self._open(node) if node.is_distinct else ():
+            if self._distances.of(frame.state, frame.register) > LONGEST_TEXT:
+                continue  # then no limit is near
             text = cast(bytes, register)
             with suppress(NoTextLeft):
                 after = with_text(frame.register, text + self._new_rest(state, text, texts_read(frame.register)))

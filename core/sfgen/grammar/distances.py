@@ -25,6 +25,9 @@ from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.kernels import Flags, Int, Int32s, Int64s, Int64sOut, kernel
 
+_MOST_MISSING = 1 << 50
+"""The most bytes that are missing to a minimum, more than ``FAR``; sums over the frames of a stack fit into 64 bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Distances:
@@ -79,11 +82,12 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
     unit = np.zeros(len(network), dtype=np.int64)
     counting = _before_closing(network)
     order = _order(len(network), len(classes), *network.flat)
+    most = _MOST_MISSING // np.maximum(1, needs.astype(np.int64))
     while True:
         base = _bases(network, classes, order, members, unit * needs, _missing_behind(network, unit, needs))
         found = np.zeros_like(unit)
         for states in counting:
-            found[states] = _unit(network, states, base + unit * needs, classes)
+            found[states] = np.minimum(_unit(network, states, base + unit * needs, classes), most[states])
         if np.array_equal(found, unit):
             return Distances(base, unit, needs, {state: each for each in members for state in each.stands})
         unit = found

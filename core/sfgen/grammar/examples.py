@@ -36,6 +36,7 @@ from sfgen.grammar.rules import (
     StateMachine,
     Take,
 )
+from sfgen.index.fewest_tokens import LONGEST_TEXT
 
 _MOST_VALUES = 50  # that are shown of one automaton
 _MOST_STEPS = 100_000  # from rules to those that they call, on all ways
@@ -192,7 +193,7 @@ class _Texts:
                 is_of_values = self._number > 0 and len(texts) > 1 and not any(_calls(expression))
                 return texts[self._number % len(texts)] if is_of_values else _shorter(texts)
             case Repeat(child, minimum):
-                return _joined([self._plain(child)] * minimum)
+                return _times(self._plain(child), minimum)
             case Series(members, separator):
                 return self._series(
                     [self._plain(member.expression) for member in members if member.is_needed], separator
@@ -200,8 +201,7 @@ class _Texts:
             case StateMachine():
                 return None  # there is none left: see _with_places
             case CountedList(opening, item, separator, closing, minimum):
-                items = [self._plain(item)] * minimum
-                return self._list(opening, items, separator, closing)
+                return self._list(opening, [self._plain(item)] if minimum else [], minimum, separator, closing)
             case AnyOrder():
                 return self._plain(in_one_order(expression))
             case Take():
@@ -212,10 +212,13 @@ class _Texts:
         parts = [part for member in members for part in (between, member)][1:]
         return _joined(parts)
 
-    def _list(self, opening: bytes, items: list[bytes | None], separator: bytes, closing: bytes) -> bytes | None:
-        if any(item is None for item in items):
-            return None
-        return opening + separator.join(item for item in items if item is not None) + closing
+    def _list(
+        self, opening: bytes, items: list[bytes | None], number: int, separator: bytes, closing: bytes
+    ) -> bytes | None:
+        """A list of so many items, of which the last of ``items`` is repeated."""
+        parts = [part for item in items for part in (separator, item)][1:]
+        more = _times(_joined([separator, *items[-1:]]), max(0, number - len(items)))
+        return _joined([opening, *parts, more, closing])
 
     # ---- texts with a part in them ---------------------------------------------------------------------------------
 
@@ -234,13 +237,14 @@ class _Texts:
                 return _shorter(self._with(branch, rule, text) for branch in branches)
             case Repeat(child, minimum, maximum):
                 inner = None if maximum == 0 else self._with(child, rule, text)
-                return None if inner is None else _joined([inner, *[self._plain(child)] * (minimum - 1)])
+                return None if inner is None else _joined([inner, _times(self._plain(child), max(0, minimum - 1))])
             case Series():
                 return self._series_with(expression, rule, text)
             case CountedList(opening, item, separator, closing, minimum, maximum):
                 if item.rule != rule or maximum == 0:
                     return None
-                return self._list(opening, [text, *[self._plain(item)] * (minimum - 1)], separator, closing)
+                items = [text, self._plain(item)]
+                return self._list(opening, items[: max(1, min(2, minimum))], minimum, separator, closing)
             case _:
                 return None
 
@@ -331,8 +335,14 @@ def _calls(expression: Expression) -> Iterator[str]:
 
 
 def _joined(parts: list[bytes | None]) -> bytes | None:
-    """The parts one after the other; ``None`` where one is not known."""
-    return None if any(part is None for part in parts) else b"".join(part for part in parts if part is not None)
+    """The parts one after the other; ``None`` where one is not known, or they are too long to be written out."""
+    known = [part for part in parts if part is not None]
+    return b"".join(known) if len(known) == len(parts) and sum(map(len, known)) <= LONGEST_TEXT else None
+
+
+def _times(part: bytes | None, number: int) -> bytes | None:
+    """A part so many times; ``None`` as ``_joined``."""
+    return part * number if part is not None and len(part) * number <= LONGEST_TEXT else b"" if not number else None
 
 
 def _shorter(texts: Iterator[bytes | None] | list[bytes | None]) -> bytes | None:

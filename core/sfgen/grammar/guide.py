@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Protocol, TypeVar
 
 from sfgen import arguments
-from sfgen.errors import LimitTooSmall
+from sfgen.errors import LimitTooSmall, TextTooLong
 from sfgen.grammar.stack import Position as NetworkPosition
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.index import BaseGuide
@@ -121,7 +121,13 @@ class GrammarGuide(BaseGuide[Position]):
             return
         least = self.tokens.tokens_left(start)
         if least > self.max_tokens:
-            text = self.tokens.shortest(start).decode("utf-8", "replace")
+            try:
+                text = self.tokens.shortest(start).decode("utf-8", "replace")
+            except TextTooLong as error:
+                raise LimitTooSmall(
+                    f"a limit of {self.max_tokens} tokens is too small: the shortest text has {error.size}",
+                    hint=error.hint,
+                ) from None
             raise LimitTooSmall(
                 f"a limit of {self.max_tokens} tokens is too small: the shortest text takes {least}",
                 details=(f"  for example {text[:_SHOWN]}{'…' if len(text) > _SHOWN else ''}",),

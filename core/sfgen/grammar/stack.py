@@ -153,7 +153,7 @@ class Stacks:
         key = (state, register, below, is_distinct)
         node = self._known.get(key)
         if node is None:
-            distance = self.distances.of(state, register) + below.distance
+            distance = min(self.distances.of(state, register) + below.distance, FAR)
             made = Node((Frame(state, register, below),), distance, is_distinct)
             canonical = self.canonical_register(state, register)
             if canonical != register or below.canonical is not below:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.automata.completions import spread
-from sfgen.errors import DeadEnd
+from sfgen.errors import DeadEnd, TextTooLong
 from sfgen.grammar.any_order import NARROW, Seen, names_taken, texts_read
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import FAR, distances_of
@@ -21,6 +22,7 @@ from sfgen.grammar.rules import Leaf
 from sfgen.grammar.stack import Configuration, Node, Position, texts_in
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
 from sfgen.index.distance import UNREACHABLE
+from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import TokenIds, packed
 from sfgen.protocols import Int32, Mask, Tokens
@@ -76,6 +78,9 @@ class TokenPositions:
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
         if not self.fits(self.reader.start, None):
+            by_all = distances if self.has_all_bytes else distances_of(network)
+            if by_all.of(network.start, 0) >= FAR:
+                raise TextTooLong(FAR, LONGEST_TEXT, is_exact=False)
             raise cannot_be_written()
 
     # ---- what may follow -------------------------------------------------------------------------------------------
@@ -268,7 +273,7 @@ class TokenPositions:
             return distance < FAR
         if distance <= room and distance + self._excess(position, distance) <= room:
             return True
-        return self.tokens_left(position) <= room
+        return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left(position) <= room
 
     def _excess(self, position: Position, distance: int) -> int:
         """The bytes that the end may be farther away than a distance, since texts must differ from those before.
@@ -360,7 +365,9 @@ class TokenPositions:
             inside = [place is not None and place.node in nodes for place in places.configurations]
             alone = (group_of > 0) & ~np.array(inside)[group_of]
             # Inside of a text, what goes on as another one does.
-            rests = [*self._rests_of_others(position), self.shortest(position)[: self.vocabulary.trie.max_depth]]
+            rests = [*self._rests_of_others(position)]
+            with suppress(TextTooLong):  # then no limit is near
+                rests.append(self.shortest(position)[: self.vocabulary.trie.max_depth])
             rests += self._rests_of_later(position)
             for rest in rests:
                 for token in self._tokens_of_beginnings(rest):

@@ -6,6 +6,9 @@ import numpy as np
 
 from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
 
+LONGEST_TEXT = 1 << 16
+"""The most bytes of a shortest text that is written out: of a longer one, its bytes bound its tokens."""
+
 
 @kernel
 def fewest_tokens(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sfgen.decoding import Finished, batch_of, drive_batch
-from sfgen.errors import InputError, SfgenError
+from sfgen.errors import InputError, OutOfMemory, SfgenError
 from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.own_jobs import OwnJobs
 from sfgen.scoring.choice import Scored
@@ -92,8 +92,8 @@ class Texts:
                 loaded = self._loaded_for(slot)
                 loop = self._loop(loaded, slot)
                 rendered = loaded.rendered(slot.prompt.prompt or "")
-            except SfgenError as error:
-                self._fail(outcome, error)
+            except (SfgenError, MemoryError) as error:
+                self._fail(outcome, error if isinstance(error, SfgenError) else OutOfMemory("the record"))
                 self._done(outcome)  # nothing else may come for a long time
                 continue
             tracer = self._tracer(loaded, slot)

@@ -20,6 +20,9 @@ _DEPTH = 8
 
 _MOST_TERMINALS = 60
 
+_LONGEST = 1 << 12
+"""The most terminals of an expansion that is written out."""
+
 
 def examples(reader: Reader) -> Iterator[str]:
     """Yield texts without end, some of them several times.
@@ -40,9 +43,9 @@ def examples(reader: Reader) -> Iterator[str]:
         yield text or ""
 
 
-def ends(tables: ParseTables) -> bool:
-    """Tell whether the rules derive any string of terminals."""
-    return _Derivations(tables).has_text
+def fewest_terminals(tables: ParseTables) -> int | None:
+    """Count the fewest terminals that the rules derive; ``None`` where they derive none."""
+    return _Derivations(tables).fewest
 
 
 class _Derivations:
@@ -64,9 +67,9 @@ class _Derivations:
         self._from_start = self._ways_from_start()
 
     @property
-    def has_text(self) -> bool:
-        """Whether there is any."""
-        return self._start in self._least
+    def fewest(self) -> int | None:
+        """The fewest terminals; ``None`` if there are none."""
+        return self._least[self._start][0] if self._start in self._least else None
 
     def _shortest_rules(self) -> dict[int, tuple[int, int]]:
         """For each nonterminal its fewest terminals, and the rule that has them."""
@@ -123,7 +126,12 @@ class _Derivations:
         return found
 
     def _has_text(self, rule: int) -> bool:
-        return all(symbol >= 0 or -1 - symbol in self._least for symbol in self._rules[rule].symbols)
+        """Whether the rule derives anything that is not too long to be written out."""
+        parts = [
+            1 if symbol >= 0 else self._least.get(-1 - symbol, (None, 0))[0] for symbol in self._rules[rule].symbols
+        ]
+        known = [part for part in parts if part is not None]
+        return len(known) == len(parts) and sum(known) <= _LONGEST
 
     def drawn(self, chance: random.Random) -> list[int]:
         """A string of terminals at random."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.grammar.token_positions import cannot_be_written
 from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import fewest_tokens
+from sfgen.index.fewest_tokens import LONGEST_TEXT, fewest_tokens
 from sfgen.index.mask_ids import TokenIds, packed, repeat_tokens
 from sfgen.lalr.distances import FAR
 from sfgen.lalr.masks import Masks, TokenEnds, TooManyWays
@@ -202,13 +202,14 @@ class LalrPositions:
     def tokens_left(self, position: Position) -> int:
         """Count the fewest tokens of the shortest text to an end.
 
-        It is ``UNREACHABLE`` where there is none.
+        It is ``UNREACHABLE`` where there is none, and its bytes where it has more than ``LONGEST_TEXT``.
         """
         return min(self._tokens_of(configuration) for configuration in position)
 
     def _tokens_of(self, configuration: Configuration) -> int:
-        if self.reader.to_end.of(*configuration) >= FAR:
-            return int(UNREACHABLE)
+        distance = self.reader.to_end.of(*configuration)
+        if distance > LONGEST_TEXT:
+            return int(UNREACHABLE) if distance >= FAR else distance
         found = self._least.get(configuration)
         if found is None:
             text = np.frombuffer(self.reader.shortest((configuration,)), dtype=np.uint8)

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import InternalError
+from sfgen.errors import InternalError, TextTooLong
 from sfgen.grammar.only_step import only_step
+from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
@@ -223,8 +224,13 @@ class Reader:
         """Return a shortest text to the end.
 
         Of several it is the one with the smaller byte where they first differ.
+
+        Raises:
+            TextTooLong: It has more than ``LONGEST_TEXT`` bytes.
         """
         found, least = bytearray(), self.distance(position)
+        if least > LONGEST_TEXT:
+            raise TextTooLong(least, LONGEST_TEXT)
         while least:
             position = tuple([each for each in position if self.to_end.of(*each) == least])
             byte, position = self._nearer(position, least)

@@ -17,13 +17,14 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.caret import line_and_column
-from sfgen.errors import GrammarError
+from sfgen.errors import GrammarError, SfgenError, TextTooLong
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.rules import Grammar
 from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.distances import Distances
-from sfgen.lalr.examples import ends, examples
+from sfgen.lalr.examples import examples, fewest_terminals
 from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.lark_package import LarkGrammar
 from sfgen.lalr.lexer import make_lexer
@@ -87,11 +88,14 @@ class LarkLanguage:
         self._open_rules = OpenRules(self._reader)
         self._positions = KeptByVocabulary(partial(_positions, self._reader))
 
-    def _empty(self) -> GrammarError:
+    def _empty(self) -> SfgenError:
         hint: str
+        fewest = fewest_terminals(self._grammar.tables)
+        if fewest is not None and fewest > LONGEST_TEXT:
+            return TextTooLong(fewest - 1, LONGEST_TEXT, is_exact=False)
         if not self._unlimited.distances.is_empty:
             reason, hint = f" with at most {self.max_blanks} blanks in a row", _MORE_BLANKS
-        elif ends(self._grammar.tables):
+        elif fewest is not None:
             reason = ": what the lexer takes first leaves nothing for the terminals behind it"
             hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
         else:

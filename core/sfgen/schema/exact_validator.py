@@ -5,7 +5,10 @@ The package is imported with the first validator.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, partial
 from typing import Any
@@ -32,6 +35,66 @@ _FALSE_IS_TOLD = ("additionalProperties", "additionalItems", "items", "unevaluat
 """Keywords that say more of ``false`` than that nothing is allowed."""
 
 
+_DYNAMIC = frozenset(("$dynamicRef", "$recursiveRef"))
+"""What a reference leads to may depend on where it comes from."""
+
+_OFTEN = 16
+"""Times that all errors behind a reference are told of one value, in as many ways as the schema comes to it."""
+
+
+@dataclass
+class _Seen:
+    """What is known of a reference and a value, which are kept so that no others take their ids.
+
+    Attributes:
+        times: How often it was found to be invalid.
+        error: The first error; ``None``: it is valid.
+    """
+
+    schema: Any
+    value: Any
+    times: int = 0
+    error: Any = None
+
+
+class _Run(threading.local):
+    """What is known while one value is checked."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[int, int], _Seen] = {}
+
+
+_run = _Run()
+
+
+@contextmanager
+def one_run() -> Iterator[None]:
+    """Check one value: what is found behind a reference is remembered meanwhile."""
+    before, _run.seen = _run.seen, {}
+    try:
+        yield
+    finally:
+        _run.seen = before
+
+
+def _once(check: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    """Make a check of references look once at a value that is valid: schemas may refer to one in 2 ** 40 ways."""
+
+    def reference(validator: Any, uri: str, value: Any, schema: Any) -> Iterator[Any]:
+        seen = _run.seen.get((id(schema), id(value))) or _Seen(schema, value)
+        if seen.times >= _OFTEN:
+            yield type(seen.error).create_from(seen.error)
+        elif seen.times or (id(schema), id(value)) not in _run.seen:
+            first = None
+            for error in check(validator, uri, value, schema):
+                first = first or type(error).create_from(error)
+                yield error
+            seen.error, seen.times = first, seen.times + (first is not None)
+            _run.seen[id(schema), id(value)] = seen
+
+    return reference
+
+
 def validator_of(document: SchemaDocument) -> Any:
     """Make jsonschema's validator of a schema's draft, with its formats.
 
@@ -43,7 +106,9 @@ def validator_of(document: SchemaDocument) -> Any:
     import referencing
 
     _check_patterns(document)
-    validator = _class_of(document.draft)
+    schemas = (value_at(document.root, pointer) for pointer in document.pointers)
+    is_dynamic = any(isinstance(each, dict) and not _DYNAMIC.isdisjoint(each) for each in schemas)
+    validator = _class_of(document.draft, is_dynamic)
     if document.quoted:
         validator = jsonschema().validators.extend(validator, {SUBSTRING_OF: partial(_substring_of, document.quoted)})
     return validator(
@@ -52,7 +117,7 @@ def validator_of(document: SchemaDocument) -> Any:
 
 
 @cache
-def _class_of(draft: Draft) -> Any:
+def _class_of(draft: Draft, is_dynamic: bool) -> Any:
     base = getattr(jsonschema(), CLASSES[draft])
     keywords = {
         "multipleOf": _multiple_of,
@@ -65,6 +130,8 @@ def _class_of(draft: Draft) -> Any:
         "propertyNames": _property_names,
         "format": _format,
     }
+    if not is_dynamic:
+        keywords["$ref"] = _once(base.VALIDATORS["$ref"])
     known = {keyword: check for keyword, check in keywords.items() if keyword in base.VALIDATORS}
     checker = base.TYPE_CHECKER
     if draft is not Draft.DRAFT_04:  # where 1.0 is no integer

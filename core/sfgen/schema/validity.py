@@ -9,7 +9,7 @@ from typing import Any
 
 from sfgen.errors import SchemaError
 from sfgen.schema.document import SchemaDocument
-from sfgen.schema.exact_validator import validator_of
+from sfgen.schema.exact_validator import one_run, validator_of
 from sfgen.schema.expected import Expected, expected, json_path
 from sfgen.schema.from_python import from_python
 from sfgen.schema.strict_json import JsonLimitError, NotJsonError, Positions, escaped, parse, positions
@@ -118,8 +118,9 @@ class Validity:
 
     def _expected(self, value: Any) -> Iterator[Expected]:
         try:
-            for error in self._validator.iter_errors(value):
-                yield from expected(error)
+            with one_run():
+                for error in self._validator.iter_errors(value):
+                    yield from expected(error)
         except RecursionError:
             yield Expected((), "", _TOO_DEEP)
 

@@ -19,6 +19,12 @@ Constraint: TypeAlias = Dfa | JsonSchema | Grammar | Substring
 MAX_PARTS = 10_000
 """The most parts of a template."""
 
+MAX_STEPS = 100_000
+"""The most texts, names and blocks that are gone through when its blocks are repeated."""
+
+MAX_BYTES = 1 << 20
+"""The most bytes of its texts, those of repeated blocks counted each time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:
@@ -91,6 +97,8 @@ class Assembly:
         self._repetitions: dict[str, int] = {}
         self._names: dict[str, int] = {}  # of holes and items, and where they stand
         self.parts: list[Part] = []
+        self._literal = bytearray()  # of the part that comes next
+        self._steps = self._bytes = 0
 
     def of(self, nodes: Iterable[Node]) -> tuple[Part, ...]:
         """Assemble the parts of a template's nodes.
@@ -99,6 +107,7 @@ class Assembly:
             TemplateError: A name means two things, or nothing; there is no hole; or it is too large.
         """
         self._add(nodes, _Scope({}, {}))
+        self._end_literal()
         if not any(isinstance(part, Filled) for part in self.parts):
             raise TemplateError(
                 "there is no hole in it: nothing is left to write",
@@ -112,6 +121,7 @@ class Assembly:
 
     def _add(self, nodes: Iterable[Node], scope: _Scope) -> None:
         for node in nodes:
+            self._steps += 1
             if isinstance(node, Text):
                 self._add_literal(node.text)
             elif isinstance(node, Hole):
@@ -121,26 +131,38 @@ class Assembly:
             elif node.name in scope.items:
                 self._add_literal(scope.items[node.name])
             elif node.name in scope.holes:
+                self._end_literal()
                 self.parts.append(Copied(scope.holes[node.name], node.position))
             else:
                 raise self._unknown(node)
-            if len(self.parts) > MAX_PARTS:
-                raise self._error(f"with its blocks repeated it passes the limit of {MAX_PARTS:,} parts", 0)
+            for number, most, what in (
+                (len(self.parts), MAX_PARTS, "parts"),
+                (self._steps, MAX_STEPS, "texts and names"),
+                (self._bytes, MAX_BYTES, "bytes"),
+            ):
+                if number > most:
+                    hint = "Repeat less: blocks inside of blocks multiply."
+                    raise self._error(f"with its blocks repeated it passes the limit of {most:,} {what}", 0, hint)
 
     def _add_literal(self, text: str) -> None:
         try:
             data = text.encode()
         except UnicodeEncodeError:
             raise self._error("a surrogate code point in it is not text", 0) from None
-        if self.parts and isinstance(before := self.parts[-1], Literal):
-            self.parts[-1] = Literal(before.data + data)
-        elif data:
-            self.parts.append(Literal(data))
+        self._literal += data
+        self._bytes += len(data)
+
+    def _end_literal(self) -> None:
+        """Make a part of the text before another part."""
+        if self._literal:
+            self.parts.append(Literal(bytes(self._literal)))
+            self._literal.clear()
 
     def _add_hole(self, hole: Hole, scope: _Scope) -> None:
         self._take_name(hole.name, hole.position)
         if hole not in self._constraints:
             self._constraints[hole] = self._constraint_of(hole)
+        self._end_literal()
         repetition = None
         if scope.items:
             repetition = self._repetitions.get(hole.name, 0)

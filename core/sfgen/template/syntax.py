@@ -39,6 +39,9 @@ Kind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring", 
 """What a hole is filled with."""
 
 _MARK = re.compile(r"\{\{|\{%")
+MAX_DEPTH = 100
+"""The most blocks inside of each other."""
+
 _SPACE = re.compile(r"\s*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORD = re.compile(r"[^\s:{}%\"]+")
@@ -156,8 +159,11 @@ class _Parser:
         """All that stands in the template."""
         return tuple(node for node in self._nodes(None) if node != Text(""))
 
-    def _nodes(self, block: int | None) -> list[Node]:
-        """What stands here, up to the end of the block that began at a position, or of the template."""
+    def _nodes(self, block: int | None, depth: int = 0) -> list[Node]:
+        """What stands here, up to the end of the block that began at a position, or of the template.
+
+        ``depth`` is the number of blocks that are open.
+        """
         nodes: list[Node] = []
         while (mark := _MARK.search(self.text, self.at)) is not None:
             begin = mark.start()
@@ -170,8 +176,11 @@ class _Parser:
             word, start = self._word(), self.at
             if word == "for":
                 head = self._head_of_block(begin)
+                if depth == MAX_DEPTH:
+                    self._fail(f"here {MAX_DEPTH} blocks are open, the most that may be", begin, "Close some before.")
                 nodes.append(Text(self._without_line(before, begin)))
-                nodes.append(Block(*head[:2], tuple(node for node in self._nodes(begin) if node != Text("")), head[2]))
+                inside = self._nodes(begin, depth + 1)
+                nodes.append(Block(*head[:2], tuple(node for node in inside if node != Text("")), head[2]))
             elif word == "endfor":
                 if block is None:
                     self._fail("this closes no block", begin, _BLOCKS)
