@@ -125,14 +125,16 @@ def _base64_of_ascii() -> str:
 
 BASE64_OF_ASCII = _base64_of_ascii()
 
-_PORT = "(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3})"
-_LABEL = "[a-z0-9]+(?:-[a-z0-9]+)*"
-_HOST = rf"(?:{_LABEL}\.)*[a-z][a-z0-9]*(?:-[a-z0-9]+)*(?::{_PORT})?"
+# Host names that the standard of URLs reads as they are: no punycode, and no number at their end.
+_LABEL = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
+_PORT = "(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?"
+_HOST = rf"(?:(?:{_LABEL}\.)*[A-Za-z][A-Za-z0-9]*(?:-[A-Za-z0-9]+)*|{IPV4}){_PORT}"
 _PLAIN = "[A-Za-z0-9._~-]"
-_BEHIND_HOST = rf"(?:/{_PLAIN}*)*(?:\?[A-Za-z0-9._~=&-]*)?(?:#{_PLAIN}*)?"
+_OF_PATH = "(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})"
+_BEHIND_HOST = rf"(?:/{_OF_PATH}*)*(?:\?(?:{_OF_PATH}|[/?])*)?(?:#(?:{_OF_PATH}|[/?])*)?"
 _USER = f"(?:{_PLAIN}+(?::{_PLAIN}+)?@)?"
 URL_BEHIND_SCHEME = f"{_USER}{_HOST}{_BEHIND_HOST}"
-MULTI_HOST_URI = f"[a-z]{{2,12}}://{_USER}{_HOST}(?:,{_HOST})*{_BEHIND_HOST}"
+MULTI_HOST_URI = f"[a-z][a-z0-9+.-]{{1,30}}://{_USER}{_HOST}(?:,{_HOST})*{_BEHIND_HOST}"
 FRACTION = "-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?"
 # What the package email-validator takes: no names that RFC 6761 reserves, which all have more than three letters.
 _NAME_OF_HOST = r"(?:[A-Za-z0-9]{1,24}(?:-[A-Za-z0-9]{1,24})?\.){1,3}"

@@ -313,11 +313,13 @@ def _decoded(written: Schema, schema: Mapping[str, Any]) -> Schema:
 
 
 def _url(written: Schema, schema: Mapping[str, Any]) -> Schema:
-    schemes = schema.get("allowed_schemes")
-    scheme = "[a-z]{2,8}" if not schemes else f"(?:{'|'.join(map(re.escape, schemes))})"
+    schemes = schema.get("allowed_schemes") or []
     if schemes == ["file"]:
         return _with(written, r"^file://(?:/[A-Za-z0-9._~-]+)+$")
-    return _with(written, f"^{scheme.replace(chr(92) + '-', '-')}://{URL_BEHIND_SCHEME}$")
+    if not schemes:
+        return _with(written, f"^(?:[a-z]{{2,8}}://{URL_BEHIND_SCHEME}|(?:mailto|tel|urn|news):[A-Za-z0-9.@:+_-]+)$")
+    listed = "|".join(re.sub("[+.]", r"\\\g<0>", scheme) for scheme in schemes)
+    return _with(written, f"^(?:{listed})://{URL_BEHIND_SCHEME}$")
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
