@@ -209,7 +209,15 @@ Seed = Annotated[
     ),
 ]
 Samples = Annotated[
-    int, typer.Option("--samples", "-n", metavar="N", min=1, help="How many texts to write.", rich_help_panel=_MODEL)
+    int,
+    typer.Option(
+        "--samples",
+        "-n",
+        metavar="N",
+        min=1,
+        help="How many texts to write. On a terminal free texts stand under a line with their number and seed each.",
+        rich_help_panel=_MODEL,
+    ),
 ]
 MaxTokens = Annotated[
     int,

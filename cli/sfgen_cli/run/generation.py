@@ -53,7 +53,8 @@ def has_headings(request: Request) -> bool:
     texts alone.
     """
     options = request.options
-    return options.samples > 1 and not request.constraint and not options.json and stdout_is_a_terminal()
+    is_free = not request.constraint or options.when is not None
+    return options.samples > 1 and is_free and not options.json and stdout_is_a_terminal()
 
 
 @contextlib.contextmanager
