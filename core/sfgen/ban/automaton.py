@@ -11,9 +11,11 @@ trie has nodes that fit the end of the text.
 
 from __future__ import annotations
 
+import threading
 import unicodedata
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise, product
 from math import prod
 from typing import Final
@@ -29,13 +31,16 @@ class AhoCorasick:
 
     It is a trie of all keywords with failure and output links. A node stands for the longest suffix of the text read so
     far that begins some keyword; the root is node 0. Steps cost amortised constant time per byte, whatever the number
-    of keywords. Immutable once made, but for what it remembers.
+    of keywords. Immutable once made, but for what it remembers: a text meets few of the nodes of a long list, so nodes
+    and links are made when one is met. Until then a node is only the keywords that begin with it, side by side in their
+    order.
 
     Args:
         keywords: Byte strings, none empty. The same one may come twice.
 
     Attributes:
-        goto: The child of a node by ``node << 8 | byte``, where there is one.
+        goto: The child of a node by ``node << 8 | byte``, where there is one and the children of the node were made;
+            those of the root always are.
         known: Of each node that a text has reached ``LINKED`` or ``ACCEPTING``; 0 of the others.
 
     Raises:
@@ -50,50 +55,71 @@ class AhoCorasick:
     """
 
     def __init__(self, keywords: Iterable[bytes]) -> None:
+        given = list(keywords)
+        if b"" in given:
+            raise ValueError(f"keyword {given.index(b'')} is empty")
+        self._order = array("i", sorted(range(len(given)), key=given.__getitem__))
+        self._keywords = [given[number] for number in self._order]
         # goto[node << 8 | byte] is the child of a node; a missing key is the function's "fail".
-        goto: dict[int, int] = {}
-        byte_of, first, inner = bytearray(1), bytearray(1), bytearray(1)
-        parent, depth = array("i", [ROOT]), array("i", [0])
-        ends: dict[int, tuple[int, ...]] = {}
-        size = 1
-        for index, keyword in enumerate(keywords):
-            if not keyword:
-                raise ValueError(f"keyword {index} is empty")
-            node = ROOT
-            for length, byte in enumerate(keyword):
-                edge = node << 8 | byte
-                child = goto.get(edge)
-                if child is None:
-                    # Nothing is there below a new node: the rest of the keyword is new.
-                    inner[node] = 1
-                    rest = keyword[length:]
-                    chain = range(size, size + len(rest))
-                    goto[edge] = size
-                    goto.update(zip(map(_edge, chain, rest[1:]), chain[1:], strict=False))
-                    parent.append(node)
-                    parent.extend(chain[:-1])
-                    depth.extend(range(length + 1, len(keyword) + 1))
-                    byte_of += rest
-                    first += keyword[:1] * len(rest)
-                    inner += b"\1" * (len(rest) - 1) + b"\0"
-                    size += len(rest)
-                    node = size - 1
-                    break
-                node = child
-            ends[node] = (*ends.get(node, ()), index)
-        self.goto: Final[Mapping[int, int]] = goto
-        self._parent, self._depth, self._byte_of = parent, depth, byte_of
-        self._first, self._inner, self._ends = first, inner, ends
-        # The links of a node, and what is known of it through its suffixes, once it is known. A text meets few of the
-        # nodes of a long list. Threads may work out the same at the same time.
-        self._fail = array("i", bytes(4 * size))
-        self._output = array("i", bytes(4 * size))
-        self._pending = array("i", bytes(4 * size))
-        self.known: Final = bytearray(size)
-        self.known[ROOT] = LINKED
+        self.goto: Final[dict[int, int]] = {}
+        self._byte_of, self._first, self._inner = bytearray(1), bytearray(1), bytearray([bool(given)])
+        # The keywords of each node: the first in order, and the one after the last.
+        self._low, self._high = array("i", [0]), array("i", [len(given)])
+        self._parent, self._depth = array("i", [ROOT]), array("i", [0])
+        self._ends: dict[int, tuple[int, ...]] = {}
+        self._is_open = bytearray(1)  # of the nodes whose children were made
+        self._fail, self._output, self._pending = array("i", [ROOT]), array("i", [ROOT]), array("i", [ROOT])
+        self.known: Final = bytearray([LINKED])
+        self._lock = threading.Lock()
+        self._open(ROOT)
+
+    def _child(self, node: int, byte: int) -> int | None:
+        """The child of a node by a byte; ``None`` where there is none."""
+        if not self._is_open[node]:
+            self._open(node)
+        return self.goto.get(node << 8 | byte)
+
+    def _open(self, node: int) -> None:
+        """Make the children of a node."""
+        with self._lock:
+            if self._is_open[node]:
+                return
+            keywords, depth, high = self._keywords, self._depth[node], self._high[node]
+            at = self._low[node] + len(self._ends.get(node, ()))
+            while at < high:
+                keyword = keywords[at]
+                byte = keyword[depth]
+                behind = high if byte == 255 else bisect_left(keywords, keyword[:depth] + bytes([byte + 1]), at, high)
+                self._add(node, byte, at, behind)
+                at = behind
+            self._is_open[node] = 1
+
+    def _add(self, parent: int, byte: int, low: int, high: int) -> None:
+        """Make the node of some keywords below another one."""
+        node, depth = len(self._depth), self._depth[parent] + 1
+        end = low
+        while end < high and len(self._keywords[end]) == depth:
+            end += 1
+        if end > low:
+            self._ends[node] = tuple(self._order[low:end])
+        self._inner.append(end < high)
+        self._low.append(low)
+        self._high.append(high)
+        self._byte_of.append(byte)
+        self._first.append(byte if parent == ROOT else self._first[parent])
+        self._parent.append(parent)
+        self._is_open.append(0)
+        for links in (self._fail, self._output, self._pending):
+            links.append(ROOT)
+        self.known.append(0)
+        self._depth.append(depth)
+        self.goto[parent << 8 | byte] = node  # last: other threads look here
 
     def _link(self, node: int) -> None:
-        """Make the failure link of a node, and before it all those that it takes, which are of smaller depth."""
+        """Make the failure link of a node, and before it all those that it takes, which are of smaller depth.
+
+        Threads may work out the same at the same time.
+        """
         fail, ends = self._fail, self._ends
         wanted = [node]
         while wanted:
@@ -111,22 +137,18 @@ class AhoCorasick:
 
     def _suffix(self, node: int) -> int:
         """Where the failure link of a node leads; ``~other`` if it takes the link of another node that has none yet."""
-        goto, fail, known = self.goto, self._fail, self.known
+        fail, known = self._fail, self.known
         ancestor, byte = self._parent[node], self._byte_of[node]
         if ancestor == ROOT:
             return ROOT
         while known[ancestor]:
             ancestor = fail[ancestor]
-            child = goto.get(ancestor << 8 | byte)
+            child = self._child(ancestor, byte)
             if child is not None:
                 return child if known[child] else ~child
             if ancestor == ROOT:
                 return ROOT
         return ~ancestor
-
-    def __len__(self) -> int:
-        """The number of nodes, the root included."""
-        return len(self._depth)
 
     def step(self, node: int, byte: int) -> int:
         """Return the node after one more byte.
@@ -135,13 +157,13 @@ class AhoCorasick:
             node: The node before it.
             byte: From 0 to 255.
         """
-        goto, fail = self.goto, self._fail
-        child = goto.get(node << 8 | byte)
+        fail = self._fail
+        child = self._child(node, byte)
         while child is None:
             if node == ROOT:
                 return ROOT
             node = fail[node]
-            child = goto.get(node << 8 | byte)
+            child = self._child(node, byte)
         if not self.known[child]:
             self._link(child)
         return child
@@ -159,6 +181,17 @@ class AhoCorasick:
     def depth(self, node: int) -> int:
         """Return the number of bytes that a node stands for."""
         return self._depth[node]
+
+    def place(self, node: int) -> tuple[int, int]:
+        """Return what tells a node from others whenever it was made.
+
+        It is the first of its keywords in order, by number, and its depth.
+
+        >>> automaton = AhoCorasick([b"abc", b"cd"])
+        >>> automaton.place(automaton.step(ROOT, ord("c"))), automaton.place(automaton.step(ROOT, ord("a")))
+        ((1, 1), (0, 1))
+        """
+        return self._low[node], self._depth[node]
 
     def pending(self, node: int) -> int:
         """Return the longest suffix of a node that begins a longer keyword.
@@ -213,7 +246,7 @@ class AhoCorasick:
         found: list[int] = []
         waiting = [node]
         for other in waiting:
-            children = [self.goto.get(other << 8 | byte) for byte in range(256)] if self._inner[other] else []
+            children = [self._child(other, byte) for byte in range(256)] if self._inner[other] else []
             waiting += [child for child in children if child is not None]
             found += self._ends.get(other, ()) if other != node else ()
             if len(found) >= most:
@@ -223,10 +256,6 @@ class AhoCorasick:
     def first_byte(self, node: int) -> int:
         """Return the first byte of a node's text; 0 for the root."""
         return self._first[node]
-
-
-def _edge(node: int, byte: int) -> int:
-    return node << 8 | byte
 
 
 def _is_mark(symbol: str) -> bool:

@@ -17,6 +17,7 @@ from sfgen.errors import BannedWordsError
 
 MatchMode = Literal["word", "prefix", "substring"]
 
+_SEPARATOR: Final = bytes([SEPARATOR])
 _MOST_ORDERS: Final = 5_000  # in which the marks of a letter may be read, as nodes of a trie
 
 
@@ -68,6 +69,8 @@ class Entry:
 
         Its marks can then stand in one order only, too.
         """
+        if len(self.parts) == 1 and _is_ascii_word(self.parts[0]):  # as most
+            return True
         return all(
             _is_ascii_word(part) or (NON_WORD not in kinds_of(part) and not has_orders(part)) for part in self.parts
         )
@@ -80,7 +83,9 @@ class Entry:
         >>> Entry.parse("聊talk", "word", True).separated() == "聊".encode() + b"\\xfftalk\\xff"
         True
         """
-        separator = bytes([SEPARATOR])
+        separator = _SEPARATOR
+        if len(self.parts) == 1 and _is_ascii_word(self.parts[0]):  # as most
+            return separator[: self.left] + self.parts[0].encode() + separator[: self.right]
         return (
             separator * self.left
             + (2 * separator).join(_separate_scripts(part, separator) for part in self.parts)
@@ -167,7 +172,12 @@ def parse_all(
         BannedWordsError: One of them bans nothing, or has too many marks.
     """
     entries = []
+    left, right = match != "substring", match == "word"
     for number, word in enumerate(words, 1):
+        if not normalize and _is_ascii_word(word):  # as nearly all words of a long list
+            folded = word.lower() if ignore_case else word
+            entries.append(Entry(word, (word if folded == word else folded,), left, right))
+            continue
         where = f"{sort} word {number} of {len(words)}"
         check_word(word, where)
         entry = Entry.parse(word, match, ignore_case, normalize)

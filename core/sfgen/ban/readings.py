@@ -154,7 +154,7 @@ def _distinct(branches: list[_Branch]) -> list[_Branch]:
     Of two that know the same the one whose words began first is kept. What is left out leaves the starts of its words
     to the one that knows them as well: a word begins where it does in the reading that saw it first.
     """
-    kept: dict[tuple[int, int, tuple[int, ...]], _Branch] = {}
+    kept: dict[tuple[int, tuple[int, int], tuple[int, ...]], _Branch] = {}
     for branch in branches:
         key = branch.kind, *branch.threads.key
         known = kept.get(key)

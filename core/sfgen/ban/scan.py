@@ -139,7 +139,7 @@ class _FoldedText:
                     if heads.are_bounded and not self.is_bounded_before(start):
                         continue
                     for head, position in self.spelled(start, heads.may_begin, heads.longest):
-                        for index in heads.numbers.get(head, ()):
+                        for index in heads.numbers(head):
                             for end in self._ends_of(entries[index], start, position):
                                 yield self.at(end).end, entries[index].right, self.at(start).start, index
 
@@ -251,18 +251,26 @@ class _Heads:
     """The first words of entries.
 
     Attributes:
-        numbers: The numbers of the entries by their first word.
         longest: How many characters the longest has.
         are_bounded: Whether all of them must begin at a boundary.
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        self.numbers: dict[str, list[int]] = defaultdict(list)
+        # Most first words are those of one entry: no list for each.
+        self._one: dict[str, int] = {}
+        self._others: dict[str, list[int]] = defaultdict(list)
         for number, entry in enumerate(entries):
-            self.numbers[entry.parts[0]].append(number)
-        self.longest = max(map(len, self.numbers))
+            head = entry.parts[0]
+            if self._one.setdefault(head, number) != number:
+                self._others[head].append(number)
+        self.longest = max(map(len, self._one))
         self.are_bounded = all(entry.left for entry in entries)
-        self._letters = sorted({_letters(head) for head in self.numbers})
+        self._letters = sorted(map(_letters, self._one))
+
+    def numbers(self, head: str) -> list[int]:
+        """The numbers of the entries that have this first word."""
+        number = self._one.get(head)
+        return [] if number is None else [number, *self._others.get(head, ())]
 
     def may_begin(self, text: str) -> bool:
         """Whether a text begins some of them, but for combining marks."""

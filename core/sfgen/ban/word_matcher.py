@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Hashable, Sequence
+from itertools import compress, count
 from typing import Final, NamedTuple, TypeAlias
 
 from sfgen.ban.automaton import ACCEPTING, ROOT, AhoCorasick, GapTrie, Threads
@@ -31,12 +33,12 @@ class WordAutomata:
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
-        plain = [entry.is_plain for entry in entries]
-        self.plain: Final = tuple(number for number, is_plain in enumerate(plain) if is_plain)
+        plain = bytearray(entry.is_plain for entry in entries)
+        self.plain: Final[Sequence[int]] = range(len(plain)) if all(plain) else array("i", compress(count(), plain))
         self.literal: Final = tuple(number for number, is_plain in enumerate(plain) if not is_plain)
         keywords = [entries[number].separated() for number in self.plain]
         outer = bytes([SEPARATOR])
-        self.lengths: Final = tuple(len(keyword.strip(outer)) for keyword in keywords)
+        self.lengths: Final[Sequence[int]] = array("i", (len(keyword.strip(outer)) for keyword in keywords))
         self.automaton: Final = AhoCorasick(keywords)
         self.trie: Final = GapTrie(entries[number].symbols() for number in self.literal) if self.literal else None
 
@@ -190,12 +192,12 @@ class WordThreads:
     @property
     def state(self) -> Hashable:
         """The state without offsets: it decides the future."""
-        return self._node, frozenset(self._threads)
+        return self._automaton.place(self._node), frozenset(self._threads)
 
     @property
-    def key(self) -> tuple[int, tuple[int, ...]]:
+    def key(self) -> tuple[tuple[int, int], tuple[int, ...]]:
         """The state in a form that can be ordered."""
-        return self._node, tuple(sorted(self._threads))
+        return self._automaton.place(self._node), tuple(sorted(self._threads))
 
     def includes(self, other: WordThreads) -> bool:
         """Tell whether all partial matches of others are partial matches here.
