@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         regex,
         schema,
         scoring,
+        substring,
         template,
         trace,
         vocabulary,
@@ -146,37 +147,16 @@ __all__ = [
 ]
 
 
-_PACKAGES = {
-    "automata",
-    "ban",
-    "decoding",
-    "delays",
-    "errors",
-    "grammar",
-    "index",
-    "integrations",
-    "jobs",
-    "lalr",
-    "language",
-    "models",
-    "protocols",
-    "reference",
-    "regex",
-    "schema",
-    "scoring",
-    "template",
-    "trace",
-    "vocabulary",
-}
-"""What the names above do not say: ``sfgen.protocols.Guide``."""
-
-
 def __getattr__(name: str) -> object:
-    if name in _PACKAGES:
-        return import_module(f"sfgen.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'sfgen' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    if not name.startswith("_"):  # a package, such as sfgen.protocols
+        try:
+            return import_module(f"sfgen.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"sfgen.{name}":
+                raise
+    raise AttributeError(f"module 'sfgen' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

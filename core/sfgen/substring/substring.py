@@ -70,6 +70,7 @@ class Substring:
     (True, False, False)
     """
 
+    @arguments.with_known_names
     def __init__(self, text: str, unit: Unit = "character", least: int = 1, most: int | None = None) -> None:
         self._text = arguments.text("text", text)
         arguments.one_of("unit", unit, UNITS)
