@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         vocabulary,
     )
     from sfgen.automata import Dfa
-    from sfgen.ban import BannedWords
+    from sfgen.ban import BannedWords, WordBias
     from sfgen.decoding import (
         BlockMoved,
         Event,
@@ -94,6 +94,7 @@ _HOME = {
     "ThoughtReleased": "sfgen.decoding",
     "TokenChosen": "sfgen.decoding",
     "Vocabulary": "sfgen.vocabulary",
+    "WordBias": "sfgen.ban",
     "agenerate": "sfgen.decoding",
     "astream": "sfgen.decoding",
     "from_transformers": "sfgen.models.from_transformers",
@@ -132,6 +133,7 @@ __all__ = [
     "ThoughtReleased",
     "TokenChosen",
     "Vocabulary",
+    "WordBias",
     "agenerate",
     "astream",
     "from_transformers",

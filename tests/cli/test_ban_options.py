@@ -94,3 +94,45 @@ def test_the_help_names_each_once(sfgen: Sfgen) -> None:
     text = sfgen("ban", "--help-all").out
     assert "--words is also --ban-words" in " ".join(text.split())
     assert text.count("--ban-") == 1
+
+
+# ---- words with a bias -----------------------------------------------------------------------------------------------
+
+
+def test_words_with_a_bias_are_found_as_banned_words_are(sfgen: Sfgen) -> None:
+    """In both commands, with a ban and without; the way of matching holds for both."""
+    drawn = ["--seed", "4", "--samples", "8", "--max-tokens", "9", "--json", "Can we talk?"]
+
+    def written(*options: str, command: str = "gen") -> list[Any]:
+        records = sfgen(command, *drawn, *options).records
+        assert len(records) == 8
+        return records
+
+    free = [record["text"] for record in written()]
+    assert sum("e" in text for text in free) > 3
+    for command, prefix in (("gen", "--ban-"), ("ban", "--")):
+        how = [f"{prefix}match", "substring", f"{prefix}case-sensitive"]
+        records = written("--word-bias", "e=-9", "--word-bias", "a=-9", *how, command=command)
+        assert sum(record["text"].count("e") + record["text"].count("a") for record in records) < 2
+        assert {rollback["bias"] < 0 for record in records for rollback in record["rollbacks"]} == {True}
+        assert records[0]["word_bias"] == {
+            "words": {"e": -9, "a": -9}, "match": "substring", "ignore_case": False, "normalize": False
+        }  # fmt: skip
+        both = written(f"{prefix}words", "t", "--word-bias", "e=-9", *how, command=command)
+        assert not any("t" in record["text"] for record in both)
+        assert sum(record["text"].count("e") for record in both) < 2
+    assert sum("e" in record["text"] for record in written("--word-bias", "e=-9")) > 3  # whole words only
+
+
+def test_a_rollback_of_a_word_with_a_bias_is_told(sfgen: Sfgen, tmp_path: Path) -> None:
+    trace = str(tmp_path / "trace")
+    done = sfgen("gen", "--word-bias", "talk=-2", "--seed", "3", "--max-tokens", "14", "--trace", trace, "Can we talk?")
+    assert done.code == 0
+    rollbacks = [line for line in Path(trace).read_text().splitlines() if '"rolled_back"' in line]
+    assert rollbacks
+    assert all('"bias": -2.0' in line for line in rollbacks)
+    page = tmp_path / "run.html"
+    assert sfgen("replay", trace, "--html", str(page)).code == 0
+    shown = page.read_text(encoding="utf-8")
+    assert "talk=-2" in shown
+    assert "was not accepted, with the bias -2" in shown

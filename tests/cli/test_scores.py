@@ -114,6 +114,7 @@ def _timeless(line: str, **how: Any) -> dict[str, Any]:
         (["--frequency-penalty", "1"], "--frequency-penalty"),
         (["--presence-penalty", "1"], "--presence-penalty"),
         (["--repetition-penalty", "1.5"], "--repetition-penalty"),
+        (["--word-bias", "a=-1"], "--word-bias"),
         (["--max-tokens", "9"], "--max-tokens"),
         (["--stop", "a"], "--stop"),
         (["--logprobs", "--json"], "--logprobs"),

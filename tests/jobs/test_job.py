@@ -76,6 +76,7 @@ OTHER: dict[str, Any] = {
     "max_tokens": 8,
     "fast_forward": False,
     "logprobs": True,
+    "word_bias": {"talk": -1},
     "heal": False,
     "after": "\n",
     "when": "\n",

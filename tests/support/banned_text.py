@@ -49,6 +49,10 @@ class BannedText:
         found = [*self._found(b"", data, ended=ended), *self._found(self.prompt, data, ended=ended)]
         return min(found, key=lambda span: span[::-1], default=None)
 
+    def spans(self, data: bytes, *, ended: bool = True) -> set[tuple[int, int]]:
+        """Where all matches of either reading begin and end, in bytes after the prompt; see ``first``."""
+        return {*self._found(b"", data, ended=ended), *self._found(self.prompt, data, ended=ended)}
+
     def _found(self, prompt: bytes, data: bytes, *, ended: bool) -> Iterator[tuple[int, int]]:
         """Every match that ends in the data when they are read after a prompt, in bytes after it."""
         text, starts = characters(prompt + data, ended=ended)

@@ -8,9 +8,10 @@ A *leaf* is a finished text: its tokens, with the end token last unless the limi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from unittest.mock import patch
 
 import numpy as np
@@ -18,7 +19,7 @@ from banned_text import BannedText
 from numpy.typing import NDArray
 
 from scripted import ScoreOf, ScriptedModel
-from sfgen import BannedWords, Vocabulary
+from sfgen import BannedWords, Vocabulary, WordBias
 from sfgen.decoding.sampler import Draws
 
 Leaf: TypeAlias = tuple[int, ...]
@@ -33,16 +34,17 @@ DEAD: Leaf = (-1,)
 
 @dataclass
 class Toy:
-    """A model with a list of banned words.
+    """A model with a list of banned words, and words with a bias.
 
     Args:
         tokens: Its tokens; the last one, which is added, ends a text.
         score: The scores after the tokens of the prompt and of the text.
-        words: What is banned.
+        words: What is banned; empty: nothing.
         max_tokens: The most tokens of a text.
         prompt: One token.
         match: As ``BannedWords`` takes it.
         temperature, top_k, top_p: As ``Sampler`` takes them.
+        bias: Words with their biases, matched as what is banned.
     """
 
     tokens: list[bytes]
@@ -54,14 +56,19 @@ class Toy:
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
+    bias: dict[str, float] = field(default_factory=dict)
     known: dict[tuple[Leaf, bool], bool] = field(default_factory=dict)
+    known_bias: dict[Leaf, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.end = len(self.tokens)
         self.vocabulary = Vocabulary([*self.tokens, None], end_token_ids=[self.end])
         self.model = ScriptedModel(self.vocabulary, self.score)
-        self.banned = BannedWords(self.words, match=self.match)  # type: ignore[arg-type]
+        how: Any = {"match": self.match}
+        self.banned = BannedWords(self.words, **how) if self.words else None
+        self.word_bias = WordBias(self.bias, **how) if self.bias else None
         self.oracle = BannedText(self.words, self.match, self.tokens[self.prompt])
+        self.biased = {word: BannedText([word], self.match, self.tokens[self.prompt]) for word in self.bias}
 
     # ---- the model -------------------------------------------------------------------------------------------------
 
@@ -93,7 +100,16 @@ class Toy:
         return self.known[question]
 
     def is_at_rest(self, path: Leaf) -> bool:
-        return self.oracle.open_from(self.data(path)) is None
+        oracles = [self.oracle, *self.biased.values()]
+        return all(oracle.open_from(self.data(path)) is None for oracle in oracles)
+
+    def log_bias(self, path: Leaf) -> float:
+        """The biases of all occurrences, whatever follows if the text is not whole."""
+        if path not in self.known_bias:
+            ended, data = self.is_whole(path), self.data(path)
+            counts = {word: len(self.biased[word].spans(data, ended=ended)) for word in self.bias}
+            self.known_bias[path] = sum(bias * counts[word] for word, bias in self.bias.items())
+        return self.known_bias[path]
 
     def shares_without(self, path: Leaf, forbidden: Iterable[int]) -> Shares:
         """As ``shares``, among the tokens that are left; those that the sampler leaves out only if there is no other.
@@ -110,15 +126,42 @@ class Toy:
     # ---- exact distributions ---------------------------------------------------------------------------------------
 
     def clean_texts(self) -> Distribution:
-        """The model under the condition that the whole text is clean."""
-        return _normal(dict(self._leaves((), self.is_whole)))
+        """The model under the condition that the whole text is clean, each text with its biases in its weight."""
+        return _normal({leaf: p * math.exp(self.log_bias(leaf)) for leaf, p in self._leaves((), self.is_whole)})
+
+    def free_texts(self) -> Distribution:
+        """The model as it is, whatever is banned or has a bias."""
+        written: Distribution = {}
+        waiting: list[tuple[Leaf, float]] = [((), 1.0)]
+        while waiting:
+            path, probability = waiting.pop()
+            if self.is_whole(path):
+                written[path] = probability
+            else:
+                waiting += [((*path, token), probability * share) for token, share in enumerate(self.shares(path))]
+        return written
+
+    def by_completing_tokens(self, path: Leaf = (), probability: float = 1.0) -> Distribution:
+        """Token after token, each with the biases of what it completes: no look ahead at all."""
+        if self.is_whole(path):
+            return {path: probability}
+        gains = [math.exp(self.log_bias((*path, token)) - self.log_bias(path)) for token in range(self.end + 1)]
+        shares = self.shares(path) * gains
+        written: Distribution = {}
+        for token, share in enumerate((shares / shares.sum()).tolist()):
+            written |= self.by_completing_tokens((*path, token), probability * share)
+        return written
 
     def by_blocks(self, path: Leaf = ()) -> Distribution:
-        """Block after block, each under the condition that it is clean: what ``resample`` must write."""
+        """Block after block, each under the condition that it is clean: what ``resample`` must write.
+
+        Each block has the biases of its own occurrences in its weight.
+        """
+        before = self.log_bias(path)
         block: Distribution = {}
         for truncated in (True, False):
             block = block or dict(self._leaves(path, self._is_end_of_block, truncated=truncated))
-        block = _normal(block) or {DEAD: 1.0}
+        block = _normal({end: p * math.exp(self.log_bias(end) - before) for end, p in block.items()}) or {DEAD: 1.0}
         written: Distribution = {}
         for end, probability in block.items():
             rest = {end: 1.0} if end == DEAD or self.is_whole(end) else self.by_blocks(end)

@@ -1,7 +1,7 @@
 """Traces that were written before are still read, and what is written today has the same form, byte for byte.
 
 The files were written by the commit before the format was derived from the classes: six by commands, ``odd`` by hand.
-``exact`` is of the commit that brought the event in it.
+``exact`` and ``bias`` are of the commits that brought what is new in them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sfgen.trace.values import to_json
 TRACES = Path(__file__).parents[1] / "data" / "traces"
 TEXTS = {
     "ban": ["\nI am here to help you. What do you want to know\n"],
+    "bias": [" I am here to listen. What \n"],
     "exact": ["2017\n"],
     "failed": ["\nI am here to"],
     "grammar": ["(a)\n"],
@@ -92,6 +93,10 @@ def compared(path: Path) -> list[str]:
             fields = with_added({**fields, "sfgen": ""}, Scene)
         if fields.get("event") == "finished":
             fields["result"] = with_added(fields["result"], Result)
+            for rollback in fields["result"]["rollbacks"]:
+                rollback.setdefault("bias", None)
+        if fields.get("event") == "rolled_back":
+            fields.setdefault("bias", None)
         if fields.get("event") == "token_chosen":
             fields.setdefault("healed", "")
         if fields.get("event") == "error":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from sfgen.errors import UsageError
-from sfgen_cli.options.bans import BanOptions, read_bans
+from sfgen_cli.options.bans import BanOptions, read_bans, read_word_bias
 from sfgen_cli.options.batch import ManyOptions
 from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.generation import GenerationOptions, Prompt
@@ -78,7 +79,7 @@ def ban(
     """
     if regex is not None:
         raise _no_regex(regex, bans)
-    if not bans:
+    if not bans and (routes or not generation.word_bias):
         raise UsageError("no words to ban", hint="For example: sfgen ban --words talk,listen 'Can we talk?'")
     if routes:
         _refuse_with_routes(bans, generation, compare=compare)
@@ -95,22 +96,23 @@ def ban(
     many.check(prompt, generation, instead=instead)
     written = {"--output": many.output, "--trace": generation.trace}
     refuse_overwriting({**files, "--model": generation.model_file}, written)
-    banned = read_bans(bans, quiet=generation.quiet)
+    banned = read_bans(bans, quiet=generation.quiet, has_bias=bool(generation.word_bias))
     messages = read_messages(generation)
-    assert banned is not None, "there are words or patterns"
+    biases = read_word_bias(generation.word_bias, bans)
+    request = Request("", RequestedConstraint(), banned, generation, messages=messages, word_bias=biases)
     if many.input is not None:
         from sfgen_cli.batch.run import run_many
 
-        run_many(Request("", RequestedConstraint(), banned, generation, messages=messages), many)
+        run_many(request, many)
         tell_of_demonstration(generation)
         return
-    if routes:
+    if routes and banned is not None:
         from sfgen_cli.report.routes import write_routes
 
         write_routes(banned.words, generation, max_routes)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
-    request = Request(text, RequestedConstraint(), banned, generation, messages=messages)
+    request = replace(request, prompt=text)
     if generation.show_prompt:
         show_prompt(request)
         return

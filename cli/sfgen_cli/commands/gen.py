@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from sfgen_cli.options.bans import BanOptions, read_bans
+from sfgen_cli.options.bans import BanOptions, read_bans, read_word_bias
 from sfgen_cli.options.batch import ManyOptions
 from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, NoFastForward, Scores
@@ -72,8 +72,9 @@ def gen(
     if constraint.pattern == "":
         note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
     messages = read_messages(generation)
-    banned = read_bans(bans, prefix="ban-", quiet=generation.quiet)
-    request = Request("", constraint, banned, generation, engine, not no_fast_forward, scores, messages)
+    banned = read_bans(bans, prefix="ban-", quiet=generation.quiet, has_bias=bool(generation.word_bias))
+    biases = read_word_bias(generation.word_bias, bans)
+    request = Request("", constraint, banned, generation, engine, not no_fast_forward, scores, messages, biases)
     if many.input is not None:
         from sfgen_cli.batch.run import run_many
 

@@ -102,13 +102,13 @@ def where(moment: Moment, width: int) -> list[Row]:
 
 
 def banned(moment: Moment, width: int) -> list[Row]:
-    """List what the text must not contain.
+    """List what the text must not contain, and words with a bias.
 
     Args:
         moment: The run at one moment.
         width: Columns of a row.
     """
-    several = (*moment.scene.words, *moment.scene.banned_patterns)
+    several = (*moment.scene.words, *moment.scene.banned_patterns, *moment.scene.word_bias)
     shown = ", ".join(on_one_line(word) for word in several[: width // 2])
     return [fitted_row([(shown, "")], width)]
 
@@ -298,7 +298,10 @@ def change(past: Undone | BlockMoved, width: int) -> list[Row]:
 
 def _undone(past: Undone, width: int) -> list[Row]:
     event = past.event
-    why = "nothing else could follow" if event.word is None else f"{fitted(repr_of(event.word), width // 3)} is banned"
+    why = "nothing else could follow"
+    if event.word is not None:
+        reason = "is banned" if event.bias is None else f"was not accepted, with the bias {event.bias:g}"
+        why = f"{fitted(repr_of(event.word), width // 3)} {reason}"
     if event.forbidden is None:
         forbidden = "the end"
     elif past.forbidden is None:
@@ -307,11 +310,12 @@ def _undone(past: Undone, width: int) -> list[Row]:
         forbidden = fitted(quoted(past.forbidden), width // 3)
     others = f" and {event.ruled_out - 1:,} more" if event.ruled_out > 1 else ""
     place = "there" if event.place == event.position else f"at position {event.place}"
+    consequence = f"{forbidden}{others} forbidden {place}" if event.bias is None else f"{forbidden} rarer {place}"
     return [
         [(f"{_UNDO} {past.number} took back ", BACK), (fitted(quoted(event.data), width // 3), STRUCK)],
         [(why, BACK)],
         [(f"{counted(len(event.token_ids), 'token')} from position {event.position}", BACK)],
-        [(f"{forbidden}{others} forbidden {place}", BACK)],
+        [(consequence, BACK)],
     ]
 
 

@@ -42,7 +42,7 @@ def why_allowed(moment: Moment, asked: Asked) -> list[str]:
 def _after_a_rollback(moment: Moment, asked: Asked, candidate: Candidate) -> list[str]:
     """What is said of a candidate that was tried, and taken back for what came behind it."""
     tried = moment.tried.get(asked.position, {}).get(candidate.token_id)
-    if tried is None or candidate.data is None:
+    if tried is None or candidate.data is None or tried.event.bias is not None:
         return []
     written = "it" if tried.kept == candidate.data else quoted(tried.kept)
     longer = "a longer word" if tried.event.word in moment.scene.words else "text that is not banned"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sfgen.errors import UsageError
-from sfgen.printable import on_one_line, shown_name
+from sfgen.printable import on_one_line, shown_name, visible
 from sfgen_cli.options.prompts import read_stdin
 from sfgen_cli.shell.output import note
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords
+    from sfgen import BannedWords, WordBias
 
 _STDIN = "-"
 _MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
@@ -99,13 +100,14 @@ class BanOptions:
         return bool(self.words or self.words_file is not None or self.pattern)
 
 
-def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> BannedWords | None:
+def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False, has_bias: bool = False) -> BannedWords | None:
     """Read the banned words and patterns of the options.
 
     Args:
         bans: The options.
         prefix: What stands before their names in this command.
         quiet: Whether doubtful lines of the words file are not told on stderr.
+        has_bias: Whether there are words with a bias, which are found in the same way.
 
     Returns:
         ``None`` if none were given.
@@ -117,7 +119,7 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> Ban
         InputError: The file cannot be read.
     """
     if not bans:
-        _refuse_without_words(bans, prefix)
+        _refuse_without_words(bans, prefix, has_bias=has_bias)
         return None
     from sfgen.ban import BannedWords, read_words, split_words
 
@@ -151,11 +153,43 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False) -> Ban
     )
 
 
-def _refuse_without_words(bans: BanOptions, prefix: str) -> None:
+def read_word_bias(options: Sequence[str] | None, bans: BanOptions) -> WordBias | None:
+    """Read words with a bias, each written as ``WORD=B``.
+
+    Args:
+        options: What was given; ``None``: nothing.
+        bans: The options that say how words are found.
+
+    Raises:
+        UsageError: One of them is no word with a number of at most 0.
+        BannedWordsError: A word means nothing.
+    """
+    if not options:
+        return None
+    from sfgen.ban import WordBias
+
+    biases: dict[str, float] = {}
+    for option in options:
+        word, equals, number = option.rpartition("=")
+        try:
+            bias = float(number)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise UsageError(
+                f"--word-bias is {visible(option)!r:.60}: a word, = and a number of at most 0 are wanted",
+                hint="For example: sfgen gen --word-bias 'talk=-2' 'Can we talk?'",
+            )
+        if biases.setdefault(word, bias) != bias:
+            raise UsageError(f"--word-bias is given twice for {visible(word)!r:.60}", hint="Leave one of them out.")
+    return WordBias(biases, match=bans.match, ignore_case=not bans.case_sensitive, normalize=bans.normalize)
+
+
+def _refuse_without_words(bans: BanOptions, prefix: str, *, has_bias: bool) -> None:
     given = {
-        "match": bans.match != "word",
-        "case-sensitive": bans.case_sensitive,
-        "normalize": bans.normalize,
+        "match": bans.match != "word" and not has_bias,
+        "case-sensitive": bans.case_sensitive and not has_bias,
+        "normalize": bans.normalize and not has_bias,
         "allow": bool(bans.allow),
     }
     for name, is_given in given.items():

@@ -199,6 +199,15 @@ RepetitionPenalty = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+WordBias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WORD=B",
+        help="Make a word or phrase less likely, however the tokens cut it: each occurrence multiplies a text's weight "
+        "by exp(B), with B at most 0; repeatable. It is found as banned words are, and taken back by chance.",
+        rich_help_panel=BANS,
+    ),
+]
 Seed = Annotated[
     int | None,
     typer.Option(
@@ -436,6 +445,7 @@ class GenerationOptions:
     trace: Trace = None
     logprobs: Logprobs = False
     strategy: Strategy = "resample"
+    word_bias: WordBias = None
     max_block: MaxBlock = 32
     max_rollbacks: MaxRollbacks = 10_000
     max_passes: MaxPasses = 10_000

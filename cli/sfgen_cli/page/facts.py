@@ -17,7 +17,7 @@ def facts(scene: Scene) -> dict[str, Any]:
         "prompt": clean(scene.prompt),
         "about": about(scene),
         "constraint": _constraint(scene),
-        "banned": [clean(word) for word in (*scene.words, *scene.banned_patterns)],
+        "banned": [clean(word) for word in (*scene.words, *scene.banned_patterns, *scene.word_bias)],
         "after": None if scene.after is None else clean(scene.after),
         "when": None if scene.when is None else clean(scene.when),
         "isConstrained": scene.is_constrained,

@@ -61,7 +61,7 @@ def write_comparison(request: Request) -> None:
         if given:
             raise UsageError(f"--compare and {name} cannot be used together", hint="Leave one of them out.")
     banned, texts = load(request)
-    free = replace(banned, job=replace(banned.job, config=replace(banned.job.config, banned=None)))
+    free = replace(banned, job=replace(banned.job, config=replace(banned.job.config, banned=None, word_bias=None)))
     for number, (sampler, loop) in enumerate(texts):
         with progress(quiet=options.quiet) as say:
             say("writing the free text")

@@ -16,7 +16,7 @@ from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.shell.keyboard import check_stepping
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Sampler
+    from sfgen import BannedWords, Sampler, WordBias
     from sfgen.jobs import Job
     from sfgen.jobs.facts import ConstraintFacts
     from sfgen.models.messages import Message
@@ -59,6 +59,7 @@ class Request:
         fast_forward: Whether text that must follow is added without forward passes.
         scores: Whether the choices are scored, and no text is written.
         messages: What a conversation begins with before the prompt.
+        word_bias: Words that are less likely.
         prompt_template: The prompt of each of many records, with its keys in braces; ``None``: it is in the record.
     """
 
@@ -70,6 +71,7 @@ class Request:
     fast_forward: bool = True
     scores: bool = False
     messages: tuple[Message, ...] = ()
+    word_bias: WordBias | None = None
     prompt_template: str | None = None
 
     def check(self) -> None:
@@ -183,6 +185,7 @@ class Request:
             "--frequency-penalty": options.frequency_penalty != 0,
             "--presence-penalty": options.presence_penalty != 0,
             "--repetition-penalty": options.repetition_penalty != 1,
+            "--word-bias": bool(options.word_bias),
             "--max-tokens": options.max_tokens != GenerationOptions().max_tokens,
             "--stop": bool(options.stop),
             "--after": options.after is not None,
@@ -339,6 +342,7 @@ class Request:
         options = asdict(self.options)
         named = {field.name: options[field.name] for field in fields(GenerationConfig) if field.name in options}
         named |= {"stop": options["stop"] or (), "sampler": self.sampler, "banned": self.banned}
+        named["word_bias"] = self.word_bias
         if self.options.after_tokens is None:
             del named["after_tokens"]
         of_model = {field.name: options[field.name] for field in fields(ModelSpec) if field.name in options}

@@ -21,6 +21,7 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 * :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.words`: the list that a user gives, on top of it all;
+* :mod:`~sfgen.ban.word_bias`: words that are less likely, found in the same way;
 * :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;
 * :mod:`~sfgen.ban.matcher_states`: the states of a matcher as numbers, to read many tokens at once;
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, or lead to nothing else;
@@ -35,10 +36,11 @@ from sfgen.ban.entries import MatchMode
 from sfgen.ban.matcher import Mark, Match, Matcher
 from sfgen.ban.scan import scan
 from sfgen.ban.seam import SeamMark, SeamMatcher, read_prompt
+from sfgen.ban.word_bias import WordBias
 from sfgen.ban.word_files import read_words, split_words
 from sfgen.ban.words import BannedWords
 
 __all__ = [
-    "BannedWords", "Mark", "Match", "MatchMode", "Matcher", "SeamMark", "SeamMatcher", "read_prompt", "read_words",
-    "scan", "split_words",
+    "BannedWords", "Mark", "Match", "MatchMode", "Matcher", "SeamMark", "SeamMatcher", "WordBias", "read_prompt",
+    "read_words", "scan", "split_words",
 ]  # fmt: skip

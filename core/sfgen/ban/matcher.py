@@ -145,6 +145,24 @@ class Matcher:
                 first = Certain(self._position, min(found))
         return first
 
+    def all_certain(self, data: bytes) -> list[Found]:
+        """Read as :meth:`advance`; return every match that became certain, in its raw form."""
+        found: list[Found] = []
+        for character, width in self._decode(arguments.data("data", data)):
+            found += self._read(character, width)
+        return found
+
+    def all_at_end(self) -> list[Found]:
+        """Return every match that the end of the text would complete, in its raw form.
+
+        The matcher is unchanged afterwards.
+        """
+        mark = self.mark()
+        found = self._read("\ufffd", len(self._pending)) if self._pending else []
+        found += self._at_end()
+        self.reset(mark)
+        return found
+
     def first_at_end(self) -> Found | None:
         """Return the match of :meth:`finish` in its raw form."""
         mark = self.mark()

@@ -21,6 +21,7 @@ from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.matcher import Certain, Mark, Match, Matcher
 
 if TYPE_CHECKING:
+    from sfgen.ban.word_matcher import Found
     from sfgen.vocabulary import Vocabulary
 
 SPECIAL: Final = "\ufffc".encode()
@@ -120,6 +121,21 @@ class SeamMatcher:
             certain = _first(certain, self._alone.first_certain(data))
             self._compare()
         return None if certain is None else self._after.named(certain.found)
+
+    def all_certain(self, data: bytes) -> list[Found]:
+        """Read as :meth:`advance`; return the raw matches of both readings, some of them twice."""
+        found = self._after.all_certain(data)
+        if self._differ:
+            found += self._alone.all_certain(data)
+            self._compare()
+        return found
+
+    def all_at_end(self) -> list[Found]:
+        """Return the raw matches that the end of the text would complete, some of them twice.
+
+        The matcher is unchanged afterwards.
+        """
+        return [found for reading in self._readings for found in reading.all_at_end()]
 
     def begin_text(self) -> None:
         """Begin a text, after a thought, that is also read by itself."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.strategies import Strategy
+from sfgen.decoding.word_bias import Bias
 from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Matcher
 
 
@@ -23,6 +24,7 @@ class Ban:
         clean: A guide through those texts of the constraint that are not banned, where there is one. It walks beside
             the guide of the constraint and shows which tokens lead to banned text only.
         max_rollbacks: The most rollbacks; after them generation fails.
+        bias: Words with a bias, which the matcher watches for, too; ``None``: there are none.
     """
 
     matcher: Matcher
@@ -30,6 +32,7 @@ class Ban:
     tokens: FindsTokens
     clean: Guide | None = None
     max_rollbacks: int = 10_000
+    bias: Bias | None = None
 
     def __post_init__(self) -> None:
         self._clean_taken = 0  # tokens that the clean guide has taken

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from sfgen import arguments
 from sfgen.decoding.exact.prefixes import MAX_PASSES
 from sfgen.decoding.exact.scores import MAX_MEMORY
-from sfgen.decoding.plain_forms import READ_BY_NAME, banned_of, has_temperatures, index_from, sampler_from
+from sfgen.decoding.plain_forms import READ_BY_NAME, banned_of, has_temperatures, index_from, sampler_from, word_bias_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
@@ -19,7 +19,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Constraint, GuideSource
 
 if TYPE_CHECKING:
-    from sfgen.ban import BannedWords
+    from sfgen.ban import BannedWords, WordBias
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
@@ -51,6 +51,9 @@ class GenerationConfig:
         template: Literal text with holes, its file as a ``Path``, or a ``Template``.
         banned: Words that the text must not contain, read by itself and read after the prompt: a ``BannedWords``, or a
             list of words; an empty list bans nothing.
+        word_bias: Words and phrases that are less likely, with a bias of at most 0 for each: a text with n occurrences
+            of a word of bias b has exp(b · n) times its weight, as far as ``resample`` comes near to that, which is the
+            strategy that it needs; see ``sfgen.decoding.word_bias``. A ``WordBias``, or a dictionary.
         sampler: How tokens are chosen; greedy without. The next ones stand before what it says.
         temperature: As of ``Sampler``: 0 is greedy. Default: 0; 1 where one of the next four is given, and no sampler.
         seed: As of ``Sampler``.
@@ -118,6 +121,7 @@ class GenerationConfig:
     grammar: InitVar[Grammar | str | PathLike[str] | None] = None
     template: InitVar[Template | str | PathLike[str] | None] = None
     banned: BannedWords | Iterable[str] | None = None
+    word_bias: WordBias | Mapping[str, float] | None = None
     sampler: Sampler | None = None
     temperature: InitVar[float | None] = None
     seed: InitVar[int | None] = None
@@ -153,6 +157,7 @@ class GenerationConfig:
         keep("index", index_from({"index": self.index, **constraints}))
         keep("sampler", sampler_from(self.sampler, named))
         keep("banned", banned_of(self.banned))
+        keep("word_bias", word_bias_of(self.word_bias))
         keep("stop", arguments.texts("stop", self.stop))
         arguments.one_of("strategy", self.strategy, get_args(AnyStrategyName))
         keep("max_block", arguments.whole_number("max_block", self.max_block, least=1))
@@ -171,6 +176,15 @@ class GenerationConfig:
                     "heal and the exact strategy cannot be used together: it takes prompts as they are", "heal"
                 ),
                 hint=ParameterText("Leave heal out, or take another strategy.", "heal"),
+            )
+        if self.word_bias is not None and self.strategy != "resample":
+            raise UsageError(
+                ParameterText(
+                    f"word_bias and the strategy {self.strategy} cannot be used together: words with a bias are "
+                    "accepted or drawn again, as resample does",
+                    "word_bias",
+                ),
+                hint="Leave one of them out.",
             )
         for name in ("after", "when"):
             if getattr(self, name) is not None:

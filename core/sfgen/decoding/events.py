@@ -177,7 +177,8 @@ class RolledBack:
     Attributes:
         position: Index of the first token that was taken back; all from there on were.
         word: The banned word whose match was complete, or would have been in the shortest way to an end, where all
-            ways lead to banned text; ``None`` where none was left of the tokens that could have followed.
+            ways lead to banned text; or the word with a bias that was not accepted. ``None`` where none was left of the
+            tokens that could have followed.
         token_ids: The tokens that were taken back, at least one.
         data: Their bytes, as far as they are text.
         state: The guide's state after the rollback; may be negative.
@@ -186,7 +187,9 @@ class RolledBack:
         place: Index at which tokens were ruled out, at least ``position``; they may not stand there again while what
             comes before it stays. ``position`` under ``first-token``, the position of the last token or of the end
             under ``resample``.
-        ruled_out: How many tokens were ruled out there at once: all that are known to lead to banned text.
+        ruled_out: How many tokens were ruled out there at once: all that are known to lead to banned text. 0 for a
+            word with a bias.
+        bias: The bias that was not accepted; ``None``: the word is banned.
     """
 
     position: Count
@@ -197,12 +200,13 @@ class RolledBack:
     probability: Probability | None
     place: Count
     ruled_out: Count
+    bias: LogProbability | None = None
 
     @property
     def forbidden(self) -> int | None:
         """The undone token among those ruled out at ``place``.
 
-        ``None`` for the end.
+        ``None`` for the end. For a word with a bias, the token that completes it, which may stand there again.
         """
         index = self.place - self.position
         return self.token_ids[index] if index < len(self.token_ids) else None

@@ -219,7 +219,8 @@ class Loop:
         """Take an end token, unless the end completes a banned match."""
         banned = self.ban.matcher.finish() if self.ban else None
         if banned is None:
-            return reason
+            end = np.intersect1d(self.path.here.all_allowed(), self.text.end_tokens())
+            return reason if (yield from self._is_accepted(len(self.path), int(end[0]), ends=True)) else None
         yield from self._reject(len(self.path), self.text.end_tokens, banned)
         return None
 
@@ -257,6 +258,8 @@ class Loop:
                 data[: node.unhealed],
             )
         if not rejected:
+            if not (yield from self._is_accepted(len(self.path) - 1, token, ends=reason is not None)):
+                return None
             if reason is None:
                 yield from self._settle()
             return reason
@@ -306,6 +309,25 @@ class Loop:
         verdict = self.ban.strategy.reject(self.path, place, completing, match)
         yield from self._roll_back(verdict, word if banned is None else banned.word, silent=self.ban.strategy.is_silent)
 
+    def _is_accepted(self, place: int, token: int, *, ends: bool) -> Generator[Event, None, bool]:
+        """Accept the words with a bias that a token at ``place`` completes, or go back."""
+        bias = self.ban.bias if self.ban else None
+        if bias is None:
+            return True
+        node = self.path.nodes[place]
+        new = self.text.occurrences(bias, ends=ends or self._nothing_follows())[len(node.mark.found) :]
+        log_bias = bias.log_weight(new)
+        if not new or bias.strategy.accepts(self.path, place, token, log_bias, self.draws):
+            return True
+        verdict = bias.strategy.decline(self.path, place, self.text.lowered(bias, node, token, log_bias))
+        yield from self._roll_back(verdict, bias.name(new[0]), silent=False, bias=log_bias)
+        return False
+
+    def _nothing_follows(self) -> bool:
+        """Whether the text ends here for want of an end token."""
+        may_end = not self.end_tokens and self.constrained and self.text.guide.is_accepting
+        return may_end and not self.text.find_allowed().all_allowed().size
+
     def _back_out(self) -> Generator[Event, None, FinishReason | None]:
         """Nothing is left here; the end if that is all that can follow, else the tokens before were wrong."""
         if self.ban is None:
@@ -347,12 +369,16 @@ class Loop:
 
     # ---- going back ------------------------------------------------------------------------------------------------
 
-    def _roll_back(self, verdict: Verdict, word: str | None, *, silent: bool) -> Generator[Event, None, None]:
+    def _roll_back(
+        self, verdict: Verdict, word: str | None, *, silent: bool, bias: float | None = None
+    ) -> Generator[Event, None, None]:
         tokens, data = self._cut(verdict.position)
         if tokens and not silent:
-            yield self._rolled_back(verdict, word, tokens, data)
+            yield self._rolled_back(verdict, word, tokens, data, bias)
 
-    def _rolled_back(self, verdict: Verdict, word: str | None, tokens: tuple[int, ...], data: bytes) -> RolledBack:
+    def _rolled_back(
+        self, verdict: Verdict, word: str | None, tokens: tuple[int, ...], data: bytes, bias: float | None = None
+    ) -> RolledBack:
         """The event of a rollback that was done."""
         assert self.ban is not None
         most = self.ban.max_rollbacks
@@ -364,7 +390,15 @@ class Loop:
             )
         probability = self.path.here.probability(tokens[0])
         event = RolledBack(
-            verdict.position, word, tokens, data, self.text.guide.state, probability, verdict.place, verdict.ruled_out
+            verdict.position,
+            word,
+            tokens,
+            data,
+            self.text.guide.state,
+            probability,
+            verdict.place,
+            verdict.ruled_out,
+            bias,
         )
         self.rollbacks.append(event)
         return event

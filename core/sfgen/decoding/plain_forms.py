@@ -19,7 +19,7 @@ from sfgen.whole_file import read_file
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa
-    from sfgen.ban import BannedWords
+    from sfgen.ban import BannedWords, WordBias
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
@@ -237,3 +237,16 @@ def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
     from sfgen.ban import BannedWords
 
     return BannedWords.of(banned)
+
+
+def word_bias_of(biases: WordBias | Mapping[str, float] | None) -> WordBias | None:
+    """Return words with a bias as they are, or make them from a dictionary; an empty one is none.
+
+    Raises:
+        SfgenError: As ``WordBias``.
+    """
+    if biases is None or (isinstance(biases, Mapping) and not biases):
+        return None
+    from sfgen.ban import WordBias
+
+    return WordBias.of(biases)

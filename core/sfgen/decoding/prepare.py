@@ -15,13 +15,13 @@ from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.healing import end_of_text, is_healed
 from sfgen.decoding.limits import Limits
 from sfgen.decoding.loop import Loop
-from sfgen.decoding.plain_forms import banned_of, has_temperatures, vocabulary_of
+from sfgen.decoding.plain_forms import banned_of, has_temperatures, vocabulary_of, word_bias_of
 from sfgen.decoding.prompt_tokens import prompt_tokens
 from sfgen.decoding.sampler import Sampler, check_tokens
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.start import Start, healed, start
 from sfgen.decoding.stops import StopStrings
-from sfgen.decoding.strategies import strategy
+from sfgen.decoding.strategies import Resample, strategy
 from sfgen.decoding.verify import Promises
 from sfgen.errors import UsageError
 from sfgen.index import Unconstrained
@@ -121,20 +121,25 @@ def loop_of(
 
 
 def _ban(config: GenerationConfig, sampler: Sampler, vocabulary: Vocabulary, prompt: bytes, begin: Start) -> Ban | None:
-    """What watches over one text for banned words."""
-    banned = banned_of(config.banned)
-    if banned is None:
+    """What watches over one text for banned words, and for words with a bias."""
+    banned, biases = banned_of(config.banned), word_bias_of(config.word_bias)
+    if banned is None and biases is None:
         return None
     from sfgen.ban.completing_tokens import completing_tokens
 
-    return Ban(
-        banned.matcher(prompt),
-        # A search takes nothing back, and asks no strategy.
-        strategy("mask" if config.strategy == "exact" else config.strategy, sampler, config.max_block),
-        completing_tokens(banned.automata, vocabulary.trie),
-        begin.clean,
-        max_rollbacks=config.max_rollbacks,
-    )
+    matcher = None if banned is None else banned.matcher(prompt)
+    tokens = None if banned is None else completing_tokens(banned.automata, vocabulary.trie)
+    if biases is not None:
+        from sfgen.decoding.word_bias import BannedTokens, Bias, BiasedMatcher
+
+        both, resample = BiasedMatcher(biases, prompt, matcher), Resample(sampler, config.max_block)
+        bias = Bias(both, completing_tokens(biases.automata, vocabulary.trie), biases, resample)
+        return Ban(both, resample, BannedTokens(tokens), begin.clean, config.max_rollbacks, bias)
+    assert matcher is not None, "something is banned"
+    assert tokens is not None, "as well"
+    # A search takes nothing back, and asks no strategy.
+    how = strategy("mask" if config.strategy == "exact" else config.strategy, sampler, config.max_block)
+    return Ban(matcher, how, tokens, begin.clean, config.max_rollbacks)
 
 
 def _bytes_of(vocabulary: Vocabulary, prompt: str | Sequence[int], prompt_ids: Sequence[int]) -> bytes:

@@ -34,9 +34,12 @@ class Node:
         temperature: The temperature at which a token is chosen here; ``None``: the generation's.
         ruled_out: Which of the allowed tokens may not stand here again; bool ``[allowed]``.
         by_rule: Those of them that a strategy's rule forbids, which may be more than is banned; bool ``[allowed]``.
+        log_bias: The biases of words that each token completes, as far as they are known, 0 or below; float64
+            ``[allowed]``.
         children: The nodes after tokens that were tried.
-        log_clean: The logarithm of the probability, as far as is known, that what follows is not banned. Minus infinity
-            where the sampler leaves nothing else; it may leave more when it is loosened.
+        log_clean: The logarithm of the probability, as far as is known, that what follows is not banned, and is
+            accepted where words have a bias. Minus infinity where the sampler leaves nothing else; it may leave more
+            when it is loosened.
         is_dead: Whether only banned text can follow, however tokens are chosen.
     """
 
@@ -51,14 +54,16 @@ class Node:
     temperature: float | None = None
     ruled_out: NDArray[np.bool_] | None = None
     by_rule: NDArray[np.bool_] | None = None
+    log_bias: NDArray[np.float64] | None = None
     children: dict[int, Node] = field(default_factory=dict)
     log_clean: float = 0.0
     is_dead: bool = False
 
     @property
     def is_untouched(self) -> bool:
-        """Whether no token here is known to lead to banned text."""
-        return self.ruled_out is None and all(child.log_clean == 0.0 for child in self.children.values())
+        """Whether no token here is known to lead to banned text, or to a word with a bias."""
+        is_weighed = self.ruled_out is not None or self.log_bias is not None
+        return not is_weighed and all(child.log_clean == 0.0 for child in self.children.values())
 
     @property
     def chosen_by(self) -> Scores | None:
@@ -88,6 +93,19 @@ class Node:
         if by_rule:
             self.by_rule = added if self.by_rule is None else self.by_rule | added
         return int(np.count_nonzero(added))
+
+    def lower(self, tokens: Int32, log_bias: float) -> None:
+        """Note that tokens complete words whose biases come to a sum, or to a lower one.
+
+        Args:
+            tokens: The tokens; those that are not allowed do not matter.
+            log_bias: The sum, 0 or below.
+        """
+        allowed = self.all_allowed()
+        if self.log_bias is None:
+            self.log_bias = np.zeros(allowed.size)
+        places = np.flatnonzero(np.isin(allowed, tokens))
+        self.log_bias[places] = np.minimum(self.log_bias[places], log_bias)
 
     def allow_again(self) -> bool:
         """Undo what only a rule forbids.
@@ -126,9 +144,8 @@ class Node:
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
-        self.allowed = self.dead = self.scores = self.adjusted = self.top_logprobs = self.ruled_out = self.by_rule = (
-            None
-        )
+        self.allowed = self.dead = self.scores = self.adjusted = self.top_logprobs = None
+        self.ruled_out = self.by_rule = self.log_bias = None
         self.children = {}
 
 
@@ -233,5 +250,6 @@ class Path:
             node = waiting.pop()
             if node is not self.nodes[stop]:
                 node.allowed = node.dead = node.scores = node.adjusted = node.top_logprobs = None
+                node.log_bias = None
                 node.log_clean = -np.inf if node.is_dead else 0.0
                 waiting += node.children.values()

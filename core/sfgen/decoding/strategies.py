@@ -23,8 +23,9 @@ nothing clean the truncation is taken away, for the block or the place.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
@@ -43,6 +44,9 @@ AnyStrategyName: TypeAlias = Literal[StrategyName, "exact"]
 
 MAX_BLOCK = 32
 """Tokens of a block under ``resample`` before its start moves."""
+
+_ROUNDING = 1e-9
+"""A sum of biases so near to 0 is 0."""
 
 Choice: TypeAlias = tuple[int, float | None]
 """The index of a token among the allowed ones, and the probability with which it was drawn; ``None``: not drawn."""
@@ -134,14 +138,16 @@ class Strategy(ABC):
         """Tell whether the block's start must move."""
         return False
 
+    def _is_greedy(self, node: Node) -> bool:
+        return self._greedy if node.temperature is None else node.temperature == 0
+
     def _weighed(self, node: Node, sampler: Sampler, draws: Draws) -> Choice | None:
         """Choose by what is known of the tokens."""
         weights = log_weights(node, sampler)
         best = int(np.argmax(weights))
         if weights[best] == -np.inf:
             return None
-        is_greedy = self._greedy if node.temperature is None else node.temperature == 0
-        if is_greedy or weights.size == 1:
+        if self._is_greedy(node) or weights.size == 1:
             return best, None
         shares = np.exp(weights - weights[best])
         chosen = draws.draw(shares)
@@ -172,6 +178,42 @@ class Resample(Strategy):
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out a token that leads to banned text."""
         ruled_out = path.nodes[place].rule_out(completing())
+        return self._learnt(path, place, ruled_out)
+
+    def accepts(self, path: Path, place: int, token: int, log_bias: float, draws: Draws) -> bool:
+        """Accept by chance the words with a bias that a token completes; see ``sfgen.decoding.word_bias``.
+
+        Args:
+            path: The path, with the node at ``place`` on it.
+            place: The index at which the token stands or was to stand.
+            token: The token.
+            log_bias: The sum of the biases.
+            draws: The choices of the text.
+        """
+        node = path.nodes[place]
+        if node.log_bias is not None:  # so much of it was in the token's weight
+            log_bias -= float(node.log_bias[np.searchsorted(node.all_allowed(), token)])
+        has_choice = any(node.all_allowed().size > 1 for node in path.nodes[self.start : place + 1])
+        if log_bias >= -_ROUNDING or not has_choice:
+            return True
+        if self._is_greedy(node):
+            return False
+        declined = -math.expm1(log_bias)
+        return draws.draw(np.array([declined, 1 - declined])) == 1
+
+    def decline(self, path: Path, place: int, lowered: Sequence[tuple[Int32, float]]) -> Verdict:
+        """Go back after words with a bias that were not accepted.
+
+        Args:
+            path: The path, with the node at ``place`` on it.
+            place: The index of the token that completes them.
+            lowered: Tokens there with the sum of the biases of words that each completes, or more.
+        """
+        for tokens, log_bias in lowered:
+            path.nodes[place].lower(tokens, log_bias)
+        return self._learnt(path, place, 0)
+
+    def _learnt(self, path: Path, place: int, ruled_out: int) -> Verdict:
         for node in reversed(path.nodes[self.start : place + 1]):
             _learn(node, self._sampler)
         return Verdict(self.start, place, ruled_out)
@@ -299,7 +341,7 @@ def _at(sampler: Sampler, temperature: float | None) -> Sampler:
 
 
 def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
-    """Compute the logarithm of ``p·(1 − R)`` for each allowed token.
+    """Compute the logarithm of ``p·(1 − R)`` for each allowed token, with the biases of words that it completes.
 
     Logarithms, so that what is merely very unlikely stays apart from what is ruled out, which is minus infinity.
 
@@ -315,6 +357,8 @@ def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
     weights = np.zeros(1) if scores is None else _at(sampler, node.temperature).log_probabilities(scores)
     for token, child in node.children.items():
         weights[np.searchsorted(node.allowed, token)] += child.log_clean
+    if node.log_bias is not None:
+        weights += node.log_bias
     if node.ruled_out is not None:
         weights[node.ruled_out] = -np.inf
     return weights

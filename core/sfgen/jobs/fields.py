@@ -25,13 +25,13 @@ SLIM = (*_ABOUT, *_MADE, "input", "finish_reason", *_COMPARED, "error")
 KNOWN = (
     *SLIM,
     *("messages", "rendered", "model", "pattern", "choices", "schema", "grammar", "template", "substring"),
-    *("constraint", "banned"),
-    *("after", "when", "stop", "engine", "fast_forward", "heal", "token_ids", "prompt_tokens", "completion_tokens"),
-    *("forward_passes", "forced_tokens", "healed", "seconds", "rollbacks", "moved_blocks", "options"),
+    *("constraint", "banned", "word_bias", "after", "when", "stop", "engine", "fast_forward", "heal", "token_ids"),
+    *("prompt_tokens", "completion_tokens", "forward_passes", "forced_tokens", "healed", "seconds", "rollbacks"),
+    *("moved_blocks", "options"),
 )
 """All keys that a record may have."""
 
-_NESTED = ("input", "value", "groups", "banned", "options", "id")
+_NESTED = ("input", "value", "groups", "banned", "word_bias", "options", "id")
 """Keys with keys of their own, which can be named behind a dot."""
 
 EVERYTHING = "all"

@@ -118,6 +118,7 @@ class Job:
         given = {
             "index": config.index is not None,
             "banned": config.banned is not None,
+            "word_bias": config.word_bias is not None,
             "stop": bool(config.stop),
             "after": config.after is not None,
             "when": config.when is not None,
@@ -186,6 +187,11 @@ class Job:
     def banned(self) -> BannedWords | None:
         """The banned words; ``None``: nothing is banned."""
         return banned_of(self.config.banned)
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether banned words, or words with a bias, may be taken back."""
+        return self.config.banned is not None or self.config.word_bias is not None
 
     @cached_property
     def constraint(self) -> ConstraintFacts:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 from sfgen.decoding.batch import drive
 from sfgen.decoding.exact.scores import ScoreStore
-from sfgen.decoding.plain_forms import source_of, vocabulary_of
+from sfgen.decoding.plain_forms import source_of, vocabulary_of, word_bias_of
 from sfgen.decoding.prepare import loop_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError
@@ -177,6 +177,7 @@ class LoadedJob:
             line: The line of the input that has the prompt; ``None``: there is no input of many.
         """
         facts, banned = self.job.constraint, self.job.banned
+        biases = word_bias_of(self.job.config.word_bias)
         return Scene(
             prompt=prompt,
             rendered=self.rendered(prompt),
@@ -186,6 +187,7 @@ class LoadedJob:
             choices=facts.choices,
             words=banned.words if banned else (),
             banned_patterns=banned.patterns if banned else (),
+            word_bias=biases.written if biases else (),
             seed=sampler.seed,
             line=line,
             after=self.job.config.after,

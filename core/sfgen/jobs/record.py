@@ -7,6 +7,8 @@ import math
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from sfgen.decoding.plain_forms import word_bias_of
+
 if TYPE_CHECKING:
     from sfgen.decoding import Result
     from sfgen.jobs.job import Job
@@ -49,6 +51,13 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
             "normalize": banned.normalize,
             "allow": list(banned.allow),
             "strategy": config.strategy,
+        }
+    if (biases := word_bias_of(config.word_bias)) is not None:
+        fields["word_bias"] = {
+            "words": biases.biases,
+            "match": biases.match,
+            "ignore_case": biases.ignore_case,
+            "normalize": biases.normalize,
         }
     if config.after is not None:
         fields["after"] = config.after
@@ -96,7 +105,7 @@ def options(job: Job) -> dict[str, Any]:
     named |= job.constraint.known_again()
     if config.strategy == "exact":
         named |= {"strategy": config.strategy, "max_passes": config.max_passes}
-    if job.banned is not None:
+    if job.takes_back:
         named |= {"max_block": config.max_block, "max_rollbacks": config.max_rollbacks}
     return named
 
@@ -146,7 +155,7 @@ def record(
             {"token_id": token, "model": logprob.model, "mask": logprob.mask}
             for token, logprob in zip(result.token_ids, result.logprobs, strict=True)
         ]
-    if job.banned is not None:
+    if job.takes_back:
         fields["rollbacks"] = [
             {
                 "position": event.position,
@@ -155,6 +164,7 @@ def record(
                 "tokens": list(event.token_ids),
                 "probability": event.probability,
                 "ruled_out": {"position": event.place, "tokens": event.ruled_out},
+                **({} if event.bias is None else {"bias": event.bias}),
             }
             for event in result.rollbacks
         ]

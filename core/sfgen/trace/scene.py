@@ -35,6 +35,7 @@ class Scene:
         when: Behind which calls begin inside free text; ``None``: the whole text is what the constraint says.
         after: Behind which the text begins, after a thought; ``None``: there is no thought.
         substring: What people call the document that the text is quoted from; ``None``: no document.
+        word_bias: The words with a bias, each with it: ``talk=-2``.
     """
 
     prompt: str
@@ -56,6 +57,7 @@ class Scene:
     when: str | None = None
     substring: str | None = None
     rendered: str | None = None
+    word_bias: tuple[str, ...] = ()
 
     @property
     def is_guided(self) -> bool:
@@ -69,13 +71,13 @@ class Scene:
 
     @property
     def is_ban(self) -> bool:
-        """Whether something must not be in the text."""
-        return bool(self.words or self.banned_patterns)
+        """Whether something must not be in the text, or is less likely to be."""
+        return bool(self.words or self.banned_patterns or self.word_bias)
 
     @property
     def is_constrained(self) -> bool:
         """Whether there is a mask."""
-        return self.is_guided or self.is_ban
+        return self.is_guided or bool(self.words or self.banned_patterns)
 
 
 class View(Protocol):

@@ -1,0 +1,182 @@
+"""Words with a bias: occurrences that are accepted by chance, or rolled back.
+
+The target is this: a text with n occurrences of a word of bias b has exp(b · n) times the weight that the sampler gives
+it, with b at most 0. When an occurrence is complete, it is accepted with the probability exp(b). Else the text goes
+back to where no match was partial, as under ``resample`` (:mod:`sfgen.decoding.strategies`), and what was learnt there
+is kept: tokens that complete an occurrence have its bias in their weights, so that it is paid once, and the weights of
+the tokens before them are lowered by the share of what follows that would not be accepted. A weight that is too high,
+since too little is known, costs another round, and never changes what comes out.
+
+So a block, the text between two positions without a partial match, is an exact draw in proportion to p · exp(b · n).
+The whole text is not, since nobody looks further ahead than that: no token is made less likely for an occurrence that
+begins in a later block.
+
+At temperature 0 nothing is left to chance: an occurrence is rolled back when it comes up first, and then the token with
+the largest weight is taken. So a word is written where its way is the likeliest one with its bias in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from sfgen.ban.seam import SeamMark, SeamMatcher
+from sfgen.ban.word_bias import WordBias
+from sfgen.decoding.strategies import Resample
+from sfgen.protocols import BannedText, FindsTokens, Int32, Matcher
+
+Occurrence: TypeAlias = tuple[int, int, int]
+"""Number of the word, first byte, and byte after the last."""
+
+
+class BiasMark(NamedTuple):
+    """The state of a biased matcher at one moment.
+
+    Args:
+        banned: That of the matcher of the ban.
+        biased: That of the matcher of words with a bias.
+        found: The occurrences until then.
+    """
+
+    banned: Any
+    biased: SeamMark
+    found: tuple[Occurrence, ...]
+
+
+class BiasedMatcher:
+    """The matcher of a ban, if there is one, with a matcher of words with a bias beside it.
+
+    It reports banned matches only; of the words with a bias it keeps the occurrences.
+
+    Args:
+        bias: The words.
+        prompt: The bytes before the text.
+        banned: The matcher of the ban; ``None``: nothing is banned.
+
+    >>> matcher = BiasedMatcher(WordBias({"talk": -2}), b"", None)
+    >>> matcher.advance(b"Talk, talk"), matcher.found, matcher.at_end()
+    (None, ((0, 0, 4),), ((0, 0, 4), (0, 6, 10)))
+    """
+
+    def __init__(self, bias: WordBias, prompt: bytes, banned: Matcher | None) -> None:
+        self.banned = banned
+        self.biased = SeamMatcher(bias.automata, prompt)
+        self.found: tuple[Occurrence, ...] = ()
+
+    def advance(self, data: bytes) -> BannedText | None:
+        """Read the bytes of one token and return the first banned match completed."""
+        self.found = _joined(self.found, self.biased.all_certain(data))
+        return None if self.banned is None else self.banned.advance(data)
+
+    def at_end(self) -> tuple[Occurrence, ...]:
+        """Return all occurrences if the text ends here."""
+        return _joined(self.found, self.biased.all_at_end())
+
+    def begin_text(self) -> None:
+        """Begin a text that is also read without what stands before it."""
+        self.biased.begin_text()
+        if self.banned is not None:
+            self.banned.begin_text()
+
+    def finish(self) -> BannedText | None:
+        """Return the banned match that the end of the text would complete."""
+        return None if self.banned is None else self.banned.finish()
+
+    def open_from(self) -> int | None:
+        """Return the start of the earliest partial match, or ``None``."""
+        starts = [self.biased.open_from(), None if self.banned is None else self.banned.open_from()]
+        return min((start for start in starts if start is not None), default=None)
+
+    def under_way(self) -> tuple[str, ...]:
+        """Return some of the partially matched words, for observers."""
+        return (*(() if self.banned is None else self.banned.under_way()), *self.biased.under_way())
+
+    def mark(self) -> BiasMark:
+        """Return the present position, for ``reset``."""
+        banned = None if self.banned is None else self.banned.mark()
+        return BiasMark(banned, self.biased.mark(), self.found)
+
+    def reset(self, mark: BiasMark) -> None:
+        """Return to an earlier mark."""
+        self.biased.reset(mark.biased)
+        self.found = mark.found
+        if self.banned is not None:
+            self.banned.reset(mark.banned)
+
+
+@dataclass(frozen=True)
+class BannedTokens:
+    """The search of a ban, if there is one, for tokens to rule out, by the states of a biased matcher.
+
+    Args:
+        tokens: The search; ``None``: nothing is banned.
+    """
+
+    tokens: FindsTokens | None
+
+    def of(self, matcher: BiasedMatcher) -> Int32:
+        """Return the tokens that complete a partial match of a banned word, ascending."""
+        return _NONE if self.tokens is None else self.tokens.of(matcher.banned)
+
+    def dead(self, matcher: BiasedMatcher) -> Int32:
+        """Return the tokens after which every continuation is banned."""
+        return _NONE if self.tokens is None else self.tokens.dead(matcher.banned)
+
+    def is_dead(self, matcher: BiasedMatcher) -> bool:
+        """Tell whether every continuation completes a banned match."""
+        return self.tokens is not None and self.tokens.is_dead(matcher.banned)
+
+
+@dataclass(frozen=True)
+class Bias:
+    """The words with a bias over one text.
+
+    Args:
+        matcher: The matcher, which is also that of the ban.
+        tokens: The search for tokens that complete an occurrence.
+        words: The words.
+        strategy: Says whether occurrences are accepted, and how to go on where they are not.
+    """
+
+    matcher: BiasedMatcher
+    tokens: FindsTokens
+    words: WordBias
+    strategy: Resample
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_values", tuple(self.words.biases.values()))
+
+    def log_weight(self, occurrences: tuple[Occurrence, ...]) -> float:
+        """Return the sum of the biases of some occurrences."""
+        return float(sum(self._values[number] for number, _, _ in occurrences))
+
+    def name(self, occurrence: Occurrence) -> str:
+        """Return the word of an occurrence."""
+        return self.words.automata.name(occurrence[0])
+
+    @property
+    def weakest(self) -> float:
+        """The bias of the word that is made the least unlikely: any occurrence has this one or a lower one."""
+        return max(self._values)
+
+    def completing(self, mark: BiasMark) -> Int32:
+        """Return the tokens that are known to complete an occurrence, ascending.
+
+        Args:
+            mark: The position before them; the matcher stands there then.
+        """
+        self.matcher.reset(mark)
+        return self.tokens.of(self.matcher.biased)
+
+
+def _joined(found: tuple[Occurrence, ...], more: list[Any]) -> tuple[Occurrence, ...]:
+    """The occurrences with those of raw matches that are not among them."""
+    if not more:
+        return found
+    new = dict.fromkeys((number, start, end) for end, _, start, number in more)
+    return (*found, *(occurrence for occurrence in new if occurrence not in found))
+
+
+_NONE: Int32 = np.empty(0, dtype=np.int32)
