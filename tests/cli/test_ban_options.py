@@ -104,7 +104,7 @@ def test_words_with_a_bias_are_found_as_banned_words_are(sfgen: Sfgen) -> None:
     drawn = ["--seed", "4", "--samples", "8", "--max-tokens", "9", "--json", "Can we talk?"]
 
     def written(*options: str, command: str = "gen") -> list[Any]:
-        records = sfgen(command, *drawn, *options).records
+        records: list[Any] = sfgen(command, *drawn, *options).records
         assert len(records) == 8
         return records
 

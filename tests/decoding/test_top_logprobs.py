@@ -110,6 +110,7 @@ def test_infinite_scores_share_all_probability() -> None:
 def test_a_ban_is_followed(toy: Toy, strategy: StrategyName, sampler: Sampler, hold: bool) -> None:
     tokens: list[int] = []
     ruled_out: dict[tuple[int, ...], set[int]] = {}
+    assert toy.banned is not None
     matcher = toy.banned.matcher(toy.tokens[toy.prompt])
     start = matcher.mark()
     for event in stream(

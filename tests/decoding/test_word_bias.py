@@ -288,5 +288,5 @@ def test_what_is_refused() -> None:
         GenerationConfig(word_bias=["talk"])  # type: ignore[arg-type]
     for strategy in ("mask", "first-token", "exact"):
         with pytest.raises(UsageError, match=f"word_bias and the strategy {strategy} cannot be used together"):
-            GenerationConfig(word_bias={"talk": -1}, strategy=strategy)  # type: ignore[arg-type]
+            GenerationConfig(word_bias={"talk": -1}, strategy=strategy)
     assert BannedWords(["talk"]).matcher().all_at_end() == []

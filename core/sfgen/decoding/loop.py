@@ -315,7 +315,7 @@ class Loop:
         if bias is None:
             return True
         node = self.path.nodes[place]
-        new = self.text.occurrences(bias, ends=ends or self._nothing_follows())[len(node.mark.found) :]
+        new = self.text.occurrences(bias, ends=ends or self._nothing_follows())[len(bias.found(node)) :]
         log_bias = bias.log_weight(new)
         if not new or bias.strategy.accepts(self.path, place, token, log_bias, self.draws):
             return True

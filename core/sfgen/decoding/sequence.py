@@ -18,7 +18,7 @@ from sfgen.decoding.fast_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.decoding.stops import StopStrings
-from sfgen.decoding.word_bias import Bias, BiasMark, Occurrence
+from sfgen.decoding.word_bias import Bias, Occurrence
 from sfgen.index.marker import Marker
 from sfgen.protocols import BannedText, Guide, Int32
 from sfgen.vocabulary import Vocabulary
@@ -304,13 +304,13 @@ class Text:
             bias: The words.
             ends: Whether the text ends here, which may complete some.
         """
-        mark: BiasMark = self.path.here.mark
-        if not ends or self.ban is None:
-            return mark.found
-        bias.matcher.reset(mark)
-        if self.end is not None:  # what stands behind the end was read, and counts if it was complete before
-            self._banned_if_ended(self.ban, self.end)
-        return (*mark.found, *(each for each in bias.matcher.at_end() if each not in mark.found))
+        found = bias.found(self.path.here)
+        if not ends:
+            return found
+        if self.end is None or self.ban is None:
+            return bias.found_at_end(self.path.here)
+        self._banned_if_ended(self.ban, self.end)  # what stands behind it was read, and counts if it was complete
+        return (*found, *(each for each in bias.matcher.at_end() if each not in found))
 
     def lowered(self, bias: Bias, node: Node, token: int, log_bias: float) -> list[tuple[Int32, float]]:
         """List tokens at a node with the sum of the biases that each brings, or with more than that.
@@ -323,8 +323,8 @@ class Text:
         """
         lowered = [(np.array([token], dtype=np.int32), log_bias)]
         if not node.unhealed and self.start is not None:  # else a matcher reads parts of a token
-            lowered.append((self._without_stops(node, bias.completing(node.mark)), bias.weakest))
-            at_end = bias.matcher.at_end()[len(node.mark.found) :]
+            lowered.append((self._without_stops(node, bias.completing(node)), bias.weakest))
+            at_end = bias.found_at_end(node)[len(bias.found(node)) :]
             lowered.append((self.end_tokens(), bias.log_weight(at_end)))
         return lowered
 

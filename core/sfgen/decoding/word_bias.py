@@ -24,6 +24,7 @@ import numpy as np
 
 from sfgen.ban.seam import SeamMark, SeamMatcher
 from sfgen.ban.word_bias import WordBias
+from sfgen.decoding.search_tree import Node
 from sfgen.decoding.strategies import Resample
 from sfgen.protocols import BannedText, FindsTokens, Int32, Matcher
 
@@ -129,7 +130,7 @@ class BannedTokens:
         return self.tokens is not None and self.tokens.is_dead(matcher.banned)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Bias:
     """The words with a bias over one text.
 
@@ -146,11 +147,11 @@ class Bias:
     strategy: Resample
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_values", tuple(self.words.biases.values()))
+        self.values = tuple(self.words.biases.values())
 
     def log_weight(self, occurrences: tuple[Occurrence, ...]) -> float:
         """Return the sum of the biases of some occurrences."""
-        return float(sum(self._values[number] for number, _, _ in occurrences))
+        return float(sum(self.values[number] for number, _, _ in occurrences))
 
     def name(self, occurrence: Occurrence) -> str:
         """Return the word of an occurrence."""
@@ -159,16 +160,26 @@ class Bias:
     @property
     def weakest(self) -> float:
         """The bias of the word that is made the least unlikely: any occurrence has this one or a lower one."""
-        return max(self._values)
+        return max(self.values)
 
-    def completing(self, mark: BiasMark) -> Int32:
-        """Return the tokens that are known to complete an occurrence, ascending.
+    def found(self, node: Node) -> tuple[Occurrence, ...]:
+        """Return the occurrences until a node."""
+        return self._mark(node).found
 
-        Args:
-            mark: The position before them; the matcher stands there then.
-        """
-        self.matcher.reset(mark)
+    def found_at_end(self, node: Node) -> tuple[Occurrence, ...]:
+        """Return the occurrences if the text ends at a node, where the matcher stands then."""
+        self.matcher.reset(self._mark(node))
+        return self.matcher.at_end()
+
+    def completing(self, node: Node) -> Int32:
+        """Return the tokens that are known to complete an occurrence at a node, ascending; the matcher stands there."""
+        self.matcher.reset(self._mark(node))
         return self.tokens.of(self.matcher.biased)
+
+    @staticmethod
+    def _mark(node: Node) -> BiasMark:
+        assert isinstance(node.mark, BiasMark), "the matcher is a biased one"
+        return node.mark
 
 
 def _joined(found: tuple[Occurrence, ...], more: list[Any]) -> tuple[Occurrence, ...]:
