@@ -157,9 +157,12 @@ def test_only_what_the_assistant_has_begun_is_healed(model: Any) -> None:
     assert sfgen.generate(model, begun("It is"), max_tokens=3).healed is None
 
 
-def test_choices_are_scored_behind_a_begun_answer(model: Any) -> None:
-    ids = model.encode(f"[user]{USER['content']};[assistant]It is")
-    assert sfgen.score(model, begun("It is"), [" hot", " cold"]) == sfgen.score(model, ids, [" hot", " cold"])
+@pytest.mark.parametrize("answer", ["It is ", "It is", "", "very\n"])
+def test_choices_are_scored_behind_a_begun_answer_as_behind_text(model: Any, answer: str) -> None:
+    prompt = model.chat(begun(answer))
+    assert prompt == model.encode(prompt.text)
+    choices = ["hot", " hot", "cold"]
+    assert sfgen.score(model, begun(answer), choices) == sfgen.score(model, prompt.text, choices)
 
 
 def test_jobs_go_on_with_a_begun_answer(model: Any) -> None:

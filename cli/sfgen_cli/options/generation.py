@@ -100,7 +100,8 @@ Chat = Annotated[
     bool,
     typer.Option(
         "--chat",
-        help="Put the prompt into the model's chat template, as the user's message.",
+        help="Put the prompt into the model's chat template, as the user's message. The template is told of the tools, "
+        "if there are any.",
         rich_help_panel=_MODEL,
     ),
 ]

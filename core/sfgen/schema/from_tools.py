@@ -224,7 +224,7 @@ def _tool(tool: Any, pointer: str, source: SchemaDocument) -> _Tool:
     if schema.get("type", "object") not in ("object", ["object"]):
         reason = f"the tool {shown(name)}: its arguments are an object, not {shown(schema['type'])}"
         raise source.error(reason, f"{pointer}{escaped(keyword)}/type")
-    told = {key: tool[key] for key in ("name", "description") if key in tool}
+    told = {key: tool[key] for key in ("name", "description") if tool.get(key) is not None}
     told["parameters"] = schema or {"type": "object", "properties": {}}
     return _Tool(name, schema, pointer + escaped(keyword) if keyword else pointer, tool if is_function else told)
 

@@ -8,6 +8,7 @@ from sfgen import arguments
 from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.decoding.prompt_tokens import prompt_tokens
 from sfgen.errors import InputError, UsageError
+from sfgen.models.messages import ChatPrompt
 from sfgen.protocols import Model
 from sfgen.scoring.loop import ScoringLoop
 from sfgen.scoring.spelling import Spelling
@@ -45,6 +46,8 @@ def prepare_scoring(model: Model, prompt: str | Sequence[int], choices: Sequence
     prompt_ids = tuple(prompt_tokens(model, prompt))
     if not prompt_ids:
         raise UsageError("the prompt has no token, so nothing tells what may come first")
+    if isinstance(prompt, ChatPrompt) and prompt.begun is not None and tuple(model.encode(prompt.text)) == prompt_ids:
+        prompt = prompt.text  # whose end is text that the tokenizer may join with a choice
     spelled = Spelling(model, prompt, prompt_ids).spelled(choices)
     context: int | None = getattr(model, "context_length", None)
     # The last token is read too where an end token may follow it.

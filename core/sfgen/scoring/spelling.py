@@ -8,11 +8,12 @@ prompt's last tokens are taken back, for all choices alike, up to those that all
 then is the end of the prompt together with the choice. The shares of the choices are on condition of the prompt all the
 same, since each of the texts begins with it; their own probabilities hold that of the prompt's end as a factor.
 
-Nothing is taken back of a prompt that is given as tokens, such as that of a chat template, nor where nothing would be
-left of it. The choice is cut behind the prompt's last tokens then, or by itself where the tokenizer would have cut
-these otherwise: the rule of jump-forward tokens (``sfgen.decoding.fast_forward``). So it is where the tokenizer changes
-the text, or a model's ``encode`` writes something behind it. A choice that the tokenizer cannot write has the fewest
-tokens of the vocabulary, the longest first.
+Nothing is taken back of a prompt that is given as tokens, such as that of a chat template (unless the assistant has
+begun the answer), nor where nothing would be left of it. The choice is cut behind the prompt's last tokens then, or by
+itself where the tokenizer would have cut these otherwise: the rule of jump-forward tokens
+(``sfgen.decoding.fast_forward``). So it is where the tokenizer changes the text, or a model's ``encode`` writes
+something behind it. A choice that the tokenizer cannot write has the fewest tokens of the vocabulary, the longest
+first.
 """
 
 from __future__ import annotations
