@@ -31,6 +31,7 @@ FILES = {
     "chat": '[{"role": "user", "content": "x"}]',
     "c.py": "import pydantic\nclass C(pydantic.BaseModel):\n    a: int\n",
     "book": "a b c a b c",
+    "q.json": '{"type": "string", "x-substring-of": "d"}',
     "v": '["a", "b"]',
 }
 MANY = "--input p.jsonl --force --output"
@@ -56,6 +57,7 @@ LINES = [
     (f"ban --words-file words {MANY}", "words"),
     (f"gen --substring-of book {MANY}", "book"),
     ("index --substring-of book --force --save", "book"),
+    (f"gen --schema q.json --document d=book {MANY}", "book"),
     ("gen -r a --prompt-file prompt --trace", "prompt"),
     ("gen --index index x --trace", "index"),
     ("gen -r a --input p.jsonl --trace", "p.jsonl"),
@@ -124,7 +126,9 @@ def test_other_files_and_what_keeps_nothing(sfgen: Sfgen) -> None:
     os.link("p.jsonl", "link")  # a second name of what is read is no harm
     assert sfgen("gen", "-m", "uniform", "-r", "a", "--input", "link", "--output", "o").code == 0
     assert len(Path("o").read_text().splitlines()) == 1
-    # What is a text and no file may be called as the output is.
+    # What is a text, or the name of a built-in model, may be called as the output is.
+    Path("uniform").touch()
+    assert sfgen("gen", "-m", "uniform", "-r", "a", "--input", "p.jsonl", "--output", "uniform").code == 0
     assert sfgen("gen", "-m", "uniform", "--schema", "true", "--input", "p.jsonl", "--output", "true").code == 0
     assert not is_same_file("a\0", "a\0")
     assert not is_same_file("/no/such", 0)

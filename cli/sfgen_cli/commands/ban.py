@@ -95,7 +95,8 @@ def ban(
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation, instead=instead)
     written = {"--output": many.output, "--trace": generation.trace}
-    refuse_overwriting({**files, "--model": generation.model_file}, written)
+    if any(written.values()):
+        refuse_overwriting({**files, "--model": generation.model_file}, written)
     banned = read_bans(bans, quiet=generation.quiet, has_bias=bool(generation.word_bias))
     messages = read_messages(generation)
     biases = read_word_bias(generation.word_bias, bans)

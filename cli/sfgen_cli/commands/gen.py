@@ -64,8 +64,9 @@ def gen(
     reader = reader_of_stdin(files, prompt=prompt)
     many.check(prompt, generation, instead="--show-prompt" if generation.show_prompt else "")
     written = {"--output": many.output, "--trace": generation.trace}
-    others = {"--index": index, "--pydantic": given.code_file, "--model": generation.model_file}
-    refuse_overwriting({**files, **others}, written)
+    if any(written.values()):
+        others = {"--index": index, "--pydantic": given.code_file, "--model": generation.model_file}
+        refuse_overwriting({**files, **others}, written)
     constraint = read_constraint(given, grammar, index_file=index, writing=writing)
     if any(written.values()):
         refuse_overwriting({file: file for file in constraint.files_beside}, written)

@@ -458,6 +458,8 @@ class GenerationOptions:
         return {"--prompt-file": self.prompt_file, "--chat-file": self.chat_file}
 
     @property
-    def model_file(self) -> str:
+    def model_file(self) -> str | None:
         """The file of the model, if it is one."""
-        return os.path.expanduser(self.model.removeprefix("zip:"))
+        from sfgen.models.inventory import BUILT_IN
+
+        return None if self.model in BUILT_IN else os.path.expanduser(self.model.removeprefix("zip:"))
