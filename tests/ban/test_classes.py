@@ -11,7 +11,7 @@ from sfgen import BannedWords
 from sfgen.ban import scan
 from sfgen.ban.classes import Seen, character_classes, folding, text_classes
 
-LETTERS = "ilI|ǀＩ²ⓑ½L\u0323ábABsk1_ .'ßİſ\u212a我ก\u0e31が🙂\u0301\u0345\u200bаｔ각"
+LETTERS = "ilI|ǀＩ²ⓑ½L\u0323ábABsk1_ .'ßİſ\u212a我ก\u0e31が🙂\u0301\u0345\u200bаｔ각ᾳϹισ⒜("
 
 BANS = [
     BannedWords(["ab", "s 1", "a'b*", "我ก"]),

@@ -6,6 +6,7 @@ import unicodedata
 import pytest
 
 from sfgen.ban import BannedWords, Match, scan
+from sfgen.ban.characters import fold
 from sfgen.ban.confusables import normalized
 from sfgen.errors import BannedWordsError
 
@@ -172,3 +173,38 @@ def test_every_character(ignore_case: bool) -> None:
         assert unicodedata.normalize("NFKD", text) == text, hex(code)
         if ignore_case and "\u0345" not in unicodedata.normalize("NFD", character + character.upper()):
             assert "".join(normalized(piece, True) for piece in character.casefold()) == text, hex(code)
+
+
+def equal_for_unicode(text: str, ignore_case: bool) -> str:
+    """NFKC or NFKC_Casefold, until nothing changes: folding and compatibility do not commute."""
+    while True:
+        folded = unicodedata.normalize("NFD", text).casefold() if ignore_case else text
+        if (found := unicodedata.normalize("NFKC", folded)) == text:
+            return text
+        text = found
+
+
+def test_a_sigma_is_found_whatever_its_shape() -> None:
+    for text in ("οδος", "ΟΔΟΣ", "οδοσ", "οδοϹ", "οδοϲ", "ΟΔΟϹ"):
+        for word in ("οδος", "οδοϹ", "ΟΔΟΣ"):
+            assert found(f"η {text}.", word) == [text]
+    assert found("Ϲool ϲool", "cool") == ["Ϲool", "ϲool"]
+    assert found("ᾳδω αιδω αδω", "αιδω") == ["ᾳδω", "αιδω"]
+    assert found("(a) ⒜ a", "(a)") == ["(a)", "⒜"]
+
+
+@pytest.mark.parametrize("ignore_case", [False, True])
+def test_every_character_is_found_for_what_unicode_takes_it_for(ignore_case: bool) -> None:
+    """But for an iota subscript by itself, which is a mark, and dropped."""
+    several = 0
+    for character in map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))):
+        word = equal_for_unicode(character, ignore_case)
+        if word == character or character == "\u0345":
+            continue
+        several += 1
+        if fold(character, ignore_case, True) != fold(word, ignore_case, True):
+            banned = BannedWords([word], match="substring", ignore_case=ignore_case, normalize=True)
+            assert scan(character, banned), (hex(ord(character)), word)
+            matcher = banned.matcher()
+            assert matcher.advance(character.encode()) or matcher.finish(), (hex(ord(character)), word)
+    assert several > 4_000

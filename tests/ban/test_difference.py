@@ -19,7 +19,7 @@ from sfgen.ban.difference import without
 from sfgen.errors import BannedWordsError, PatternError
 
 MODES: tuple[MatchMode, ...] = ("word", "prefix", "substring")
-ALPHABET = "abABsk1_  ..'+*-ßİſ\u212aŉi我們ก\u0e31が\u3099🙂\u0301\ufe0f\u0345\u200b\ufffdаｔﬁ각"
+ALPHABET = "abABsk1_  ..'+*-ßİſ\u212aŉi我們ก\u0e31が\u3099🙂\u0301\ufe0f\u0345\u200b\ufffdаｔﬁ각ᾳϹισ⒜("
 BANNED_PATTERNS = ["a.b", r"\bs\w+", r"(?i)k+$", "我.?們", r"(?<!a)b", "[^ -~]{2}", r"(?u)\W\w\W", "\U0001f642+(?! )"]
 
 

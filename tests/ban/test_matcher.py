@@ -17,7 +17,9 @@ from sfgen.ban.characters import NON_WORD, SPACED, fold, kinds_of, other_reading
 from sfgen.ban.entries import Entry
 
 MODES: tuple[Literal["word", "prefix", "substring"], ...] = ("word", "prefix", "substring")
-ALPHABET = "abABsk1_  ..'+*-ßİſ\u212aŉi我們ก\u0e31🙂\u0301\ufe0f\u0345\u200b\ufffdаАｂ½…한がｶﾞк\u00ad´’\u0323áạlI|ǀ²ᵇ"
+ALPHABET = (
+    "abABsk1_  ..'+*-ßİſ\u212aŉi我們ก\u0e31🙂\u0301\ufe0f\u0345\u200b\ufffdаАｂ½…한がｶﾞк\u00ad´’\u0323áạlI|ǀ²ᵇᾳϹισ⒜("
+)
 
 
 @dataclass

@@ -36,7 +36,15 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Final, NamedTuple
 
-from sfgen.ban.confusables import NO_SPELLING, is_capital_i, is_stray, normalized, other_letters, spelling
+from sfgen.ban.confusables import (
+    NO_SPELLING,
+    compatible,
+    is_capital_i,
+    is_stray,
+    normalized,
+    other_letters,
+    spelling,
+)
 
 NON_WORD: Final = 0
 SPACED: Final = 1
@@ -135,23 +143,27 @@ def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple
 def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:
     """Return the other readings of a character among confusables.
 
-    A symbol that is folded to letters or digits stays a symbol, too: normalizing finds more, and loses nothing.
+    A symbol that is folded to letters or digits stays a symbol, too: normalizing finds more, and loses nothing. So what
+    is equal for Unicode (NFKC_Casefold) is found, whatever it looks like: ``ᾳ`` for ``αι``, ``⒜`` for ``(a)``.
 
     Args:
         character: The character.
         ignore_case: Whether case is folded.
 
     Returns:
-        One character for each reading.
+        The folded characters of each reading.
 
-    >>> other_readings("²", True), other_readings("|", True), other_readings("I", True), other_readings("a", True)
-    (('²',), ('l', 'i'), ('l',), ())
+    >>> other_readings("²", True), other_readings("|", True), other_readings("I", True), other_readings("ᾳ", True)
+    (('²',), ('l', 'i'), ('l',), ('ai',))
     """
-    folded = [piece for piece, _ in pieces_of(character, ignore_case, True)]
+    folded = "".join([piece for piece, _ in pieces_of(character, ignore_case, True)])
     others = other_letters(character, ignore_case)
     if kind_of(character) == NON_WORD and any(kind_of(piece) != NON_WORD for piece in folded):
         others = (character, *others)
-    return others
+    equal = "".join(
+        [piece for letter in compatible(character, ignore_case) for piece, _ in pieces_of(letter, ignore_case, True)]
+    )
+    return others if equal in (folded, *others) else (*others, equal)
 
 
 def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
@@ -218,15 +230,20 @@ class Reading(NamedTuple):
 
     Args:
         units: Its folded characters.
-        others: Further ways to read it, each of one character; none where it is dropped.
+        others: Further ways to read it, each of one folded character or several; none where it is dropped.
         is_capital_i: Whether these count only where it does not follow a capital letter: see :data:`CAPITAL`.
         case: ``START``, ``SMALL``, ``CAPITAL`` or ``NO_CASE``.
     """
 
     units: tuple[Unit, ...]
-    others: tuple[Unit, ...]
+    others: tuple[tuple[Unit, ...], ...]
     is_capital_i: bool
     case: int
+
+    @property
+    def every_unit(self) -> set[Unit]:
+        """The folded characters of all ways to read it."""
+        return {*self.units, *(unit for other in self.others for unit in other)}
 
 
 # What was read last, as far as it says how a capital I is to be read.
@@ -275,9 +292,8 @@ class ReadingTable(dict[str, Reading]):
         if self.normalize:
             others = other_readings(character, self.ignore_case) if units else ()
             is_i = is_capital_i(character)
-            reading = Reading(
-                units, tuple([Unit.of(other, True, True) for other in others]), is_i, _case_of(character, is_i)
-            )
+            readings = tuple([tuple([Unit.of(piece, True, True) for piece in other]) for other in others])
+            reading = Reading(units, readings, is_i, _case_of(character, is_i))
         self[character] = reading
         return reading
 

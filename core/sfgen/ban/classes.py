@@ -155,7 +155,7 @@ def _unseen_texts(texts: tuple[str, ...], ignore_case: bool, normalize: bool) ->
     made_of: defaultdict[str, list[int]] = defaultdict(list)
     for position, text in enumerate(texts):
         for letter in text:
-            for unit in (*table[letter].units, *table[letter].others):
+            for unit in table[letter].every_unit:
                 made_of[unit.character].append(position)
     return _UnseenTexts(np.array(labels, dtype=np.int32), numbers, dict(made_of))
 
@@ -192,7 +192,7 @@ class Seen(dict[str, Hashable]):
         for unit in map(self._unit, reading.units):
             if not (units and isinstance(unit, int) and unit == units[-1]):
                 units.append(unit)
-        others = frozenset([self._unit(unit) for unit in reading.others])
+        others = frozenset([tuple(map(self._unit, other)) for other in reading.others])
         self[character] = key = (
             units[0] + _CASE * reading.case
             if not others and not reading.is_capital_i and len(units) == 1 and isinstance(units[0], int)
@@ -293,7 +293,7 @@ def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
     table = reading_table(ignore_case, normalize)
     for letter in map(chr, np.flatnonzero(may_change).tolist()):
         kinds[ord(letter)] = _number(seen[letter], numbers)
-        for unit in {*table[letter].units, *table[letter].others}:
+        for unit in table[letter].every_unit:
             made_of[unit.character].append(letter)
     return _Unseen(kinds, numbers, dict(made_of))
 

@@ -16,8 +16,9 @@ Every character of a text and of a banned word is rewritten by itself:
 
 Some characters can be read in two ways, and are (see :func:`~sfgen.ban.characters.other_readings`): a bar (``|``) is
 itself, l and i; a capital I is i and l, but behind another capital letter i alone; a symbol that is rewritten to
-letters or digits (``²``, ``ⓣ``) stays a symbol as well. Were i and l one, 289 of 73 419 English words would be other
-words (``fail``, ``fall``). Read so, those of more than three letters are ``Iamb`` and ``Iambs``.
+letters or digits (``²``, ``ⓣ``) stays a symbol as well; and what Unicode takes for equal (NFKC_Casefold) is found, such
+as ``ᾳ`` for ``αι``. Were i and l one, 289 of 73 419 English words would be other words (``fail``, ``fall``). Read so,
+those of more than three letters are ``Iamb`` and ``Iambs``.
 
 Of Unicode's table these are left out: digits, marks, what becomes several letters (``m`` is no ``rn``), letters of
 scripts that are written without spaces or spell with marks, and letters that would become the same as another one of
@@ -101,8 +102,10 @@ _OWN_BARS: Final = "│❘"
 _PUNCTUATION: Final = {"'": "‘’‛ʼʹ′ꞌ`", "-": "‐‒–−⁃"}
 
 # Letters in circles and squares that Unicode does not decompose, and those in brackets, which it decomposes with them.
-# Regional indicators are flags and stay. A lunate sigma would be decomposed to one that looks different.
+# Regional indicators are flags and stay.
 _ENCLOSED: Final = ((0x249C, "a"), (0x1F110, "A"), (0x1F150, "A"), (0x1F170, "A"))
+
+_LUNATE_SIGMAS: Final = {"ϲ": "c", "Ϲ": "C"}  # each is a sigma, and looks like another letter
 
 # Ignorable by default, though of no category that says so: grapheme joiner, fillers, variation selectors, unassigned.
 INVISIBLE: Final = (
@@ -209,6 +212,27 @@ def is_capital_i(character: str) -> bool:
     return piece == "I" or look_alikes().get(piece) == "I"
 
 
+def compatible(character: str, ignore_case: bool) -> str:
+    """Return what Unicode takes a character for: NFKC, or NFKC_Casefold, until nothing changes any more.
+
+    Folding and compatibility do not commute: the capital of a lunate sigma folds to a small one, of which NFKC makes a
+    final sigma, which folds again.
+
+    Args:
+        character: The character.
+        ignore_case: Whether case is folded.
+
+    >>> [compatible(character, True) for character in "Ϲᾳ⒜ﬁ"], compatible("Ϲ", False)
+    (['σ', 'αι', '(a)', 'fi'], 'Σ')
+    """
+    while True:
+        found = unicodedata.normalize("NFD", character).casefold() if ignore_case else character
+        found = unicodedata.normalize("NFKC", found)
+        if found == character:
+            return found
+        character = found
+
+
 def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
     """Return the letters that a character looks like, besides its folding.
 
@@ -224,7 +248,7 @@ def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
         return ("i",) if normalized(character, ignore_case) == "l" else ("l",)
     if piece in bars():
         return ("i",) if normalized(character, ignore_case) == "l" else ("l", "i")
-    letter = _from_unicode().symbols.get(piece)
+    letter = _LUNATE_SIGMAS.get(character) or _from_unicode().symbols.get(piece)
     return () if letter is None else (letter.casefold() if ignore_case else letter,)
 
 
@@ -303,6 +327,5 @@ def _script(character: str) -> str:
 
 @cache
 def letter_symbols() -> dict[str, str]:
-    """Map letters in a frame or of another shape to plain letters."""
-    letters = {chr(first + number): chr(ord(a) + number) for first, a in _ENCLOSED for number in range(26)}
-    return letters | {"ϲ": "c", "Ϲ": "C"}
+    """Map letters in a frame to plain letters."""
+    return {chr(first + number): chr(ord(a) + number) for first, a in _ENCLOSED for number in range(26)}

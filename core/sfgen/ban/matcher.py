@@ -349,7 +349,7 @@ class Matcher:
             return found
         return allowed.settle(found, excuses, self._last, [span for group in self._waiting() for span in group])
 
-    def _read_as(self, reading: Reading) -> tuple[Sequence[Unit], Sequence[Unit]]:
+    def _read_as(self, reading: Reading) -> tuple[Sequence[Unit], Sequence[Sequence[Unit]]]:
         """What the next character is folded to here, and what else it may be read as, where text is normalized."""
         others = () if reading.is_capital_i and self._case == CAPITAL else reading.others
         self._case = case_after(self._case, reading)

@@ -56,7 +56,9 @@ class Readings:
     def __init__(self, automata: WordAutomata, position: int) -> None:
         self._branches = [_Branch(automata.threads(position), NON_WORD)]
 
-    def step(self, units: Sequence[Unit], others: Sequence[Unit], start: int, before: int, end: int) -> Sequence[Found]:
+    def step(
+        self, units: Sequence[Unit], others: Sequence[Sequence[Unit]], start: int, before: int, end: int
+    ) -> Sequence[Found]:
         """Read one character.
 
         Args:
@@ -80,7 +82,7 @@ class Readings:
         found: list[Found] = []
         branches = []
         for branch in self._branches:
-            for reading in (units, *((other,) for other in others)):
+            for reading in (units, *others):
                 copy = _Branch(branch.threads.copy(), branch.kind)
                 found += copy.step(reading, start, before, end)
                 branches.append(copy)

@@ -66,7 +66,10 @@ class _FoldedText:
                 kept.append(_Piece(before, self._kind(unit.kind, kept), start, end, unit.may_end))
             if kept:
                 self.readings.append(
-                    [kept, *([_Piece(other.character, other.kind, start, end, True)] for other in others)]
+                    [
+                        kept,
+                        *([_Piece(unit.character, unit.kind, start, end, True) for unit in other] for other in others),
+                    ]
                 )
             start = end
 
