@@ -129,7 +129,7 @@ def test_split_words() -> None:
     [
         ([], "there is no banned word"),
         (["a", ""], "banned word 2 of 2 is empty"),
-        ([" \t"], "banned word 1 of 1 is white space only"),
+        ([" \t"], "banned word 1 of 1 is white space only, which is no word"),
         (["a", "b", " * "], "banned word 3 of 3 is a star alone"),
         (["\udc80"], "banned word 1 of 1 is not valid text"),
         ("talk, listen", "banned words must be a list, not the text 'talk, listen'"),
@@ -144,6 +144,14 @@ def test_words_that_ban_nothing_are_refused(words: Any, message: str) -> None:
         with pytest.raises(BannedWordsError, match=message.replace("banned", "allowed")) as caught:
             BannedWords(["a"], allow=words)
         assert caught.value.hint
+
+
+def test_white_space_is_banned_as_a_pattern() -> None:
+    with pytest.raises(BannedWordsError) as caught:
+        BannedWords(["a", "\n\n"])
+    assert caught.value.hint == r"White space is banned as a pattern: patterns=['\\n\\n']."
+    banned = BannedWords(patterns=["\\n\\n"])
+    assert [bool(scan(text, banned)) for text in ("a\n\nb", "a\nb")] == [True, False]
 
 
 def test_patterns_that_ban_nothing_are_refused() -> None:

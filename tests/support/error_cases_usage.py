@@ -168,6 +168,8 @@ USAGE = [
     # --- ban
     Case("ban x", 2, "no words to ban"),
     Case("ban --words '' x", 2, "--words names no word"),
+    Case(["ban", "--words", "\n\n", "x"], 2, r"White space is banned as a pattern: --pattern '\n\n'"),
+    Case(["gen", "--ban-words", "a", "--ban-words", "\u3000", "x"], 2, r"--ban-pattern '\u3000'"),
     Case("gen --ban-words ' ,' x", 2, "--ban-words names no word"),
     Case("ban --words a --allow , x", 2, "--allow names no word"),
     Case("gen --ban-words a --ban-allow '' x", 2, "--ban-allow names no word"),

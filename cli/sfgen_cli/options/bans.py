@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Never
 
 import typer
 
@@ -123,6 +123,9 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False, has_bi
         return None
     from sfgen.ban import BannedWords, read_words, split_words
 
+    for option in bans.words or ():
+        if option and not option.strip():
+            _refuse_blanks(option, prefix)
     words = [word for option in bans.words or () for word in split_words(option)]
     allowed = [word for option in bans.allow or () for word in split_words(option)]
     if not words and bans.words_file is None and not bans.pattern:
@@ -183,6 +186,13 @@ def read_word_bias(options: Sequence[str] | None, bans: BanOptions) -> WordBias 
         if biases.setdefault(word, bias) != bias:
             raise UsageError(f"--word-bias is given twice for {visible(word)!r:.60}", hint="Leave one of them out.")
     return WordBias(biases, match=bans.match, ignore_case=not bans.case_sensitive, normalize=bans.normalize)
+
+
+def _refuse_blanks(option: str, prefix: str) -> Never:
+    from sfgen.ban.entries import blank_pattern
+
+    hint = f"White space is banned as a pattern: --{prefix}pattern '{blank_pattern(option)}'"
+    raise UsageError(f"--{prefix}words is white space only, which is no word", hint=hint)
 
 
 def _refuse_without_words(bans: BanOptions, prefix: str, *, has_bias: bool) -> None:

@@ -136,18 +136,33 @@ def unstar(word: str) -> tuple[str, bool]:
     return (word[:-1] if starred else word).replace(r"\*", "*"), starred
 
 
-def check_word(word: str, where: str) -> None:
+def blank_pattern(blanks: str) -> str:
+    r"""Return a pattern that finds some white space, which no word can name.
+
+    >>> print(blank_pattern("\n\n"), repr(blank_pattern("  ")))
+    \n\n '  '
+    """
+    return blanks.encode("unicode_escape").decode()
+
+
+def check_word(word: str, where: str, *, is_banned: bool = True) -> None:
     """Refuse a word that bans nothing.
 
     Args:
         word: As the user gave it.
         where: Which word it is, for the message.
+        is_banned: Whether it is banned, and not allowed.
 
     Raises:
         BannedWordsError: It is empty, white space, a star alone, not a text, or cannot be written in UTF-8.
     """
+    if not word:
+        raise BannedWordsError(f"{where} is empty", hint="Leave it out.")
     if not word.strip():
-        raise BannedWordsError(f"{where} is {'white space only' if word else 'empty'}", hint="Leave it out.")
+        hint = (
+            f"White space is banned as a pattern: patterns=[{blank_pattern(word)!r}]." if is_banned else "Leave it out."
+        )
+        raise BannedWordsError(f"{where} is white space only, which is no word", hint=hint)
     if not unstar(word)[0].strip():
         raise BannedWordsError(
             f"{where} is a star alone: it would ban every word", hint=r"Write \* to ban the star itself."
@@ -179,7 +194,7 @@ def parse_all(
             entries.append(Entry(word, (word if folded == word else folded,), left, right))
             continue
         where = f"{sort} word {number} of {len(words)}"
-        check_word(word, where)
+        check_word(word, where, is_banned=sort == "banned")
         entry = Entry.parse(word, match, ignore_case, normalize)
         if not entry.parts:
             raise BannedWordsError(
