@@ -392,6 +392,22 @@ def check_names(
             raise UnknownParameter(f"{function} has no parameter {name}", hint=hint)
 
 
+def check_count(function: str, count: int, most: int) -> None:
+    """Refuse arguments that have no place.
+
+    Args:
+        function: The name of the function or class that was called.
+        count: How many arguments were given by position.
+        most: How many it takes so.
+
+    Raises:
+        UnknownParameter: There are more.
+    """
+    if count > most:
+        few = f"at most {most} argument{'s' * (most > 1)}" if most else "no arguments"
+        raise UnknownParameter(f"{function} takes {few} by position, not {count}", hint="Give the others by name.")
+
+
 def with_known_names(
     function: Callable[Parameters, Made], elsewhere: Mapping[str, str] | None = None
 ) -> Callable[Parameters, Made]:
@@ -407,13 +423,17 @@ def with_known_names(
     Did you mean wanted? The parameters: name, wanted, value, hint, error.
     """
     called = function.__qualname__.removesuffix(".__init__")
-    listed = inspect.signature(function).parameters.values()
-    known = [each.name for each in listed if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
-    known = [name for name in known if name not in ("self", "cls")]
+    listed = list(inspect.signature(function).parameters.values())
+    is_method = listed[0].name == "self"
+    known = [each.name for each in listed[is_method:] if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    places = [each for each in listed if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    takes_any = any(each.kind == each.VAR_POSITIONAL for each in listed)
 
     @functools.wraps(function)
     def checked(*args: Parameters.args, **named: Parameters.kwargs) -> Made:
         check_names(called, named, known, elsewhere)
+        if not takes_any:
+            check_count(called, len(args) - is_method, len(places) - is_method)
         return function(*args, **named)
 
     return checked

@@ -227,8 +227,34 @@ def test_a_job_names_the_configuration() -> None:
     with pytest.raises(UnknownParameter, match="Job has no parameter regex") as caught:
         sfgen.Job("tiny", regex="[0-9]+")  # type: ignore[call-arg]
     assert caught.value.hint == "It is a parameter of its configuration: Job(model, GenerationConfig(regex=…))"
-    with pytest.raises(UnknownParameter, match="generate takes three arguments by position, not 4"):
+    with pytest.raises(UnknownParameter, match="generate takes at most 3 arguments by position, not 4"):
         sfgen.generate("tiny", "a", GenerationConfig(), 60)  # type: ignore[call-arg, arg-type]
+
+
+def test_what_has_no_place_is_refused() -> None:
+    wrong: list[tuple[Callable[[], Any], str]] = [
+        (lambda: GenerationConfig("[0-9]+"), "GenerationConfig takes no arguments by position, not 1"),  # type: ignore[call-arg]
+        (lambda: Sampler(1.0, 7, 40), "Sampler takes at most 2 arguments by position, not 3"),  # type: ignore[call-arg]
+        (lambda: sfgen.load_model("tiny", "cpu"), "load_model takes at most 1 argument by"),  # type: ignore[call-arg]
+    ]
+    for make, message in wrong:
+        with pytest.raises(UnknownParameter, match=message) as caught:
+            make()
+        assert caught.value.hint == "Give the others by name."
+
+
+@pytest.mark.parametrize(
+    ("named", "message", "hint"),
+    [
+        ({"choices": "hot,cold"}, "choices must be a list of texts, not 'hot,cold'", "Give ['hot', 'cold']."),
+        ({"grammar": "sql.gbnf"}, "grammar is the name of a file: 'sql.gbnf'", "Give it as pathlib.Path(…)."),
+        ({"config": {"max_tokens": 3}}, "config must be an sfgen.GenerationConfig", "max_tokens=60"),
+    ],
+)
+def test_what_could_mean_something_else_is_refused(named: dict[str, Any], message: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)) as caught:
+        sfgen.generate("uniform", **named)
+    assert hint in caught.value.hint
 
 
 def test_packages_are_reached_after_importing_sfgen() -> None:

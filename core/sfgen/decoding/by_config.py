@@ -12,7 +12,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from sfgen import arguments
 from sfgen.decoding.config import CONSTRAINTS, GenerationConfig
 from sfgen.decoding.plain_forms import model_of
-from sfgen.errors import UnknownParameter
 from sfgen.models.messages import Prompt, prompt_of
 from sfgen.protocols import Model
 
@@ -88,11 +87,7 @@ def takes_fields(
             *args: Fields.args,
             **changes: Fields.kwargs,
         ) -> Made:
-            if args:
-                raise UnknownParameter(
-                    f"{function.__name__} takes three arguments by position, not {3 + len(args)}",
-                    hint="Give the others by name: max_tokens=60.",
-                )
+            arguments.check_count(function.__name__, 3 + len(args), 3)
             arguments.check_names(function.__name__, changes, names)
             return function(model, prompt, config, changes)
 
@@ -117,7 +112,8 @@ def configured(config: GenerationConfig | None, changes: Mapping[str, Any]) -> G
     """
     if config is None:
         return GenerationConfig(**changes)
-    config = arguments.instance("config", config, GenerationConfig)
+    hint = "Its parameters can be given by name: max_tokens=60."
+    config = arguments.instance("config", config, GenerationConfig, hint=hint)
     if not changes:
         return config
     if any(name in changes for name in CONSTRAINTS):

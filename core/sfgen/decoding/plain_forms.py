@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
 
+_GRAMMAR_FILES = (".gbnf", ".lark")
+
 DRAWING = ("seed", "top_k", "top_p", "min_p")
 """Fields of a ``Sampler`` that mean something only where tokens are drawn."""
 
@@ -114,6 +116,8 @@ def _pattern(regex: Any) -> str:
 
 
 def _choices(choices: Any) -> Dfa:
+    if isinstance(choices, str):
+        raise arguments.refusal("choices", "a list of texts", choices, hint=f"Give {choices.split(',')!r:.80}.")
     return _dfa_of(arguments.texts("choices", choices))
 
 
@@ -138,7 +142,10 @@ def _grammar(grammar: Any) -> Grammar:
     if isinstance(grammar, Grammar):
         return grammar
     if not isinstance(grammar, PathLike):
-        return GrammarSource(arguments.text("grammar", grammar)).grammar()
+        text = arguments.text("grammar", grammar)
+        if text.endswith(_GRAMMAR_FILES) and "\n" not in text:
+            raise UsageError(f"grammar is the name of a file: {text!r:.80}", hint="Give it as pathlib.Path(…).")
+        return GrammarSource(text).grammar()
     path = arguments.path("grammar", grammar)
     return GrammarSource(_read(path), origin=fspath(path), directory=path.parent).grammar()
 
