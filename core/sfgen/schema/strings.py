@@ -155,7 +155,7 @@ def _texts(limits: StringLimits) -> Dfa:
     Raises:
         SchemaTooLarge: It passes a limit.
     """
-    automata = {
+    automata: set[Dfa] = {
         *(map(_quotations, limits.quoted) if limits.quoted else [any_text()]),
         *map(pattern_texts, limits.patterns),
         *map(format_texts, limits.formats),
