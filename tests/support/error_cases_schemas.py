@@ -114,6 +114,7 @@ SCHEMAS = [
     Case(f"{_CHECK} ', '", 2, "short form: there is no name in it"),
     Case(f"{_CHECK} 'name, name int'", 2, '"name" is there twice'),
     Case(f"{_CHECK} 'name int int'", 2, "short form: expected a name, a type"),
+    Case([*_CHECK.split(), "{name, age int}"], 2, "The short form has no braces around it: 'name, age int'"),
     Case(f"{_CHECK} 'name: str, age: int'", 2, "Write 'name str, age int'"),
     Case(f"{_CHECK} 'size (S|M'", 2, "short form: a parenthesis is never closed"),
     Case(f"{_CHECK} 'size (S|S)'", 2, 'short form: "S" is there twice'),

@@ -340,6 +340,7 @@ class JsonSchema:
 
     @cached_property
     def _superset(self) -> Superset | None:
+        _ = self.network  # after which the rules are the last ones
         return regular_superset(self.compiled.grammar)
 
     def _with_bans(self, banned: BannedWords) -> JsonSchema:

@@ -11,6 +11,7 @@ A text is told by how it looks, which is written down here and nowhere else:
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -24,6 +25,7 @@ from sfgen.schema.pydantic_type import PydanticType
 from sfgen.schema.short_form import read_short_form
 from sfgen.schema.well_formed import well_formed
 
+_BARE_NAME = re.compile(r"\s*\{\s*[\w$-]")
 _WAYS = "A schema is a file, JSON that begins with {, or names and types: 'name, age int'."  # ends the error of a file
 _WAYS_HERE = "A schema is JSON that begins with {, or names and types: 'name, age int'."
 
@@ -122,5 +124,10 @@ def _of_file(name: str, documents: OtherDocuments) -> SchemaDocument:
 
 
 def _of_text(data: str | bytes, documents: OtherDocuments, name: str = "") -> SchemaDocument:
-    root, text = json_of(data, shown(name))
+    try:
+        root, text = json_of(data, shown(name))
+    except SchemaError as error:
+        if isinstance(data, str) and not name and _BARE_NAME.match(data):
+            error.hint = "The short form has no braces around it: 'name, age int'."
+        raise
     return well_formed(root, shown(name), text, documents, documents.place_of(name))
