@@ -40,28 +40,37 @@ def test_suffixes_are_sorted(data: bytes) -> None:
     assert order == sorted(range(len(data)), key=lambda start: data[start:])
 
 
-@given(documents, units, st.integers(0, 3), st.none() | st.integers(0, 2), st.data())
+@given(documents, units, st.integers(0, 3), st.none() | st.integers(0, 2))
 @tried("many")
-def test_texts(document: str, unit: Unit, least: int, more: int | None, data: st.DataObject) -> None:
+def test_texts(document: str, unit: Unit, least: int, more: int | None) -> None:
     constraint, texts = made(document, unit, least, None if more is None else least + more)
     if constraint is None:
         return
-    others = [document[start:end] for start in range(len(document)) for end in range(start, len(document) + 1)]
-    text = data.draw(st.sampled_from(others) | st.text("aab \n\r", max_size=4))
-    assert constraint.accepts(text) == constraint.accepts(text.encode()) == (text.encode() in texts)
-    assert all(map(constraint.accepts, texts))
     assert constraint.shortest() in texts
     assert len(constraint.shortest()) == min(map(len, texts))
+    parts = {document[start:end] for start in range(len(document)) for end in range(start, len(document) + 1)}
+    for text in {*parts, *(part + "x" for part in parts), "ba", "a  b"}:
+        is_one = text.encode() in texts
+        assert constraint.accepts(text) == constraint.accepts(text.encode()) == is_one
+        check_failure(constraint, text, texts)
+        places = constraint.places(text)
+        assert all(document.startswith(text, place) for place in places)
+        assert bool(places) == (is_one and text != "")
+
+
+def check_failure(constraint: Substring, text: str, texts: frozenset[bytes]) -> None:
     failure = constraint.failure(text)
-    assert (failure is None) == (text.encode() in texts)
-    if failure is not None:
-        begun = [length for length in range(len(text) + 1) if any(t.startswith(text[:length].encode()) for t in texts)]
-        assert failure.position == begun[-1]
-        assert failure.may_end == (text[: failure.position].encode() in texts)
-        assert document[failure.stands_at :].startswith(text[: failure.position] + failure.goes_on)
-    places = constraint.places(text)
-    assert all(document.startswith(text, place) for place in places)
-    assert bool(places) == (text.encode() in texts and text != "")
+    if failure is None:
+        assert text.encode() in texts
+        return
+    assert text.encode() not in texts
+    begun = [length for length in range(len(text) + 1) if any(t.startswith(text[:length].encode()) for t in texts)]
+    read = text[: failure.position]
+    assert failure.position == begun[-1]
+    assert failure.may_end == (read.encode() in texts)
+    assert constraint.text[failure.stands_at :].startswith(read + failure.goes_on)
+    further = {each.decode(errors="ignore")[len(read) :][:1] for each in texts if each.startswith(read.encode())}
+    assert failure.goes_on[:1] in further
 
 
 @given(documents, units, st.integers(0, 3), st.none() | st.integers(0, 2), st.data())
@@ -140,6 +149,17 @@ def test_what_must_follow_is_jump_forward_text() -> None:
     guide.advance_bytes("😀".encode()[:1])
     assert (guide.forced_bytes(), guide.is_accepting) == ("😀".encode()[1:], False)
     assert Substring("xyz", least=3).guide(vocabulary).forced_bytes() == b"xyz"
+
+
+def test_a_token_that_goes_beyond_the_most_is_no_way_to_the_end() -> None:
+    emoji = "😀".encode()
+    vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), emoji[1:] + b"ab", emoji[1:3]])
+    guide = Substring("😀ab", most=1).guide(vocabulary)
+    guide.advance_bytes(emoji[:1])
+    assert (guide.tokens_left(), guide.allowed_tokens().tolist()) == (2, [emoji[1], 257])
+    longer = Substring("😀ab", most=3).guide(vocabulary)
+    longer.advance_bytes(emoji[:1])
+    assert (longer.tokens_left(), longer.allowed_tokens().tolist()) == (1, [emoji[1], 256, 257])
 
 
 def test_limits_and_dead_ends() -> None:
