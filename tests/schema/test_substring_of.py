@@ -28,7 +28,7 @@ AROUND: list[dict[str, Any]] = [
     {},
     {"maxLength": 3},
     {"minLength": 2, "maxLength": 4},
-    {"pattern": "[a-z]$"},
+    {"pattern": "^A|é"},
     {"not": {"enum": ["Ada", "é"]}},
     {"enum": ["Ada", "Bob", "hi"]},
     {"type": ["string", "integer"], "maximum": 3, "minimum": 1},

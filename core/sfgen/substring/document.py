@@ -24,8 +24,8 @@ Unit: TypeAlias = Literal["character", "word", "line"]
 UNITS: tuple[Unit, ...] = ("character", "word", "line")
 """Every unit."""
 
-MAX_BYTES = 1 << 26
-"""The most bytes of a document: one of them takes up to 80 bytes of memory while suffixes are sorted."""
+MAX_BYTES = 1 << 24
+"""The most bytes of a document: each takes some 50 bytes of memory while suffixes are sorted."""
 
 _WHITE_SPACE = np.array([code for code in range(0x3001) if chr(code).isspace()], dtype=np.uint32)
 _LINE_ENDS = np.array([ord("\n"), ord("\r")], dtype=np.uint32)
@@ -99,8 +99,11 @@ class Document:
 def _units(text: str, unit: Unit) -> tuple[Int32, Int32]:
     """The byte offsets at which units begin, and those behind them."""
     codes = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
-    sizes = 1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000)
-    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    sizes = np.ones(len(codes) + 1, dtype=np.int8)
+    sizes[0] = 0
+    for longer in (0x80, 0x800, 0x10000):
+        sizes[1:] += codes >= longer
+    offsets = np.cumsum(sizes, dtype=np.int32)
     if unit == "character":
         return offsets[:-1], offsets[1:]
     outside = np.concatenate([[True], np.isin(codes, _WHITE_SPACE if unit == "word" else _LINE_ENDS), [True]])
@@ -118,25 +121,22 @@ def _sorted_suffixes(data: NDArray[np.uint8]) -> Int32:
     [5, 3, 1, 0, 4, 2]
     """
     size = len(data)
-    symbols = np.zeros(size + _FIRST, dtype=np.int64)
-    symbols[:size] = data.astype(np.int64) + 1  # 0 is the end
     keys = np.zeros(size, dtype=np.int64)
     for offset in range(_FIRST):
-        keys = keys << 9 | symbols[offset : offset + size]
+        keys <<= 9
+        keys[: max(size - offset, 0)] |= data[offset:].astype(np.int16) + np.int16(1)  # 0 is the end
     order = np.argsort(keys, kind="stable").astype(np.int32)
-    rank = np.full(size + 1, -1, dtype=np.int64)  # the last is the end's
-    places = np.arange(size)
-    sorted_keys, length = keys[order], _FIRST
+    keys = keys[order]
+    rank = np.full(size + 1, -1, dtype=np.int32)  # the last is the end's
+    places, length = np.arange(size, dtype=np.int32), _FIRST
     while places.size:
-        suffixes = order[places]
-        is_first = np.concatenate([[True], sorted_keys[1:] != sorted_keys[:-1]])
-        rank[suffixes] = np.maximum.accumulate(np.where(is_first, places, 0))
-        is_alone = is_first & np.append(is_first[1:], True)
-        places = places[~is_alone]
+        is_first = np.concatenate([[True], keys[1:] != keys[:-1]])
+        rank[order[places]] = np.maximum.accumulate(np.where(is_first, places, np.int32(0)))
+        places = places[~(is_first & np.append(is_first[1:], True))]
         suffixes = order[places]
         behind = np.minimum(suffixes.astype(np.int64) + length, size)
-        keys = rank[suffixes] * (size + 1) + rank[behind] + 1
+        keys = rank[suffixes] * np.int64(size + 1) + rank[behind] + 1
         again = np.argsort(keys, kind="stable")
-        order[places], sorted_keys = suffixes[again], keys[again]
+        order[places], keys = suffixes[again], keys[again]
         length *= 2
     return order
