@@ -74,7 +74,6 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("ban/tokenizations.py", "there is no banned word", _REFUSED),
     ("ban/words.py", "there is no banned word and no banned pattern", _REFUSED),
     ("ban/entries.py", "white space only", "lists of words are split so that none is empty"),
-    ("ban/entries.py", "is empty", "lists of words are split so that none is empty"),
     ("ban/words.py", "must be a list, not the text", _LIBRARY),
     ("decoding/config.py", "stop strings are for text without a pattern", _REFUSED),
     ("decoding/allowed.py", "the index was made for another vocabulary", "told when the index is loaded"),
