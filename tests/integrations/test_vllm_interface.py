@@ -50,6 +50,8 @@ ASKED: list[dict[str, Any] | None] = [
     {"grammar": 'root ::= "[" (root ",")* [a-c]{2,5} "]"'},
     {"ban": ["name", "ab"]},
     {"regex": "[a-z]{3,7}", "ban": ["name", "ab"]},
+    {"schema": an_object({"a": INTEGER, "b": {"type": "boolean"}}), "ban": ["true", "1", "a 2"]},
+    {"grammar": 'root ::= "[" (root ",")* [a-c]{2,5} "]"', "ban": ["ab", "abc", "b*"]},
     None,
 ]
 
