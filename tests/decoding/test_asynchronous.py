@@ -48,15 +48,18 @@ class Gate:
     def __init__(self) -> None:
         self.permits = threading.Semaphore(0)
         self.asked = threading.Semaphore(0)
+        self.lock = threading.Lock()
         self.now = 0
         self.most = 0
 
     def __call__(self, tokens: tuple[int, ...]) -> NDArray[np.floating]:
-        self.now += 1
-        self.most = max(self.most, self.now)
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
         self.asked.release()
         assert self.permits.acquire(timeout=TIMEOUT)
-        self.now -= 1
+        with self.lock:
+            self.now -= 1
         return np.array([1, 0, 0, 0, 0, 0], dtype=np.float32)  # never the end
 
     async def stands(self) -> None:
