@@ -139,7 +139,7 @@ def _find_states(
             behind = bound(low, high, depth, byte + 1, data, order)
             work -= behind - low
             if work < 0:
-                return -1, found
+                return _TOO_MUCH_WORK, found
             digest, number = _digest(low, behind, depth + 1, caps, order, stops, counts)
             if number > 0:
                 digest = digest + np.uint64(number)
@@ -148,13 +148,13 @@ def _find_states(
                     slot = np.int64(np.uint64(slot + 1) & mask)
                 if slots[slot] < 0:
                     if states == lows.size - 1 or found == labels.size:
-                        return -2, found
+                        return _TOO_MANY_STATES, found
                     slots[slot], digests[slot] = states, digest
                     lows[states], highs[states], depths[states] = low, behind, depth + 1
                     accepting[states] = _ends(low, behind, depth + 1, max(least, 1), order, stops, counts)
                     states += 1
                 if found == labels.size:
-                    return -2, found
+                    return _TOO_MANY_STATES, found
                 sources[found], labels[found], targets[found] = state, byte, slots[slot]
                 found += 1
             low = behind

@@ -51,8 +51,8 @@ class SubstringFailure:
 class Substring:
     """The texts that stand in a document, word for word: a ``sfgen.protocols.GuidingConstraint``.
 
-    Safe to share between threads. Equal documents with equal options are equal. Suffixes are sorted when a text is
-    first asked about.
+    Safe to share between threads. Equal documents with equal options are equal. A million characters are sorted in a
+    second.
 
     Args:
         text: The document.
