@@ -143,10 +143,13 @@ def test_the_rendered_prompt_is_in_records_and_traces(sfgen: Sfgen, folder: Path
     assert "rendered" not in slim
     assert whole["rendered"] == trace["rendered"] == json.dumps([{"type": "function", "function": FUNCTION}]) + HI
     assert scores["rendered"] == HI
-    assert sfgen(*many, *tools, "--output", tmp_path / "out").code == 0
-    (folder / "other.json").write_text(json.dumps([{**FUNCTION, "description": "Another."}]))
-    assert sfgen(*many, "--tools", folder / "other.json", "--output", tmp_path / "out", "--resume").code == 1
-    assert sfgen(*many, *tools, "--output", tmp_path / "out", "--resume").code == 0
+    (tmp_path / "tools.json").write_text(json.dumps([FUNCTION]))
+    written = [*many, "--tools", tmp_path / "tools.json", "--output", tmp_path / "out"]
+    assert sfgen(*written).code == 0
+    assert sfgen(*written, "--resume").code == 0
+    (tmp_path / "tools.json").write_text(json.dumps([{**FUNCTION, "description": "Another."}]))
+    other = sfgen(*written, "--resume")
+    assert (other.code, "its tools is" in other.err) == (1, True)
 
 
 def test_a_conversation_goes_on_where_the_assistant_has_begun(sfgen: Sfgen, folder: Path) -> None:

@@ -47,7 +47,8 @@ def add_tokenizer(writer: Any, directory: Path, rows: int, *, split: str = "gpt-
     )
     if begin is not None:
         writer.add_bos_token_id(begin)
-    writer.add_eos_token_id(ids[settings["eos_token"]])
+    if settings.get("eos_token") is not None:
+        writer.add_eos_token_id(ids[settings["eos_token"]])
     template = directory / "chat_template.jinja"
     if template.exists():
         writer.add_chat_template(template.read_text(encoding="utf-8"))
