@@ -84,6 +84,8 @@ class TemplateTokens:
             any(segments[number].begin <= part < segments[number].end for number in self._plain)
             for part in range(len(parts) + 1)
         ]
+        self._lengths = np.array([len(data or b"") for data in vocabulary.tokens], dtype=np.int32)
+        self._lengths_of_tokens: list[int] = np.unique(self._lengths).tolist()
         self._first: dict[int, frozenset[int]] = {}
         self._ways: dict[frozenset[int], bytearray] = {}
 
@@ -217,13 +219,19 @@ class TemplateTokens:
     def _ways_to(self, firsts: frozenset[int]) -> bytearray:
         """The nodes of the trie on the way to a token that has one of these bytes behind its first one."""
         if firsts not in self._ways:
-            trie, table = self.vocabulary.trie, bytes(byte in firsts for byte in range(256))
-            on_the_way = bytearray(len(trie))
-            for token in self.vocabulary.text_token_ids.tolist():
-                data = self.vocabulary.tokens[token] or b""
-                if 1 in data[1:].translate(table):
-                    for node in trie.along(data):
-                        on_the_way[node] = 1
+            trie = self.vocabulary.trie
+            on_the_way, has_one = bytearray(len(trie)), bytearray(len(trie))
+            path, parents = [-1] * (trie.max_depth + 1), list[int]()
+            is_one = [byte in firsts for byte in trie.bytes.tolist()]
+            for node, depth in enumerate(trie.depths.tolist()):
+                path[depth] = node
+                parents.append(path[depth - 1])
+                has_one[node] = depth > 1 and (is_one[node] or has_one[parents[node]])
+            ends = (np.diff(trie.token_starts) > 0).tolist()
+            for node in range(len(trie) - 1, -1, -1):
+                on_the_way[node] = on_the_way[node] or (ends[node] and has_one[node])
+                if on_the_way[node] and parents[node] >= 0:
+                    on_the_way[parents[node]] = 1
             self._ways[firsts] = on_the_way
         return self._ways[firsts]
 
@@ -263,11 +271,16 @@ class TemplateTokens:
         """
         found = list[Int32]()
         for number, state in position.states:
-            if self._farthest(number, position) < room:
+            if self._farthest(number, position, self.vocabulary.trie.max_depth) < room:
                 found.append(self._inside((number, state)))
             elif number in self._plain and room > self._behind[self.segments[number].end]:
                 row = self.indexes[number].bounded_row(state, room - self._behind[self.segments[number].end])
                 found.append(tokens_of_row(row))
+            else:
+                tokens = self._inside((number, state))
+                most = sum(self._farthest(number, position, length) < room for length in self._lengths_of_tokens)
+                longest = self._lengths_of_tokens[most - 1] if most else 0
+                found.append(tokens[self._lengths[tokens] <= longest])
         for thread in position.threads:
             if thread.part in self.holes and thread.part not in self.reader.last_copy:
                 hole = self.holes[thread.part]
@@ -275,12 +288,12 @@ class TemplateTokens:
                     found.append(hole.fitting(thread.inside, room - self._least_behind(thread)))
         return np.unique(np.concatenate(found)) if found else NO_TOKENS
 
-    def _farthest(self, number: int, position: Threads) -> int:
-        """A bound on the fewest tokens to an end after any token that stays in a segment."""
+    def _farthest(self, number: int, position: Threads, longest: int) -> int:
+        """A bound on the fewest tokens to an end after any token of ``longest`` bytes that stays in a segment."""
         segment = self.segments[number]
         if not self.vocabulary.trie.single_bytes.all():
             return int(UNREACHABLE)
-        most, longest = self._behind[segment.end], self.vocabulary.trie.max_depth
+        most = self._behind[segment.end]
         for part in range(segment.begin, segment.end):
             each = self.parts[part]
             if isinstance(each, Literal):

@@ -166,14 +166,15 @@ class TokenTrie:
         ([0, 1], [])
         """
         nodes: list[int] = []
-        start, end = 0, len(self)
-        for byte in arguments.data("data", data):
-            while start < end and self.bytes[start] != byte:
-                start = int(self.subtree_ends[start])
+        data = arguments.data("data", data)
+        start, end = (self.roots.item(data[0]), self.roots.item(data[0] + 1)) if data else (0, 0)
+        for byte in data:
+            while start < end and self.bytes.item(start) != byte:
+                start = self.subtree_ends.item(start)
             if start >= end:
                 break
             nodes.append(start)
-            start, end = start + 1, int(self.subtree_ends[start])
+            start, end = start + 1, self.subtree_ends.item(start)
         return nodes
 
     def below(self, node: int) -> TokenTrie:
