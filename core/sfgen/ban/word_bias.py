@@ -38,6 +38,7 @@ class WordBias:
     {'talk': -2, 'small talk': -0.5}
     """
 
+    @arguments.with_known_names
     def __init__(
         self,
         biases: Mapping[str, float],

@@ -37,6 +37,7 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
         grammar: A grammar of Lark or GBNF, as text or as the ``Path`` of its file.
         template: Text with holes, such as ``"{{name: regex [A-Z][a-z]+}} is here."``, or the ``Path`` of its file.
         banned: Words and phrases that the text must not contain: a list, or a ``BannedWords``.
+        word_bias: Words and phrases that are less likely: ``{"talk": -2}``, a bias of at most 0 for each occurrence.
         sampler: How tokens are chosen: a ``Sampler``; greedy without. The next ones stand before what it says.
         temperature: 0 is greedy, which is the default; 1 draws from the model as it is, and is the default where one of
             the next four is given.
@@ -113,6 +114,7 @@ def generate(model: Model, prompt: str | Sequence[int], config: GenerationConfig
         grammar: A grammar of Lark or GBNF, as text or as the ``Path`` of its file.
         template: Text with holes, such as ``"{{name: regex [A-Z][a-z]+}} is here."``, or the ``Path`` of its file.
         banned: Words and phrases that the text must not contain: a list, or a ``BannedWords``.
+        word_bias: Words and phrases that are less likely: ``{"talk": -2}``, a bias of at most 0 for each occurrence.
         sampler: How tokens are chosen: a ``Sampler``; greedy without. The next ones stand before what it says.
         temperature: 0 is greedy, which is the default; 1 draws from the model as it is, and is the default where one of
             the next four is given.
