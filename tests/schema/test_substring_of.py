@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,44 @@ def test_whole_texts(seed: int, ban: str | None) -> None:
     assert len(set(result.value)) == len(result.value) >= 2
     assert all(len(item) <= 5 and item in DOCUMENT and set(item.split()) <= set(words) for item in result.value)
     assert ban is None or not any(ban in item.split() for item in result.value)
+
+
+@tried("handful")
+@given(st.sampled_from(AROUND), parts, st.integers(0, 60))
+def test_masks_of_a_large_document_are_those_of_a_small_one(around: dict[str, Any], quoted: str, room: int) -> None:
+    vocabulary = sfgen.load_model("tiny").vocabulary
+
+    def masks() -> list[list[int]]:
+        written = {"properties": {"q": {"type": "string", **around, KEYWORD: "d"}}, "required": ["q"]}
+        schema, found = JsonSchema(written, documents={"d": DOCUMENT}), list[list[int]]()
+        for most in (None, 40 + room):
+            guide = schema.guide(vocabulary, most)
+            for byte in json.dumps({"q": quoted}, ensure_ascii=False).encode():
+                found.append(guide.allowed_tokens().tolist())
+                if vocabulary.tokens.index(bytes([byte])) not in found[-1]:
+                    break
+                guide.advance(vocabulary.tokens.index(bytes([byte])))
+        return found
+
+    usual = masks()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sfgen.grammar.masks._LARGE", 1)
+        patched.setattr("sfgen.grammar.masks._SPARSE", 1)
+        assert masks() == usual
+
+
+def test_a_document_of_100_000_characters() -> None:
+    chosen = random.Random(1)
+    document = "".join(chosen.choices('abcdefghijklmnopqrstuvwxyz      .,\n"é', k=100_000))
+    schema = JsonSchema({"properties": {"q": {KEYWORD: "d"}}, "required": ["q"]}, documents={"d": document})
+    guide = schema.guide(sfgen.load_model("tiny").vocabulary)
+    assert guide.forced_bytes() == b'{"q": "'
+    for _ in range(50):
+        start = chosen.randrange(len(document) - 200)
+        quoted = document[start : start + chosen.randrange(1, 200)]
+        other = quoted + chosen.choice(document)
+        for text in (quoted, other):
+            assert schema.accepts(json.dumps({"q": text}, ensure_ascii=False)) == (text in document)
 
 
 @pytest.mark.parametrize(

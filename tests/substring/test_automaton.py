@@ -10,6 +10,7 @@ from tried import tried
 
 from sfgen import Substring
 from sfgen.errors import PatternTooLarge
+from sfgen.substring import automaton
 from sfgen.substring.automaton import automaton_of
 from sfgen.substring.document import Unit
 
@@ -34,8 +35,15 @@ def test_texts(document: str, unit: Unit, least: int, more: int | None) -> None:
     assert dfa.shortest() in texts
 
 
-@pytest.mark.parametrize(("document", "limit"), [("a" * 20_000, "steps"), ("".join(map(chr, range(300, 90_000))), "")])
-def test_limits(document: str, limit: str) -> None:
-    document = "".join(character for character in document if not "\ud800" <= character <= "\udfff")
-    with pytest.raises(PatternTooLarge, match=f"the automaton of a document of .* characters passes .*{limit}"):
-        automaton_of(Substring(document))
+@pytest.mark.parametrize(
+    ("document", "limit"),
+    [
+        (Substring("a" * 20_000), "100,000,000 steps of construction"),
+        (Substring(" ".join(map(str, range(12_000))), "word", 1, 40), "400,000 states"),
+        (Substring("".join(map(chr, range(0x20, 0xD000)))), "1,000,000 transitions"),
+    ],
+)
+def test_limits(document: Substring, limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(automaton, "MAX_CELLS", 1_000_000)
+    with pytest.raises(PatternTooLarge, match=f"the automaton of a document of .* characters passes {limit}"):
+        automaton_of(document)

@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.character_map import distinct
 from sfgen.automata.determinize import Deterministic
-from sfgen.kernels import Flags, FlagsOut, Int, Int32sOut, Int32Table, kernel
+from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int32TableOut, kernel
 
 
 def minimize(automaton: Deterministic) -> Deterministic:
@@ -29,7 +28,10 @@ def minimize(automaton: Deterministic) -> Deterministic:
     """
     classes = automaton.byte_classes.astype(np.uint8).tobytes()
     used = list(dict.fromkeys(classes))  # by their smallest byte
-    transitions = np.ascontiguousarray(automaton.transitions[:, used], dtype=np.int32)
+    transitions = automaton.transitions
+    if used != list(range(transitions.shape[1])):
+        transitions = np.take(transitions, used, axis=1)
+    transitions = np.ascontiguousarray(transitions, dtype=np.int32)
     accepting = np.ascontiguousarray(automaton.accepting, dtype=np.bool_)
     blocks, block_of = equal_states(transitions, accepting)
     if blocks == 0:
@@ -241,35 +243,88 @@ def numbered(
     Returns:
         The transitions, int32 ``[blocks, joined classes]``; the joined class of each class; whether each block accepts.
     """
-    member = np.empty(blocks + 1, dtype=np.int64)
+    transitions = np.ascontiguousarray(transitions)
+    member = np.empty(blocks + 1, dtype=np.int32)
     member[block_of] = np.arange(len(block_of))  # the last is for -1
     member = member[:-1]
-    targets = np.append(block_of, np.int32(-1))[transitions[member]]
-    columns, class_of = distinct(targets.T)
-    targets = np.ascontiguousarray(targets[:, columns])
-    number = np.full(blocks + 1, -1, dtype=np.int32)
-    order = np.empty(blocks, dtype=np.int32)
-    _number(targets, int(block_of[0]), number, order, np.empty(blocks, dtype=np.int32))
-    return number[targets[order]], class_of.astype(np.int32), accepting[member[order]]
+    first_alike, before, line, opened = np.zeros((4, transitions.shape[1]), dtype=np.int32)
+    _equal_columns(transitions, member, block_of, first_alike, before, line, opened)
+    columns, class_of = np.unique(first_alike, return_inverse=True)
+    number = np.full(blocks, -1, dtype=np.int32)
+    order, stack = np.empty((2, blocks), dtype=np.int32)
+    table = np.full((blocks, len(columns)), -1, dtype=np.int32)
+    _number(transitions, member, block_of, columns, number, order, stack, table)
+    return table, class_of.astype(np.int32), accepting[member[order]]
 
 
 @kernel
-def _number(targets: Int32Table, start: Int, number: Int32sOut, order: Int32sOut, stack: Int32sOut) -> Int:
-    """Fill ``number`` and its inverse ``order`` by the walk with a stack; how many blocks there are."""
-    number[start] = 0
-    order[0] = start
-    stack[0] = start
+def _equal_columns(
+    transitions: Int32Table, member: Int32s, block_of: Int32s, first_alike: Int32sOut, before: Int32sOut,
+    line: Int32sOut, opened: Int32sOut,
+) -> Int:  # fmt: skip
+    """Refine ``first_alike``, for each class the first one that leads to the same blocks everywhere, row by row.
+
+    Mostly nearly all classes differ after few rows: only the others, which are ``opened``, are looked at in the next.
+    All but ``first_alike`` are zeros, and room. Returns the number of rows.
+    """
+    classes, count, row = len(first_alike), len(first_alike), 0
+    for label in range(classes):
+        opened[label] = label
+    while row < len(member) and count > 0:
+        for number in range(count):
+            target = transitions[member[row], opened[number]]
+            line[opened[number]] = block_of[target] if target >= 0 else -1
+        is_split = False
+        for number in range(count):
+            label = opened[number]
+            other = before[label]
+            while line[other] != line[label] or before[other] != before[label]:
+                other += 1  # to the class itself at last
+            first_alike[label] = other
+            is_split = is_split or other != before[label]
+        if is_split:
+            for label in range(classes):
+                line[label] = 0
+            for label in range(classes):
+                before[label] = first_alike[label]
+                line[before[label]] += 1
+            count = 0
+            for label in range(classes):
+                if line[before[label]] > 1:
+                    opened[count] = label
+                    count += 1
+        row += 1
+    return row
+
+
+@kernel
+def _number(
+    transitions: Int32Table, member: Int32s, block_of: Int32s, columns: Int32s, number: Int32sOut, order: Int32sOut,
+    stack: Int32sOut, table: Int32TableOut,
+) -> Int:  # fmt: skip
+    """Fill ``number``, its inverse ``order`` and ``table`` by the walk with a stack; how many blocks there are.
+
+    In ``number`` and ``table`` all is -1 before.
+    """
+    number[block_of[0]] = 0
+    order[0] = block_of[0]
+    stack[0] = block_of[0]
     depth = np.int64(1)
     count = np.int64(1)
     while depth > 0:
         depth -= 1
         block = stack[depth]
-        for column in range(targets.shape[1]):
-            target = targets[block, column]
-            if target >= 0 and number[target] < 0:
-                number[target] = count
-                order[count] = target
-                stack[depth] = target
-                count += 1
-                depth += 1
+        row, own = np.uintp(member[block]), np.uintp(number[block])
+        for column in range(len(columns)):
+            target = transitions[row, np.uintp(columns[column])]
+            if target >= 0:
+                target = block_of[target]
+                if target >= 0:
+                    if number[target] < 0:
+                        number[target] = count
+                        order[count] = target
+                        stack[depth] = target
+                        count += 1
+                        depth += 1
+                    table[own, np.uintp(column)] = number[target]
     return count

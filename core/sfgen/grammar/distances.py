@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,12 +68,24 @@ class Distances:
 
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
-    """Find the distances.
+    """Find the distances; those by all bytes once for each network.
 
     Args:
         network: The network.
         usable: The bytes that may be used, bool ``[256]``; ``None`` for all.
     """
+    if usable is not None:
+        return _distances(network, usable)
+    found = _by_all_bytes.get(network)
+    if found is None:
+        found = _by_all_bytes[network] = _distances(network, None)
+    return found
+
+
+_by_all_bytes: WeakKeyDictionary[Network, Distances] = WeakKeyDictionary()
+
+
+def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
     classes = np.ones(network.table.shape[1], dtype=np.bool_)
     if usable is not None:
         classes[:] = False
@@ -245,8 +258,9 @@ def _sweep(
             if accepting[state]:
                 best = np.int64(0)
             else:
+                row = np.uintp(state) * np.uintp(classes)
                 for label in range(classes):
-                    entry = np.int64(table[state * classes + label])
+                    entry = np.int64(table[row + np.uintp(label)])
                     if entry == -1 or not usable[label]:
                         continue
                     if entry >= 0:

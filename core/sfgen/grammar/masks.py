@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.automata import Dfa
 from sfgen.grammar.any_order import names_taken, narrow
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks, list_children
@@ -40,6 +41,9 @@ from sfgen.grammar.walk import (
 from sfgen.index.mask_ids import repeat_tokens, tokens_of_row
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
+
+_LARGE, _SPARSE = 1_000_000, 16
+"""A leaf with more entries in its table, of which one in so many is a step, is walked as any other rule is."""
 
 _KEPT = 64 << 20
 """Bytes of masks that are kept."""
@@ -256,7 +260,7 @@ class Masks:
             first = self._first_of_rule(state)
             leaf = self._network.leaves.get(first)
             masks = None
-            if leaf is not None:
+            if leaf is not None and not _is_sparse(leaf.dfa):
                 goal = None if self._goal is None else self._goal[first : first + len(leaf.dfa)]
                 masks = leaf_masks(leaf, self._vocabulary, None if goal is None or goal.all() else goal)
             self._leaves[rule] = None if masks is None or masks.closing_byte is None else masks
@@ -367,6 +371,15 @@ class _Room:
         if loaded is not None:
             loaded[:] = order
         return first_made
+
+
+def _is_sparse(dfa: Dfa) -> bool:
+    """Whether walks are short, since states read few bytes, and a table of its own for them would be large."""
+    entries = dfa.transitions.size
+    if entries <= _LARGE:
+        return False
+    parts = np.array_split(dfa.transitions, 1 + entries // _LARGE)  # what is compared takes memory, too
+    return sum(int(np.count_nonzero(part >= 0)) for part in parts) < entries // _SPARSE
 
 
 _BELOW = Node((), 0, False)

@@ -31,7 +31,7 @@ from sfgen.grammar.simplify import simplify, without_copies
 from sfgen.grammar.thompson import GrammarTooLarge
 
 DEAD = -1
-"""The entry of a byte that cannot be read; an entry ``v`` below is the action ``-2 - v``."""
+"""The entry of a byte that cannot be read; an entry ``v`` below is the action at the place ``-2 - v``."""
 
 MAX_CELLS = 60_000_000
 """The entries of the table of a network."""
@@ -41,7 +41,7 @@ class FlatTable(NamedTuple):
     """A table and its actions for kernels.
 
     Attributes:
-        table: The network's table, flat, int32; an entry ``-2 - at`` is the action at ``at`` in ``actions``.
+        table: The network's table, flat, int32.
         actions: The actions end to end, int32. Of each the number of its ways, and of each way its state, whether its
             register begins anew, the number of its pushes, and of each push the state that it returns to, and 1 if
             the frame keeps the register, 2 if the call is distinct, 3 for both.
@@ -67,7 +67,7 @@ class Network:
         minimum: What a rule must count before it closes, int32, of all its states.
         maximum: The highest count, int32, of all states of the rule; ``UNBOUNDED`` without one.
         owes: What is counted on the shortest way from a state to where the rule closes, int32: 1 inside a character.
-        actions: The ways of each action.
+        actions: The ways of each action, by its place in ``flat.actions``.
         calls: The calls of each state that has some.
         leaves: The leaf of each rule that is one, by its first state.
         completions: Of leaves that are called so that texts must differ, the states from which a text can be completed
@@ -87,7 +87,7 @@ class Network:
     minimum: NDArray[np.int32]
     maximum: NDArray[np.int32]
     owes: NDArray[np.int32]
-    actions: tuple[tuple[Way, ...], ...]
+    actions: Mapping[int, tuple[Way, ...]]
     calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
     leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
     completions: Mapping[int, int] = field(repr=False)
@@ -101,19 +101,14 @@ class Network:
     @cached_property
     def flat(self) -> FlatTable:
         """The table and the actions for kernels."""
-        numbers, positions = list[int](), list[int]()
-        for ways in self.actions:
-            positions.append(len(numbers))
+        numbers = list[int]()
+        for ways in self.actions.values():
             numbers.append(len(ways))
             for way in ways:
                 numbers += [way.state, way.is_fresh, len(way.pushes)]
                 for push in way.pushes:
                     numbers += [push.state, push.keeps + 2 * push.is_distinct]
-        table = self.table.reshape(-1).copy()
-        actions = np.flatnonzero(table < DEAD)
-        if actions.size:
-            table[actions] = -2 - np.array(positions, dtype=np.int32)[-2 - table[actions]]
-        return FlatTable(table, np.array(numbers, dtype=np.int32))
+        return FlatTable(self.table.reshape(-1), np.array(numbers, dtype=np.int32))
 
     def over(self, usable: NDArray[np.bool_]) -> Network:
         """Restrict the texts of distinct calls to some bytes, bool ``[256]``."""
@@ -218,8 +213,9 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton], *, pushes_all: b
     names_in = dict[int, Names]()
     for first, size, part in zip(firsts, sizes, parts, strict=False):
         own = slice(first, first + size)
-        targets = part.transitions[:, part.byte_classes[bytes_]]
-        table[own] = np.where(targets >= 0, targets + np.int32(first), np.int32(DEAD))
+        rows = table[own]  # of a leaf there may be millions of entries, which are copied once
+        np.take(part.transitions, part.byte_classes[bytes_], axis=1, out=rows, mode="clip")
+        np.add(rows, np.int32(first), out=rows, where=rows >= 0)
         accepting[own] = part.accepting
         rule_of[own] = np.array([number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
         if part.counter is not None:
@@ -249,19 +245,23 @@ def _joined(names: tuple[str, ...], parts: list[RuleAutomaton], *, pushes_all: b
         }
     calls_something = np.zeros(len(table), dtype=np.bool_)
     calls_something[list(calls)] = True
-    is_end = accepting & ~calls_something & (table < 0).all(axis=1)
+    is_end = accepting & ~calls_something
+    is_end[is_end] = (table[is_end] < 0).all(axis=1)
     needs_no_frame = np.zeros_like(is_end) if pushes_all else is_end
-    openings = Openings(table.copy(), calls, needs_no_frame, lambda state: names[rule_of[state]])
-    actions = dict[tuple[Way, ...], int]()
-    for state in calls:
-        for label, ways in openings.of(state).items():
-            if len(ways) > 1 or ways[0].is_fresh:
-                table[state, label] = -2 - actions.setdefault(ways, len(actions))
+    openings = Openings(table, calls, needs_no_frame, lambda state: names[rule_of[state]])
+    opened = [(state, label, ways) for state in calls for label, ways in openings.of(state).items()
+              if len(ways) > 1 or ways[0].is_fresh]  # fmt: skip
+    places, size = dict[tuple[Way, ...], int](), 0
+    for state, label, ways in opened:
+        if ways not in places:
+            places[ways] = size
+            size += 1 + sum(3 + 2 * len(way.pushes) for way in ways)
+        table[state, label] = -2 - places[ways]
     for array in (table, accepting, is_end, kinds, minimum, maximum, owes, rule_of):
         array.setflags(write=False)
     return Network(
         names, start, rule_of, table, classes.astype(np.uint8), accepting, is_end, kinds, minimum, maximum, owes,
-        tuple(actions), calls, leaves, _completions(calls, leaves, None), names_in,
+        {place: ways for ways, place in places.items()}, calls, leaves, _completions(calls, leaves, None), names_in,
     )  # fmt: skip
 
 

@@ -71,47 +71,64 @@ def written(decoded: Dfa) -> Dfa:
     (True, False, False)
     """
     byte_classes, decoded_classes = _written_classes(decoded)
-    escaping = np.flatnonzero((decoded.transitions[:, decoded.byte_classes[_ESCAPED]] >= 0).any(axis=1))
-    inside = np.arange(_INSIDE, _INSIDE + len(decoded), dtype=np.int32)
-    # Behind a backslash, behind \u, \u0, \u00, \u000 and \u001, for each state in which an escape may stand.
+    escaping = _reading(decoded, _ESCAPED)
+    by_number = _reading(decoded, [character for character in _ESCAPED if character not in _SHORT])
+    # Behind a backslash for each state in which an escape may stand; behind \u, \u0, \u00, \u000 and \u001 for each in
+    # which one by a number may.
     first = _INSIDE + len(decoded)
-    backslash, *unicode, zero, one = np.arange(first, first + 6 * len(escaping), dtype=np.int32).reshape(6, -1)
+    numbers = np.arange(first, first + len(escaping) + 5 * len(by_number), dtype=np.int32)
+    backslash = numbers[: len(escaping)]
+    *unicode, zero, one = numbers[len(escaping) :].reshape(5, -1)
 
-    table = np.full((first + 6 * len(escaping), len(decoded_classes)), -1, dtype=np.int32)
+    table = np.empty((first + len(numbers), len(decoded_classes)), dtype=np.int32)
+    table[:_INSIDE] = table[first:] = -1
+    inside = table[_INSIDE:first]
+    # There may be millions of transitions: no copy of them but this one is made.
+    np.take(decoded.transitions, decoded_classes, axis=1, out=inside, mode="clip")
+    np.add(inside, np.int32(_INSIDE), out=inside, where=inside >= 0)
+    inside[:, byte_classes[_ESCAPED]] = -1  # never raw
 
-    def lead(sources: NDArray[np.int32] | int, byte: str, targets: NDArray[np.int32] | int) -> None:
+    def lead(sources: NDArray[np.integer] | int, byte: str, targets: NDArray[np.int32] | int) -> None:
         table[sources, byte_classes[ord(byte)]] = targets
 
-    onward = np.append(inside, np.int32(-1))[decoded.transitions]  # by decoded state and class
-    table[inside] = onward[:, decoded_classes]
-    table[inside[:, None], byte_classes[_ESCAPED]] = -1  # never raw
     lead(_START, '"', _INSIDE)
-    lead(inside[decoded.accepting], '"', _END)
-    lead(inside[escaping], "\\", backslash)
-    for sources, byte, targets in zip((backslash, *unicode, unicode[-1]), "u0001", (*unicode, zero, one), strict=True):
+    lead(np.flatnonzero(decoded.accepting) + _INSIDE, '"', _END)
+    lead(escaping + _INSIDE, "\\", backslash)
+    behind = backslash[np.searchsorted(escaping, by_number)]
+    for sources, byte, targets in zip((behind, *unicode, unicode[-1]), "u0001", (*unicode, zero, one), strict=True):
         lead(sources, byte, targets)
     for character in _ESCAPED:
-        targets = onward[escaping, decoded.byte_classes[character]]
-        if character in _SHORT:
-            lead(backslash, _SHORT[character], targets)
-        else:
-            lead(one if character >= 16 else zero, f"{character % 16:x}", targets)
+        sources, byte = backslash, _SHORT.get(character, f"{character % 16:x}")
+        if character not in _SHORT:
+            sources = one if character >= 16 else zero
+        targets = decoded.transitions[escaping if character in _SHORT else by_number, decoded.byte_classes[character]]
+        lead(sources, byte, np.where(targets >= 0, targets + np.int32(_INSIDE), targets))
     accepting = np.arange(len(table)) == _END
     return Dfa(*minimize(Deterministic(table, byte_classes, accepting)))
+
+
+def _reading(decoded: Dfa, characters: list[int]) -> NDArray[np.intp]:
+    """The states that read one of some ASCII characters, ascending."""
+    is_reading = np.zeros(len(decoded), dtype=np.bool_)
+    for label in np.unique(decoded.byte_classes[characters]).tolist():
+        is_reading |= decoded.transitions[:, label] >= 0
+    return np.flatnonzero(is_reading)
 
 
 def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
     """Classes of bytes that tell apart what the decoded automaton does, what is escaped and what escapes are made of.
 
     Returns:
-        The class of each byte, uint8 [256], and the decoded class of the bytes of each class, [classes].
+        The class of each byte, uint8 [256], and the decoded class of the bytes of each class, [classes]. They are
+        numbered by their smallest byte.
     """
     kinds = np.zeros(256, dtype=np.intp)
     kinds[_ESCAPED] = 1  # of these, a quote and a backslash have a class of their own
     alone = sorted(set(b'"\\u0123456789abcdef' + "".join(_SHORT.values()).encode()))
     kinds[alone] = np.arange(2, 2 + len(alone))
-    codes, classes = np.unique(decoded.byte_classes.astype(np.intp) * 256 + kinds, return_inverse=True)
-    return classes.reshape(-1).astype(np.uint8), codes // 256
+    codes = (decoded.byte_classes.astype(np.intp) * 256 + kinds).tolist()
+    number_of = {code: number for number, code in enumerate(dict.fromkeys(codes))}
+    return np.array([number_of[code] for code in codes], dtype=np.uint8), np.array(list(number_of)) // 256
 
 
 def counted_text(minimum: int, maximum: int | None) -> CountedText:

@@ -1,4 +1,4 @@
-"""The automaton of all quotations of a small document, for where a quotation is a part of something larger.
+"""The automaton of all quotations of a document, for where a quotation is a part of something larger.
 
 A state is a set of places behind a text, as in a suffix automaton (Blumer et al. 1985): texts behind which the document
 goes on at the same places go on alike. States are found from the sorted suffixes, so that any units may begin and end.
@@ -11,25 +11,28 @@ from functools import lru_cache
 import numpy as np
 
 from sfgen.automata import Dfa
-from sfgen.automata.character_map import distinct
-from sfgen.automata.determinize import MAX_CELLS, MAX_DFA_STATES, Deterministic
-from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternTooLarge
 from sfgen.kernels import Flag, Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt64sOut, kernel
 from sfgen.substring.substring import Substring
 from sfgen.substring.walk import bound, is_end
 
+MAX_STATES = 400_000
+"""States of an automaton; some two for each byte of a document."""
+
+MAX_CELLS = 32_000_000
+"""Its transitions, in a table of 128 MB: three of these are in use at once."""
+
 MAX_WORK = 100_000_000
 """The most places that are looked at while states are found: a second's work."""
 
 _TOO_MUCH_WORK, _TOO_MANY_STATES = -1, -2
-_SLOTS = 1 << 19  # of the hash table of states: a power of two, above twice their number
+_SLOTS = 1 << 20  # of the hash table of states: a power of two, above twice their number
 _KEPT = 8
 
 
 @lru_cache(maxsize=_KEPT)
 def automaton_of(substring: Substring) -> Dfa:
-    """Build the minimal automaton of the texts of a document.
+    """Build an automaton of the texts of a document, nearly the minimal one: what is made of it is minimised.
 
     Raises:
         PatternTooLarge: It passes a limit.
@@ -39,7 +42,7 @@ def automaton_of(substring: Substring) -> Dfa:
     """
     document = substring.document
     caps = substring.least if substring.most is None else substring.most + 1
-    room = MAX_DFA_STATES + 1
+    room = MAX_STATES + 1
     lows, highs, depths = np.empty((3, room), dtype=np.int32)
     edges = np.empty((3, 3 * room), dtype=np.int32)
     accepting = np.zeros(room, dtype=np.uint8)
@@ -49,26 +52,17 @@ def automaton_of(substring: Substring) -> Dfa:
         document.data, document.order, document.stops, document.counts,
     )  # fmt: skip
     if states < 0:
-        limit = f"{MAX_DFA_STATES:,} states" if states == _TOO_MANY_STATES else f"{MAX_WORK:,} steps of construction"
+        limit = f"{MAX_STATES:,} states" if states == _TOO_MANY_STATES else f"{MAX_WORK:,} steps of construction"
         raise _too_large(substring, limit)
     sources, labels, targets = edges[:, :found]
     bytes_ = np.unique(labels)
     if states * (len(bytes_) + 1) > MAX_CELLS:
         raise _too_large(substring, f"{MAX_CELLS:,} transitions")
-    classes = np.zeros(256, dtype=np.int32)  # 0 is read nowhere
+    classes = np.zeros(256, dtype=np.uint8)  # 0 is read nowhere
     classes[bytes_] = np.arange(1, len(bytes_) + 1)
     table = np.full((states, len(bytes_) + 1), -1, dtype=np.int32)
     table[sources, classes[labels]] = targets
-    columns, joined = distinct(table.T)
-    return Dfa(
-        *minimize(
-            Deterministic(
-                np.ascontiguousarray(table[:, columns]),
-                joined[classes].astype(np.uint8),
-                accepting[:states].astype(np.bool_),
-            )
-        )
-    )
+    return Dfa(table, classes, accepting[:states].astype(np.bool_))
 
 
 def _too_large(substring: Substring, limit: str) -> PatternTooLarge:
