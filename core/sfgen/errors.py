@@ -400,7 +400,7 @@ class InternalError(SfgenError):
 def _printable(text: str) -> str:
     """The text on one line; the names of the parameters in it are kept."""
     if isinstance(text, ParameterText) and not text.isprintable():
-        return ParameterText(on_one_line(text), *text.parameters)
+        return text.reworded(on_one_line(text))
     return on_one_line(text)
 
 

@@ -32,5 +32,9 @@ class ParameterText(str):
         made.parameters = parameters
         return made
 
+    def reworded(self, text: str) -> ParameterText:
+        """Return another text that names the same parameters."""
+        return type(self)(text, *self.parameters)
+
     def __getnewargs__(self) -> tuple[Any, ...]:
         return str(self), *self.parameters

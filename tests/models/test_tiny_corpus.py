@@ -151,6 +151,7 @@ class TestCorpus:
             *("It is very ", "Once upon a time", "Write to ", "On Wed", "How old is Ada?", "How warm is it in Rome?"),
             "The price of the hammock is $9.74. What does it cost? The ",
             "Ada Lovelace, 36, is a mathematician in London.{{who: schema name, age int}}",
+            'Where? "{{quote: substring life.txt unit line most 1}}" ({{sure: choices yes, no}})',
         }
 
     def test_training_refuses_a_demonstration_prompt(self) -> None:

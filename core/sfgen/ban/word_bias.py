@@ -49,7 +49,9 @@ class WordBias:
         given = arguments.mapping("word_bias", biases)
         words = arguments.texts("words with a bias", tuple(given))
         if not words:
-            raise UsageError("word_bias names no word", hint="Give at least one, or leave it out.")
+            raise UsageError(
+                ParameterText("word_bias names no word", "word_bias"), hint="Give at least one, or leave it out."
+            )
         self.biases: Final = {word: _checked(word, given[word]) for word in words}
         arguments.one_of("match", match, get_args(MatchMode))
         self.match: Final[MatchMode] = match

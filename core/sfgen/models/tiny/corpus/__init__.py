@@ -64,6 +64,8 @@ DEMONSTRATION_PROMPTS = (
     "pink floyd",
     "Tell me a story",
     "Ahab is seeking vengeance against",
+    "Who was born? ",
+    "Who wrote it? ",
 )
 """Prompts of the documentation and the tests. No document contains one: the model has to answer them by likeness.
 
