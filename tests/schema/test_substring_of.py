@@ -107,10 +107,12 @@ def test_masks_of_a_large_document_are_those_of_a_small_one(around: dict[str, An
         assert masks() == usual
 
 
-def test_a_document_of_100_000_characters() -> None:
+@pytest.mark.parametrize("around", [{}, {"maxLength": 100}, {"minLength": 3, "maxLength": 150}], ids=str)
+def test_a_document_of_100_000_characters(around: dict[str, int]) -> None:
     chosen = random.Random(1)
     document = "".join(chosen.choices('abcdefghijklmnopqrstuvwxyz      .,\n"é', k=100_000))
-    schema = JsonSchema({"properties": {"q": {KEYWORD: "d"}}, "required": ["q"]}, documents={"d": document})
+    written = {"properties": {"q": {"type": "string", **around, KEYWORD: "d"}}, "required": ["q"]}
+    schema = JsonSchema(written, documents={"d": document})
     guide = schema.guide(sfgen.load_model("tiny").vocabulary)
     assert guide.forced_bytes() == b'{"q": "'
     for _ in range(50):
@@ -118,7 +120,8 @@ def test_a_document_of_100_000_characters() -> None:
         quoted = document[start : start + chosen.randrange(1, 200)]
         other = quoted + chosen.choice(document)
         for text in (quoted, other):
-            assert schema.accepts(json.dumps({"q": text}, ensure_ascii=False)) == (text in document)
+            fits = around.get("minLength", 1) <= len(text) <= around.get("maxLength", 1000)
+            assert schema.accepts(json.dumps({"q": text}, ensure_ascii=False)) == (fits and text in document)
 
 
 @pytest.mark.parametrize(

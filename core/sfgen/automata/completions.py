@@ -55,6 +55,40 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     return dict(sorted(found.items()))
 
 
+def least_costs(
+    dfa: Dfa, costs: NDArray[np.int64], known: NDArray[np.int64], most_work: int | None = None
+) -> NDArray[np.int64] | None:
+    """Find the least cost of a way from each state, int64 [states]: Bellman and Ford's way (1958), for all at once.
+
+    Args:
+        dfa: The automaton.
+        costs: What each state costs to enter, int64 [states].
+        known: What a way from each state costs at most, such as 0 at an end and very much elsewhere, int64 [states].
+        most_work: The most transitions that are looked at; ``None`` for any number.
+
+    Returns:
+        ``None``: it takes more work.
+
+    >>> dfa = Dfa.from_regex("ab|c")
+    >>> least_costs(dfa, np.ones(len(dfa), dtype=np.int64), np.where(dfa.accepting, 0, 99)).tolist()
+    [1, 1, 0]
+    """
+    sources, labels = np.nonzero(dfa.transitions >= 0)
+    targets = dfa.transitions[sources, labels]
+    firsts = np.flatnonzero(np.diff(sources, prepend=-1))
+    leading = sources[firsts]
+    least, work = known.astype(np.int64), 0
+    while len(targets):
+        work += len(targets)
+        if most_work is not None and work > most_work:
+            return None
+        further = np.minimum(np.minimum.reduceat((least + costs)[targets], firsts), least[leading])
+        if np.array_equal(further, least[leading]):
+            break
+        least[leading] = further
+    return least
+
+
 def spread(dfa: Dfa, number: int) -> int | None:
     """Bound the lengths of the first ``number`` texts that complete a state.
 

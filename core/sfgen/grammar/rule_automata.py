@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.automata.character_map import distinct
+from sfgen.automata.completions import least_costs
 from sfgen.automata.determinize import subset_automaton
 from sfgen.automata.minimize import equal_states, numbered
 from sfgen.errors import InternalError, PatternTooLarge
@@ -250,16 +251,11 @@ def _counted_text(name: str, text: CountedText) -> RuleAutomaton:
 @lru_cache(maxsize=64)
 def _owed_of(dfa: Dfa, kinds: bytes) -> NDArray[np.int32]:
     """What is counted on the way from each state to where the rule closes, where that is least; int32 ``[states]``."""
-    owed = np.where(np.frombuffer(kinds, dtype=np.uint8) == CLOSES, 0, UNBOUNDED).astype(np.int64)
-    owed[dfa.accepting] = 0
-    counted = np.append(np.frombuffer(kinds, dtype=np.uint8) == COUNTS, False).astype(np.int64)
-    while True:
-        further = np.append(owed, UNBOUNDED) + counted  # the last is for -1
-        least: NDArray[np.int64] = np.minimum(owed, further[dfa.transitions].min(axis=1))
-        least[dfa.accepting] = 0
-        if np.array_equal(least, owed):
-            return owed.astype(np.int32)
-        owed = least
+    of_state = np.frombuffer(kinds, dtype=np.uint8)
+    known = np.where(dfa.accepting | (of_state == CLOSES), np.int64(0), np.int64(UNBOUNDED))
+    owed = least_costs(dfa, (of_state == COUNTS).astype(np.int64), known)
+    assert owed is not None, "it may take any work"
+    return owed.astype(np.int32)
 
 
 def _owed(dfa: Dfa, kinds: NDArray[np.uint8]) -> NDArray[np.int32]:

@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.automata.algebra import Keep, product
+from sfgen.automata.completions import least_costs
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternTooLarge, SchemaTooLarge
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.schema.written_text import counted_text, no_text
 
-MAX_CELLS = 4_000_000
+MAX_CELLS = 32_000_000
 """States times classes of bytes, before equal states are joined."""
 
 _MAX_COPIED = 2_000  # states, up to which an automaton of everything is better than a register
 _MAX_WORK = 50_000_000  # cells of tables that are looked at
+_TOGETHER = 4096  # states, so that their rows take little memory
 _KEPT = 256
 _FAR = 1 << 31  # more than any number of bytes
 
@@ -120,30 +122,27 @@ def _read_beside(strings: Dfa, others: Deterministic) -> Dfa:
 def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
     """The strings of an automaton with their characters counted, and the fewest that one has.
 
-    In a minimal automaton a state can be entered by the last byte of a character and inside of an escape. So it is read
-    beside the counting automaton of all strings, and a state is a pair of states.
+    In a minimal automaton a state can be entered by the last byte of a character and inside of an escape. Where that is
+    so, it is read beside the counting automaton of all strings, and a state is a pair of states.
 
     Returns:
         ``None`` for the strings where a register cannot tell how far the end is: from some state the way to the end
         that is shortest in bytes is not shortest in characters, and near the maximum there is the other one only; or
         where it takes too long to know.
     """
-    every = counted_text(0, None)
-    both = product(_arrays(strings), _arrays(every.dfa), Keep.BOTH, "")
-    dfa = Dfa(*both)
-    other = np.full(len(dfa) + 1, -1, dtype=np.intp)  # of the pair; the last is for no transition
-    other[0] = 0
-    front = np.zeros(1, dtype=np.intp)
-    _, bytes_of_class = np.unique(dfa.byte_classes, return_index=True)
-    while len(front):
-        targets = dfa.transitions[front]
-        others = every.dfa.transitions[other[front]][:, every.dfa.byte_classes[bytes_of_class]]
-        is_new = (targets >= 0) & (other[targets] < 0)
-        other[targets[is_new]] = others[is_new]
-        front = np.unique(targets[is_new])
-    counts, closed = every.counts[other[:-1]], every.needs_minimum[other[:-1]]
-    by_characters = _least(dfa, counts * _FAR + 1)
-    by_bytes = _least(dfa, counts + _FAR)
+    every, dfa = counted_text(0, None), strings
+    other = _others(dfa, every.dfa)
+    if other is None:
+        try:
+            dfa = Dfa(*product(_arrays(strings), _arrays(every.dfa), Keep.BOTH, ""))
+        except PatternTooLarge:
+            raise _too_large() from None
+        other = _others(dfa, every.dfa)
+        assert other is not None, "a state is a pair"
+    counts, closed = every.counts[other], every.needs_minimum[other]
+    known = np.where(dfa.accepting, np.int64(0), np.int64(_FAR * _FAR))
+    by_characters = least_costs(dfa, counts * np.int64(_FAR) + 1, known, _MAX_WORK)
+    by_bytes = least_costs(dfa, counts + np.int64(_FAR), known, _MAX_WORK)
     if by_characters is None or by_bytes is None or (by_characters % _FAR != by_bytes // _FAR).any():
         return None, 0
     for flags in (counts, closed):
@@ -151,24 +150,30 @@ def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
     return CountedText(dfa, counts, closed, 0, None), int(by_characters[0] // _FAR)
 
 
-def _least(dfa: Dfa, costs: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The least cost of the way from each state to the end, int64 [states]; ``None``: it takes too long to know.
-
-    Bellman and Ford's way (1958), for all states at once.
-
-    Args:
-        dfa: The automaton.
-        costs: What each state costs to enter, int64 [states].
-    """
-    unknown = np.int64(_FAR * _FAR)
-    least = np.where(dfa.accepting, np.int64(0), unknown)
-    for _ in range(_MAX_WORK // dfa.transitions.size):
-        further = np.append(least + costs, unknown)[dfa.transitions].min(axis=1)  # the last is for no transition
-        found: NDArray[np.int64] = np.minimum(least, further)
-        if np.array_equal(found, least):
-            return least
-        least = found
-    return None
+def _others(dfa: Dfa, every: Dfa) -> NDArray[np.intp] | None:
+    """The state of ``every``, which reads all that ``dfa`` does, beside each state; ``None``: one has several."""
+    other = np.full(len(dfa), -1, dtype=np.intp)
+    other[0] = 0
+    # Bytes that one of them tells apart: an escape and a raw byte may lead on alike.
+    codes = np.unique(dfa.byte_classes.astype(np.intp) * 256 + every.byte_classes)
+    own, classes = np.divmod(codes, 256)
+    waiting = [np.zeros(1, dtype=np.intp)]
+    while waiting:
+        front = waiting.pop()
+        if len(front) > _TOGETHER:
+            waiting.append(front[_TOGETHER:])
+            front = front[:_TOGETHER]
+        rows = dfa.transitions[front][:, own]
+        numbers, labels = np.nonzero(rows >= 0)
+        targets = rows[numbers, labels]
+        others = every.transitions[other[front[numbers]], classes[labels]]
+        is_new = other[targets] < 0
+        other[targets[is_new]] = others[is_new]
+        if (other[targets] != others).any():
+            return None
+        if is_new.any():
+            waiting.append(np.unique(targets[is_new]))
+    return other
 
 
 def _arrays(dfa: Dfa) -> Deterministic:
