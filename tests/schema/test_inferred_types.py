@@ -10,7 +10,8 @@ from combined_schemas import VALUES
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfgen import JsonSchema
+from sfgen import BannedWords, JsonSchema
+from sfgen.errors import BannedWordsError
 
 A = {"minLength": 2}
 DEFINED = {"$defs": {"a": A}}
@@ -95,6 +96,25 @@ def test_a_note_says_what_is_inferred_and_how_to_leave_it_open() -> None:
     )
     assert JsonSchema(schema, infer_types=False).notes == ()
     assert JsonSchema({"minimum": 3, "maximum": 2}).notes == ()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"ab": {}}, "required": ["ab"]},
+        {"items": {"const": "ab"}, "minItems": 1},
+        {"minLength": 2, "pattern": "^ab$"},
+    ],
+)
+def test_a_ban_that_leaves_nothing_of_the_type_writes_no_other_type(schema: dict[str, Any]) -> None:
+    assert JsonSchema(schema).without_banned(BannedWords(["x"])).shortest() == JsonSchema(schema).shortest()
+    with pytest.raises(BannedWordsError, match="every text that the schema allows has a banned word"):
+        JsonSchema(schema).without_banned(BannedWords(["ab"]))
+
+
+def test_where_no_type_could_be_inferred_none_is_with_a_ban() -> None:
+    schema = {"minimum": 3, "maximum": 2}
+    assert JsonSchema(schema).without_banned(BannedWords(["ab"])).shortest() == JsonSchema(schema).shortest()
 
 
 KEYWORDS: dict[str, dict[str, Any]] = {

@@ -89,12 +89,12 @@ def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compile
 
 
 def _compiled(document: SchemaDocument, options: WritingOptions) -> Compiled:
-    """The rules; with no type inferred where these leave nothing that can be written."""
+    """The rules; with no type inferred where these leave nothing that can be written, be it without a ban."""
     compiler = _Compiler(document, options)
     try:
         return compiler.compiled()
     except SchemaError:
-        if not compiler.inferred:
+        if not compiler.inferred or options.banned is not None:
             raise
         return _Compiler(document, replace(options, infer_types=False)).compiled()
 

@@ -344,8 +344,11 @@ class JsonSchema:
         return regular_superset(self.compiled.grammar)
 
     def _with_bans(self, banned: BannedWords) -> JsonSchema:
-        """The same schema, written without banned words."""
-        return JsonSchema._of(self._document, replace(self._options, banned=banned), self._python_type)
+        """The same schema, written without banned words: of the types that are inferred without them."""
+        if self.compiled.has_inferred:
+            _ = self.network  # after which the rules are the last ones
+        options = replace(self._options, banned=banned, infer_types=self.compiled.has_inferred)
+        return JsonSchema._of(self._document, options, self._python_type)
 
     @cached_property
     def _validity(self) -> Validity:
@@ -360,11 +363,11 @@ class JsonSchema:
             return self._reader
 
     def _any_network(self) -> Network:
-        """The network; with no type inferred where that leaves nothing that can be written."""
+        """The network; with no type inferred where that leaves nothing that can be written, be it without a ban."""
         try:
             return self._network_of(self.compiled)
         except SchemaError:
-            if not self.compiled.has_inferred:
+            if not self.compiled.has_inferred or self._options.banned is not None:
                 raise
             self._compiled = self._compile(replace(self._options, infer_types=False))
             return self._network_of(self._compiled)
