@@ -182,6 +182,31 @@ def test_what_an_interrupt_has_broken_is_an_interrupt() -> None:
     assert (done.returncode, done.stderr) == (130, b"sfgen: interrupted\n")
 
 
+@pytest.mark.parametrize(("number", "code", "told"), [("SIGINT", 130, b"sfgen: interrupted\n"), ("SIGTERM", 143, b"")])
+@pytest.mark.parametrize("place", ["ctypes.CFUNCTYPE(None)(send)()", "Freed()"])
+def test_a_signal_where_no_exception_can_be_raised_is_not_lost(place: str, number: str, code: int, told: bytes) -> None:
+    """While a C library calls back, as LLVM does, and while Python frees something."""
+    script = (
+        "import ctypes, os, signal, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "import sfgen_cli.__main__ as program\n"
+        "import sfgen_cli.commands.models as models\n"
+        "import sfgen.models.inventory as inventory\n"
+        "from sfgen_cli.shell import process\n"
+        f"def send(*_): os.kill(os.getpid(), signal.{number})\n"
+        "class Freed: __del__ = send\n"
+        "def working():\n"
+        "    process.at_work()\n"
+        f"    {place}\n"
+        "    for _ in range(500): time.sleep(0.01)\n"
+        "    os._exit(9)\n"
+        "inventory.built_in_models = working\n"
+        "program.main(['models'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (code, told)
+
+
 def test_each_record_is_written_when_its_sample_is_done() -> None:
     process = subprocess.Popen(
         [*COMMAND, *FREE_TEXT, "--max-tokens", "250", "-n", "100000", "--seed", "1", "--json"],

@@ -84,6 +84,8 @@ USAGE = [
     Case("gen --logit-bias 5=-101 -m uniform", 2, "logit-bias of token 5 must be a number from -100 to 100"),
     Case("gen --logit-bias 99999=1 x", 2, "--logit-bias names the token 99999, and the model has 2048 tokens"),
     Case("gen --word-bias talk x", 2, "--word-bias is 'talk': a word, = and a number of at most 0 are wanted"),
+    Case("gen --word-bias talk=nan x", 2, "--word-bias is 'talk=nan': a word, = and a number of at most 0 are wanted"),
+    Case("gen --word-bias talk=-1,go=-2 x", 2, "one word with its number is wanted, and there are several"),
     Case("gen --word-bias talk=2 x", 2, "the bias of 'talk' is 2, above 0: a word is made less likely by taking back"),
     Case("gen --word-bias talk=2 x", 2, "to make tokens likelier, give --logit-bias"),
     Case("gen --word-bias talk=-1001 x", 2, "the bias of 'talk' must be a number from -1000 to 0"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _STDIN = "-"
 _MOST_DOUBTS = 5  # about the lines of a words file that are told one by one
+_SEVERAL = re.compile(r"=\s*[-+]?[0-9.]+\s*[,，、]")  # behind which another word with a bias stands
 
 BANS = "Bans"
 Words = Annotated[
@@ -177,11 +180,16 @@ def read_word_bias(options: Sequence[str] | None, bans: BanOptions) -> WordBias 
         try:
             bias = float(number)
         except ValueError:
-            equals = ""
-        if not equals:
+            bias = math.nan
+        if not equals or math.isnan(bias):
             raise UsageError(
                 f"--word-bias is {visible(option)!r:.60}: a word, = and a number of at most 0 are wanted",
                 hint="For example: sfgen gen --word-bias 'talk=-2' 'Can we talk?'",
+            )
+        if _SEVERAL.search(word):
+            raise UsageError(
+                f"--word-bias is {visible(option)!r:.60}: one word with its number is wanted, and there are several",
+                hint="Give the option once for each: --word-bias 'talk=-2' --word-bias 'listen=-1'",
             )
         if biases.setdefault(word, bias) != bias:
             raise UsageError(f"--word-bias is given twice for {visible(word)!r:.60}", hint="Leave one of them out.")

@@ -24,6 +24,8 @@ INTERRUPTED = 130
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
+_SOON = 0.01  # seconds until a signal is sent once more
+
 
 class _Interruption:
     """What is known of Ctrl-C.
@@ -46,9 +48,10 @@ def prepare(starting: Callable[[int, Any], object] | None = None) -> None:
     Args:
         starting: What the program has told Ctrl-C to do until now; ``None``: it stays as it is.
     """
-    if starting is not None and signal.getsignal(signal.SIGINT) is starting:
-        signal.signal(signal.SIGINT, _leave_at_once)
-        sys.unraisablehook = _pass_over_interrupts
+    if starting is not None:
+        if signal.getsignal(signal.SIGINT) is starting:
+            signal.signal(signal.SIGINT, _leave_at_once)
+        sys.unraisablehook = _send_again
     hold_standard_streams()
     speak_utf8()
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
@@ -94,10 +97,25 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _pass_over_interrupts(unraisable: sys.UnraisableHookArgs) -> None:
-    """Say nothing of an interrupt that came while Python was freeing something."""
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+def _send_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send a signal once more whose exception came where none can be raised.
+
+    Python drops an exception while it frees something, or while a C library calls back, as LLVM does.
+    """
+    number = _signal_of(unraisable.exc_value)
+    if number is None:
         sys.__unraisablehook__(unraisable)
+        return
+    timer = threading.Timer(_SOON, os.kill, (os.getpid(), number))
+    timer.daemon = True
+    timer.start()
+
+
+def _signal_of(error: BaseException | None) -> int | None:
+    """The signal that was made this exception; ``None``: it is another one."""
+    if isinstance(error, KeyboardInterrupt):
+        return signal.SIGINT
+    return signal.SIGTERM if isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM else None
 
 
 def hold_standard_streams() -> None:
