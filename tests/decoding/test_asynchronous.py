@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
@@ -239,3 +240,30 @@ def test_the_thread_has_the_context_of_who_asks() -> None:
 
     run(text)
     assert set(seen) == {"Ada"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_process_that_is_forked_while_a_text_is_made_waits_for_no_thread_of_the_other() -> None:
+    gate = Gate()
+    model = small_model(gate)
+
+    def written() -> None:
+        gate.permits.release(1000)
+        text = asyncio.run(asyncio.wait_for(sfgen.agenerate(model, "c", max_tokens=2), 10)).text
+        os._exit(0 if text == "aa" else 3)
+
+    async def exit_code() -> int:
+        first = asyncio.create_task(sfgen.agenerate(model, "a", max_tokens=2))
+        await gate.stands()
+        child = os.fork()
+        if child == 0:
+            thread = threading.Thread(target=written)  # the event loop of this one is that of the other process
+            thread.start()
+            thread.join()
+            os._exit(4)
+        gate.permits.release(2)
+        assert (await first).text == "aa"
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    assert run(exit_code) == 0

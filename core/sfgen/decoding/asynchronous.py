@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterator, Mapping
@@ -168,6 +169,17 @@ _lines: dict[Hashable, deque[_Text]] = {}
 """The texts of each model, in the order in which they were asked for; the first one is being made."""
 
 _lock = threading.Lock()
+
+
+def _forget_turns() -> None:
+    """Begin with no text in a forked process: the threads that made them are not in it."""
+    global _lock
+    _lock = threading.Lock()
+    _lines.clear()
+
+
+if hasattr(os, "register_at_fork"):  # there is none on Windows, which forks no process
+    os.register_at_fork(after_in_child=_forget_turns)
 
 
 def _key(text: _Text) -> Hashable:
