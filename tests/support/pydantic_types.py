@@ -518,6 +518,8 @@ DOCUMENTED: dict[str, Any] = {
         for name in ["IPv4Address", "IPv6Address", "IPv4Interface", "IPv6Interface", "IPv4Network", "IPv6Network"]
     },
     "9 digits, 3 places": Annotated[decimal.Decimal, Field(max_digits=9, decimal_places=3)],
+    "2 digits, 2 places": Annotated[decimal.Decimal, Field(max_digits=2, decimal_places=2)],
+    "2 digits, 3 places, bound": Annotated[decimal.Decimal, Field(ge=0, max_digits=2, decimal_places=3)],
     "2 places": Annotated[decimal.Decimal, Field(decimal_places=2)],
     "digits, places, bound": Annotated[decimal.Decimal, Field(ge=0, max_digits=6, decimal_places=2)],
     "multiples": Annotated[decimal.Decimal, annotated_types.MultipleOf(decimal.Decimal("0.05")), Field(ge=0, le=100)],

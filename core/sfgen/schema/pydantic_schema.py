@@ -160,6 +160,8 @@ def _decimal(schema: Mapping[str, Any], number: Schema) -> Schema:
         whole = _MOST_DIGITS - step if digits is None else min(_MOST_DIGITS, digits) - step
         most = Decimal(10) ** max(whole, 0) - Decimal(1).scaleb(-step)
         number.setdefault("multipleOf", float(Decimal(1).scaleb(-step)) if step else 1)
+        if _is_below_one(digits, places):
+            number["not"] = {"const": 0}  # pydantic counts the 0 as a digit before the point, if it is all there is
         if not {"maximum", "exclusiveMaximum"} & number.keys():
             number["maximum"] = float(most)
         if not {"minimum", "exclusiveMinimum"} & number.keys():
@@ -169,11 +171,18 @@ def _decimal(schema: Mapping[str, Any], number: Schema) -> Schema:
     return {"anyOf": [number, {"type": "string", "pattern": f"^-?(?:{_decimals(digits, places)})$"}]}
 
 
+def _is_below_one(digits: int | None, places: int | None) -> bool:
+    """Whether all digits are behind the point."""
+    return digits is not None and places is not None and digits <= places
+
+
 def _decimals(digits: int | None, places: int | None) -> str:
     """The texts of decimals with so many digits, so many of them behind the point."""
     if digits is None:
         behind = rf"(?:\.[0-9]{{1,{20 if places is None else places}}})?" if places != 0 else ""
         return f"[0-9]{{1,20}}{behind}"
+    if _is_below_one(digits, places):
+        return rf"0\.[0-9]{{1,{digits}}}"
     most = digits - 1 if places is None else min(places, digits - 1)
     before = digits if places is None else max(digits - places, 1)
     counts = range(1, most + 1)
