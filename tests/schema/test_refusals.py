@@ -213,6 +213,10 @@ def test_banned_words_are_taken_out_of_strings_names_and_enums() -> None:
     ("schema", "why"),
     [
         ({"const": "bad"}, "no value of const is without a banned word at the top"),
+        (
+            {"properties": {"a": {"const": "bad"}}, "required": ["a"]},
+            "no value of const is without a banned word at /properties/a",
+        ),
         ({"enum": ["bad", ["bad"], {"bad": 1}]}, "no value of enum is without a banned word at the top"),
         (
             {"enum": ["bad", 1], "type": "string"},

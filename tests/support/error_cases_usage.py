@@ -88,6 +88,7 @@ USAGE = [
     Case("gen --word-bias talk=-1,go=-2 x", 2, "one word with its number is wanted, and there are several"),
     Case("gen --word-bias talk=2 x", 2, "the bias of 'talk' is 2, above 0: a word is made less likely by taking back"),
     Case("gen --word-bias talk=2 x", 2, "to make tokens likelier, give --logit-bias"),
+    Case("gen --word-bias talk=-inf x", 2, "A word that must never come out is banned"),
     Case("gen --word-bias talk=-1001 x", 2, "the bias of 'talk' must be a number from -1000 to 0"),
     Case("gen --word-bias =-2 x", 1, "biased word 1 of 1 is empty"),
     Case("gen --word-bias a=-2 --word-bias a=-1 x", 2, "--word-bias is given twice for 'a'"),

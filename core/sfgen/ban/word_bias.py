@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
@@ -95,6 +96,9 @@ class WordBias:
 def _checked(word: str, bias: object) -> float:
     """A bias within its range."""
     wanted = f"a number from {LEAST:g} to 0"
+    if bias == -math.inf:
+        hint = "A word that must never come out is banned."
+        raise arguments.refusal(f"the bias of {word!r:.60}", wanted, bias, hint=hint)
     value = arguments.number(f"the bias of {word!r:.60}", bias, wanted, least=LEAST)
     if value > 0:
         raise UsageError(

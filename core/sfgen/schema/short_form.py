@@ -48,6 +48,8 @@ _NULLABLE = re.compile(r"Optional\[(?P<first>.+)\]|(?P<second>.+?)\s*\|\s*(?:Non
 _LIST = re.compile(r"(?:[Ll]ist|[Aa]rray)(?:\[(?P<item>.+)\])?")
 _ENUM = re.compile(r"\([^()|]+(?:\|[^()|]+)+\)(?:\[\])?")
 
+_BARE_ENUM = re.compile(r"[\w.+-]+(?:\s*\|\s*[\w.+-]+)+")
+
 _EXAMPLE = "For example: 'name, age int, tags str[]'; or give a file or JSON."
 _SHORT_TYPES = (
     "The types are str, int, float, bool, formats such as date, (S|M|L), {name, n int}, and str[] for a list."
@@ -220,9 +222,12 @@ class _Reader:
         return found[0]
 
     def _fail_at_a_name(self) -> NoReturn:
-        is_record = re.search(r":\s*\{", self._text[: self._at]) is not None
-        expected = "expected a name, a type, and perhaps a colon and a description"
-        self._fail(expected, self._at, _RECORD if is_record else _EXAMPLE)
+        hint = _EXAMPLE
+        if re.search(r":\s*\{", self._text[: self._at]):
+            hint = _RECORD
+        elif re.match(r"\?|optional\b", self._text[self._at :]):
+            hint = _OPTIONAL
+        self._fail("expected a name, a type, and perhaps a colon and a description", self._at, hint)
 
     def _fail_at_a_type(self, word: str, start: int) -> NoReturn:
         near = meant(word.removesuffix("[]"), _KNOWN, {**FORMATS_ELSEWHERE, **_AS_TYPES})
@@ -231,8 +236,11 @@ class _Reader:
             hint = _OPTIONAL
         elif typed:
             hint = f"Did you mean {typed[1]}? {_SHORT_TYPES}"
+        elif near:
+            hint = f"Did you mean {near}? {_SHORT_TYPES}"
         else:
-            hint = f"Did you mean {near}? {_SHORT_TYPES}" if near else _SHORT_TYPES
+            name = _NAME.findall(self._text[:start])[-1]
+            hint = f"{_SHORT_TYPES} A name has no blanks: '{name}_{word}'." if _NAME.fullmatch(word) else _SHORT_TYPES
         self._fail(f'unknown type "{word}"', start, hint)
 
     def _refuse_typed(self, *, is_whole: bool) -> None:
@@ -278,6 +286,9 @@ def _type_meant(description: str) -> tuple[bool, str] | None:
     if listed is not None:
         inner = _type_meant(listed["item"]) if listed["item"] else (False, "str")
         return None if inner is None or inner[1].endswith("[]") else (False, f"{inner[1]}[]")
+    if _BARE_ENUM.fullmatch(description):
+        values = re.split(r"\s*\|\s*", description)
+        return None if any(map(_type_meant, values)) else (False, f"({'|'.join(values)})")
     item = description.removesuffix("[]")
     if item in _KNOWN or _ENUM.fullmatch(description):
         return False, description
