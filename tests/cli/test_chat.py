@@ -159,3 +159,13 @@ def test_a_conversation_goes_on_where_the_assistant_has_begun(sfgen: Sfgen, fold
     assert sfgen("gen", *talk, "-r", "st", "--echo").out == "we tast\n"
     assert sfgen("gen", *talk, "-r", "st", "--heal", "--json").records[0]["healed"]
     assert sfgen("gen", *talk, "--show-prompt", "Why?").out == "[user]Hi![assistant]we ta[user]Why?[me]\n"
+
+
+def test_a_template_is_written_whole_behind_a_conversation(sfgen: Sfgen, folder: Path) -> None:
+    """A system message alone asks for nothing: there what stands before the first hole is the user's message."""
+    template = ["-m", folder / "plain", "--template", "Hi {{a: regex b}}"]
+    talk = ["--chat-file", folder / "open.json"]
+    assert sfgen("gen", *template, *talk, "--show-prompt").out == "[user]Hi![assistant]we ta\n"
+    assert sfgen("gen", *template, *talk).out == "Hi b\n"
+    assert sfgen("gen", *template, "--system", "S", "--show-prompt").out == "[system]S[user]Hi [me]\n"
+    assert sfgen("gen", *template, "--system", "S").out == "b\n"

@@ -83,7 +83,8 @@ def gen(
         tell_of_demonstration(generation)
         return
     text = read_prompt(prompt, generation.prompt_file, reader=reader, quiet=generation.quiet)
-    if not text and prompt is None and generation.prompt_file is None:
+    asks = any(message["role"] == "user" for message in messages)
+    if not text and prompt is None and generation.prompt_file is None and not asks:
         request.check()  # what has no meaning is told before a saved template is looked for
         template = constraint.read_template
     else:
