@@ -27,7 +27,7 @@ OWN: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"regex": "[a-f]{3}"}, {"index": "[a-f]{3}"}),
     ({"choices": ["hot", "cold", "hot"]}, {"index": sfgen.Dfa.from_choices(["hot", "cold"])}),
     ({"schema": {"enum": ["a", {"b": 1}]}}, {"index": sfgen.JsonSchema({"enum": ["a", {"b": 1}]})}),
-    ({"schema": "age: 1 | 2"}, {"index": sfgen.JsonSchema("age: 1 | 2")}),
+    ({"schema": "age (1 | 2)"}, {"index": sfgen.JsonSchema("age (1 | 2)")}),
     ({"grammar": 'root ::= "a" root | "b"'}, {"index": sfgen.Grammar.from_gbnf('root ::= "a" root | "b"')}),
     ({"grammar": 'start: "a" start | "b"'}, {"index": sfgen.Grammar.from_lark('start: "a" start | "b"')}),
     ({"ban": ["7*"]}, {"banned": ["7*"]}),
