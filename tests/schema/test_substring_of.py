@@ -168,3 +168,11 @@ def test_records_with_schemas_of_their_own_quote_from_the_documents_of_all() -> 
     first, second = job_records(Job("tiny", GenerationConfig(index=usual, max_tokens=30)), ["x", own])
     assert first["value"] in DOCUMENT
     assert second["value"]["q"] in DOCUMENT
+
+
+def test_a_note_tells_of_a_document_that_no_string_is_quoted_from() -> None:
+    quoting = {"type": "object", "properties": {"a": {"type": "string", KEYWORD: "doc"}}, "required": ["a"]}
+    assert JsonSchema(quoting, documents={"doc": DOCUMENT}).notes == ()
+    (note,) = JsonSchema(quoting, documents={"doc": DOCUMENT, "other": "x"}).notes
+    assert note == f"No string is quoted from the document 'other': no \"{KEYWORD}\" names it."
+    assert len(JsonSchema("name", documents={"doc": DOCUMENT, "other": "x"}).notes) == 2

@@ -98,10 +98,12 @@ class SchemaDocument:
         Raises:
             SchemaError: The schema names another document, or none.
         """
-        quoted = {**self.quoted, **documents}
+        quoted, named = {**self.quoted, **documents}, set[str]()
         for pointer in self.pointers:
             schema = value_at(self.root, pointer)
             name = schema.get(SUBSTRING_OF) if isinstance(schema, dict) else None
+            if isinstance(name, str):
+                named.add(name)
             if name is None or (isinstance(name, str) and name in quoted):
                 continue
             reason = f'"{SUBSTRING_OF}" must be the name of a document, not {type_of(name)}'
@@ -109,7 +111,12 @@ class SchemaDocument:
                 reason = f'"{SUBSTRING_OF}" names the document {name[:60]!r}, which is not given'
             hint = ParameterText("Give the document beside the schema, by its name, with documents.", "documents")
             raise self.error(reason, pointer + escaped(SUBSTRING_OF), hint=hint)
-        return replace(self, quoted=quoted)
+        unused = (
+            f'No string is quoted from the document {name[:60]!r}: no "{SUBSTRING_OF}" names it.'
+            for name in quoted
+            if name not in named
+        )
+        return replace(self, quoted=quoted, notes=tuple(dict.fromkeys((*self.notes, *unused))))
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
