@@ -220,3 +220,16 @@ def test_what_is_no_literal_is_refused() -> None:
     with pytest.raises(UsageError, match="empty"):
         LiteralGuide(b"", source)
     assert LiteralGuide(b"a", source).tokens_left() < UNREACHABLE
+
+
+def test_a_literal_may_be_long() -> None:
+    """What can be completed is found from the end back, however many tokens that are."""
+    vocabulary = Vocabulary([b"a", b"b", b"bb", b"c", None], end_token_ids=[4])
+    literal = b"ab" * 2_000 + b"b"
+    guide = LiteralGuide(literal, Index(Dfa.from_regex("c"), vocabulary))
+    assert guide.allowed_tokens().tolist() == [0]
+    guide.advance_bytes(literal[:-2])
+    assert guide.allowed_tokens().tolist() == [1, 2]
+    stuck = LiteralGuide(literal + b"x", Index(Dfa.from_regex("c"), vocabulary))
+    with pytest.raises(GenerationError):
+        stuck.allowed_tokens()

@@ -130,6 +130,7 @@ def test_a_document_of_100_000_characters(around: dict[str, int]) -> None:
         ({KEYWORD: "d"}, None, SchemaError, "names the document 'd', which is not given at /x-substring-of"),
         ({"items": {KEYWORD: "e"}}, {"d": "a"}, SchemaError, "names the document 'e', which is not given at /items"),
         ({KEYWORD: 3}, {"d": "a"}, SchemaError, "must be the name of a document, not a number"),
+        ({KEYWORD: None}, {"d": "a"}, SchemaError, "must be the name of a document, not null"),
         ({"not": {KEYWORD: "d"}}, {"d": "a"}, SchemaError, "not is not supported for x-substring-of yet"),
         ({KEYWORD: "d", "type": "string", "minLength": 2}, {"d": "a"}, SchemaError, ""),
         ({KEYWORD: "d", "type": "string"}, {"d": "a" * 20_000}, SchemaTooLarge, '"x-substring-of": the automaton of'),

@@ -101,13 +101,14 @@ class LiteralTokens:
             except LimitTooSmall:
                 self.across = None
         self._kept = _kept_for(source)
+        self._completable: list[bool] | None = None
 
     def unlimited(self) -> LiteralTokens:
         """Return a copy without a token limit."""
         twin = object.__new__(LiteralTokens)
         twin.__dict__.update(self.__dict__)
         twin.begin = twin.across = self.begin.fork(limited=False)
-        twin._max_tokens = None
+        twin._max_tokens = twin._completable = None
         return twin
 
     def allowed(self, offset: int) -> Int32:
@@ -172,9 +173,20 @@ class LiteralTokens:
 
     def _can_go_on(self, end: int) -> bool:
         """Whether the first ``end`` bytes of the literal can be completed."""
-        if end == len(self.literal):
-            return self._fits(self.begin, self._max_tokens)
-        return self.allowed(end).size > 0
+        if self._completable is None:
+            self._completable = self._find_completable()
+        return self._completable[end]
+
+    def _find_completable(self) -> list[bool]:
+        """Of each number of bytes whether the literal can be completed after them; from its end back."""
+        trie, size = self.vocabulary.trie, len(self.literal)
+        found = [False] * size + [self._fits(self.begin, self._max_tokens)]
+        for offset in reversed(range(size)):
+            ends = enumerate(trie.along(self.literal[offset:]), offset + 1)
+            found[offset] = any(
+                found[end] and trie.token_starts[node] < trie.token_starts[node + 1] for end, node in ends
+            ) or bool(self._crossing(offset).size)
+        return found
 
     def _crossing(self, offset: int) -> Int32:
         rest, trie = self.literal[offset:], self.vocabulary.trie

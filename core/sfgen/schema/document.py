@@ -101,10 +101,12 @@ class SchemaDocument:
         quoted, named = {**self.quoted, **documents}, set[str]()
         for pointer in self.pointers:
             schema = value_at(self.root, pointer)
-            name = schema.get(SUBSTRING_OF) if isinstance(schema, dict) else None
+            if not isinstance(schema, dict) or SUBSTRING_OF not in schema:
+                continue
+            name = schema[SUBSTRING_OF]
             if isinstance(name, str):
                 named.add(name)
-            if name is None or (isinstance(name, str) and name in quoted):
+            if isinstance(name, str) and name in quoted:
                 continue
             reason = f'"{SUBSTRING_OF}" must be the name of a document, not {type_of(name)}'
             if isinstance(name, str):
