@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -225,3 +226,12 @@ def test_whole_texts(unit: Unit, strategy: StrategyName, seed: int, ban: str | N
     assert result.text.encode() in quotations(DOCUMENT, unit, 1, 4)
     assert ban is None or ban not in result.text.split()
     assert result.finish_reason in ("complete", "end_token")
+
+
+def test_a_path_in_place_of_the_document_is_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        Substring(Path("doc.txt"))  # type: ignore[arg-type]
+    assert (caught.value.message, caught.value.hint) == (
+        "text must be a text (str), not PosixPath('doc.txt')",
+        "The text of a file is Path(…).read_bytes().decode().",
+    )

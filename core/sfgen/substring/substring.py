@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ class Substring:
 
     @arguments.with_known_names
     def __init__(self, text: str, unit: Unit = "character", least: int = 1, most: int | None = None) -> None:
-        self._text = arguments.text("text", text)
+        hint = "The text of a file is Path(…).read_bytes().decode()." if isinstance(text, PathLike) else ""
+        self._text = arguments.text("text", text, hint=hint)
         arguments.one_of("unit", unit, UNITS)
         self._unit: Unit = unit
         self._least = arguments.whole_number("least", least, 0)
