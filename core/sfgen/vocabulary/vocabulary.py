@@ -100,7 +100,8 @@ class Vocabulary:
 
         Args:
             name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``; or a tokenizer that
-                is loaded already, which ``from_tokenizer`` reads (a ``tokenizers.Tokenizer`` names no end token).
+                is loaded already, which ``from_tokenizer`` reads: no configuration is looked for beside it, so that the
+                only end token is the tokenizer's own (a ``tokenizers.Tokenizer`` names none).
             trust_remote_code: Whether Python code that comes with the tokenizer may run.
             offline: Whether the hub must not be asked, also not for what its cache lacks.
 
