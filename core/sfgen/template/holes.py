@@ -117,9 +117,8 @@ class Holes:
         try:
             return Substring(self._content(self._path(name), "document"), **options)
         except InputError as error:
-            raise self._error(
-                hole, error.message, None, "Behind its name may stand: unit word least 2 most 9."
-            ) from None
+            hint = "Behind its name may stand: unit character, word or line; least 2; most 9."
+            raise self._error(hole, error.message, None, hint) from None
         except UsageError as error:
             raise self._error(hole, f"{name}: {error.message}", None, error.hint) from None
 
