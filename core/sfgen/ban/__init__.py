@@ -20,6 +20,7 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 * :mod:`~sfgen.ban.exceptions`: longer words that excuse a match;
 * :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
+* :mod:`~sfgen.ban.json_strings`: the strings of a JSON text, each read by itself;
 * :mod:`~sfgen.ban.words`: the list that a user gives, on top of it all;
 * :mod:`~sfgen.ban.word_bias`: words that are less likely, found in the same way;
 * :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;

@@ -44,6 +44,16 @@ class Allowed:
         return self.source if isinstance(self.source, Calls) else None
 
     @property
+    def watches_strings(self) -> bool:
+        """Whether a matcher must read the strings of a schema, since no banned words were taken out of them."""
+        constraint = getattr(self.source, "constraint", None)
+        if constraint is None or self.guided is not self.source or self.clean is not None:
+            return False
+        from sfgen.schema.json_schema import JsonSchema
+
+        return isinstance(constraint, JsonSchema)
+
+    @property
     def spelled(self) -> GuideSource | None:
         """The source in which jump-forward tokens may be found.
 

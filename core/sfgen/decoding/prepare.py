@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sfgen.decoding.allowed import allowed
+from sfgen.decoding.allowed import Allowed, allowed
 from sfgen.decoding.ban import Ban
 from sfgen.decoding.by_config import by_config
 from sfgen.decoding.config import GenerationConfig
@@ -19,14 +19,14 @@ from sfgen.decoding.plain_forms import banned_of, has_temperatures, vocabulary_o
 from sfgen.decoding.prompt_tokens import prompt_tokens
 from sfgen.decoding.sampler import Sampler, check_tokens
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.start import Start, healed, start
+from sfgen.decoding.start import healed, start
 from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import Resample, strategy
 from sfgen.decoding.verify import Promises
 from sfgen.errors import UsageError
 from sfgen.index import Unconstrained
 from sfgen.parameter_text import ParameterText
-from sfgen.protocols import Model
+from sfgen.protocols import FindsTokens, Guide, Matcher, Model
 from sfgen.vocabulary import Vocabulary
 
 
@@ -98,7 +98,7 @@ def loop_of(
             begin.guide,
             begin.limit,
             FastForward(content.spelled or Unconstrained(vocabulary), model) if jumps else None,
-            _ban(config, sampler, vocabulary, prompt_bytes, begin),
+            _ban(config, sampler, vocabulary, prompt_bytes, content, begin.clean),
             stops,
             begin.healed,
             has_temperatures(content.constraint),
@@ -120,26 +120,38 @@ def loop_of(
     )
 
 
-def _ban(config: GenerationConfig, sampler: Sampler, vocabulary: Vocabulary, prompt: bytes, begin: Start) -> Ban | None:
+def _ban(
+    config: GenerationConfig,
+    sampler: Sampler,
+    vocabulary: Vocabulary,
+    prompt: bytes,
+    content: Allowed,
+    clean: Guide | None,
+) -> Ban | None:
     """What watches over one text for banned words, and for words with a bias."""
     banned, biases = banned_of(config.banned), word_bias_of(config.word_bias)
     if banned is None and biases is None:
         return None
     from sfgen.ban.completing_tokens import completing_tokens
+    from sfgen.decoding.word_bias import BannedTokens, Bias, BiasedMatcher
 
-    matcher = None if banned is None else banned.matcher(prompt)
-    tokens = None if banned is None else completing_tokens(banned.automata, vocabulary.trie)
+    matcher: Matcher | None = None
+    tokens: FindsTokens | None = None
+    if banned is not None:
+        matcher, tokens = banned.matcher(prompt), completing_tokens(banned.automata, vocabulary.trie)
+        if content.watches_strings:
+            from sfgen.ban.json_strings import StringsMatcher
+
+            matcher, tokens = StringsMatcher(matcher, has_begun=content.marker is None), BannedTokens(tokens)
     if biases is not None:
-        from sfgen.decoding.word_bias import BannedTokens, Bias, BiasedMatcher
-
         both, resample = BiasedMatcher(biases, prompt, matcher), Resample(sampler, config.max_block)
         bias = Bias(both, completing_tokens(biases.automata, vocabulary.trie), biases, resample)
-        return Ban(both, resample, BannedTokens(tokens), begin.clean, config.max_rollbacks, bias)
+        return Ban(both, resample, BannedTokens(tokens), clean, config.max_rollbacks, bias)
     assert matcher is not None, "something is banned"
     assert tokens is not None, "as well"
     # A search takes nothing back, and asks no strategy.
     how = strategy("mask" if config.strategy == "exact" else config.strategy, sampler, config.max_block)
-    return Ban(matcher, how, tokens, begin.clean, config.max_rollbacks)
+    return Ban(matcher, how, tokens, clean, config.max_rollbacks)
 
 
 def _bytes_of(vocabulary: Vocabulary, prompt: str | Sequence[int], prompt_ids: Sequence[int]) -> bytes:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from sfgen.ban.json_strings import StringsMatcher
 from sfgen.ban.seam import SeamMark, SeamMatcher
 from sfgen.ban.word_bias import WordBias
 from sfgen.decoding.search_tree import Node
@@ -109,7 +110,7 @@ class BiasedMatcher:
 
 @dataclass(frozen=True)
 class BannedTokens:
-    """The search of a ban, if there is one, for tokens to rule out, by the states of a biased matcher.
+    """The search of a ban, if there is one, for tokens to rule out, by the states of a matcher with another beside it.
 
     Args:
         tokens: The search; ``None``: nothing is banned.
@@ -117,15 +118,15 @@ class BannedTokens:
 
     tokens: FindsTokens | None
 
-    def of(self, matcher: BiasedMatcher) -> Int32:
+    def of(self, matcher: BiasedMatcher | StringsMatcher) -> Int32:
         """Return the tokens that complete a partial match of a banned word, ascending."""
         return _NONE if self.tokens is None else self.tokens.of(matcher.banned)
 
-    def dead(self, matcher: BiasedMatcher) -> Int32:
+    def dead(self, matcher: BiasedMatcher | StringsMatcher) -> Int32:
         """Return the tokens after which every continuation is banned."""
         return _NONE if self.tokens is None else self.tokens.dead(matcher.banned)
 
-    def is_dead(self, matcher: BiasedMatcher) -> bool:
+    def is_dead(self, matcher: BiasedMatcher | StringsMatcher) -> bool:
         """Tell whether every continuation completes a banned match."""
         return self.tokens is not None and self.tokens.is_dead(matcher.banned)
 
