@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tried import tried
 
 from scripted import ScriptedModel, random_scores
-from sfgen import BannedWords, Finished, Index, JsonSchema, TextReleased, generate, stream
+from sfgen import BannedWords, Finished, Index, JsonSchema, Template, TextReleased, generate, stream
 from sfgen.ban import scan
 from sfgen.ban.json_strings import StringsMatcher
 from sfgen.decoding.strategies import StrategyName
@@ -112,3 +112,23 @@ def test_behind_a_thought_strings_are_read_too() -> None:
         options: dict[str, Any] = {"banned": banned, "temperature": 1, "seed": seed, "word_bias": {"a": -1.0}}
         result = generate(model, index=index, max_tokens=40, after='"', after_tokens=6, **options)
         assert [string for string in json.loads(result.text) if scan(string, banned)] == []
+
+
+def test_strings_are_read_in_the_holes_of_a_template() -> None:
+    # Quotes around the hole are no string; a number that may go on is followed by one.
+    text = '"a}" {{n: schema {"type": "integer"}}}"g" "{{a: schema LIST}}" {{b: regex [a-z]}}'.replace(
+        "LIST", json.dumps(LIST)
+    )
+    vocabulary = json_vocabulary()
+    index = Index(Template(text), vocabulary)
+    banned = BannedWords(["1 b"], [r"[}0-9a-g]$", "^b", r"\n"], normalize=True, allow=["na name", "ab 1"])
+    rollbacks = 0
+    for seed in range(24):
+        model = ScriptedModel(vocabulary, random_scores(len(vocabulary), seed))
+        events = list(stream(model, index=index, max_tokens=60, banned=banned, temperature=1, seed=seed))
+        assert isinstance(events[-1], Finished)
+        result = events[-1].result
+        assert result.text == "".join(event.text for event in events if isinstance(event, TextReleased))
+        assert [string for string in result.value["a"] if scan(string, banned)] == []
+        rollbacks += len(result.rollbacks)
+    assert rollbacks > 0

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple, Protocol
 
 from sfgen.ban.matcher import Mark, Match, Matcher
 from sfgen.ban.seam import SeamMark, SeamMatcher
@@ -22,6 +25,31 @@ _PIECES = re.compile(
 )
 
 
+class SchemaHoles(Protocol):
+    """What reads a template, and tells which parts of it are JSON."""
+
+    @property
+    def start(self) -> Any:
+        """The position before the text."""
+
+    def read(self, position: Any, data: bytes) -> Any:
+        """Return the position after some bytes of the text."""
+
+    def schema_hole(self, position: Any) -> int | None:
+        """Return the number of the part that is open if it is a hole with a schema, else ``None``."""
+
+
+class _String(Matcher):
+    """A matcher of one string."""
+
+    def undo(self, escape: bytes) -> Match | None:
+        """Read the character for which an escape is written; return the match that is certain then."""
+        # Half of a pair alone is read as by the check of the finished text.
+        character = str(json.loads(b'"%s"' % escape)).encode("utf-8", "replace").decode()
+        found = self._read(character, len(escape))
+        return self.named(min(found)) if found else None
+
+
 class StringsMark(NamedTuple):
     """The state of a strings matcher at one moment.
 
@@ -30,12 +58,16 @@ class StringsMark(NamedTuple):
         string: That of the matcher of the string that is open; ``None``: there is none.
         cut: An escape in it that is not whole.
         has_begun: Whether the text has begun.
+        position: That in the template.
+        hole: The hole in which the last byte was read.
     """
 
     banned: SeamMark
     string: Mark | None
     cut: bytes
     has_begun: bool
+    position: Any
+    hole: int | None
 
 
 class StringsMatcher:
@@ -46,6 +78,7 @@ class StringsMatcher:
     Args:
         banned: The matcher of the text.
         has_begun: Whether the text begins at once, and not after a thought.
+        holes: Tells where in the text there is JSON; ``None``: all of it is.
 
     >>> from sfgen.ban import BannedWords
     >>> matcher = StringsMatcher(BannedWords(["talk"]).matcher())
@@ -53,18 +86,39 @@ class StringsMatcher:
     (None, 4, Match(word='talk', start=4, end=8))
     """
 
-    def __init__(self, banned: SeamMatcher, *, has_begun: bool = True) -> None:
+    def __init__(self, banned: SeamMatcher, *, has_begun: bool = True, holes: SchemaHoles | None = None) -> None:
         self.banned = banned
+        self._holes = holes
+        self._position = None if holes is None else holes.start
+        self._hole: int | None = None
         self._has_begun = has_begun
-        self._string: Matcher | None = None
+        self._string: _String | None = None
         self._cut = b""
 
     def advance(self, data: bytes) -> Match | None:
         """Read the bytes of one token and return the first match completed, of the text before that of a string."""
-        start = self.banned.length - len(self._cut)
+        start = self.banned.length
         found = self.banned.advance(data)
-        in_string = self._read(self._cut + data, start) if self._has_begun else None
-        return in_string if found is None else found
+        for hole, part in self._parts(data) if self._has_begun else ():
+            if hole != self._hole:
+                self._hole, self._string, self._cut = hole, None, b""
+            if hole is not None:
+                in_string = self._read(self._cut + part, start - len(self._cut))
+                found = in_string if found is None else found
+            start += len(part)
+        return found
+
+    def _parts(self, data: bytes) -> Iterator[tuple[int | None, bytes]]:
+        """Divide bytes of the text by the holes in which they stand; ``None``: in none with a schema."""
+        if self._holes is None:
+            yield 0, data
+            return
+        numbered = []
+        for byte in data:
+            numbered.append((self._holes.schema_hole(self._position), byte))
+            self._position = self._holes.read(self._position, bytes([byte]))
+        for hole, group in groupby(numbered, itemgetter(0)):
+            yield hole, bytes(byte for _, byte in group)
 
     def _read(self, data: bytes, start: int) -> Match | None:
         """Read whole pieces of the text from the byte ``start`` on; keep an escape that is cut."""
@@ -73,15 +127,13 @@ class StringsMatcher:
             found, written = None, piece[0]
             if self._string is None:
                 if written == b'"':
-                    self._string = Matcher(self.banned.automata, start=start + piece.end())
+                    self._string = _String(self.banned.automata, start=start + piece.end())
             elif piece["cut"] is not None:
                 self._cut = written
             elif written == b'"':
                 found, self._string = self._string.finish(), None
             elif written.startswith(b"\\"):
-                # Half of a pair alone is read as by whom checks the finished text.
-                said = str(json.loads(b'"%s"' % written)).encode("utf-8", "replace").decode()
-                found = self._string.read(said, len(written))
+                found = self._string.undo(written)
             else:
                 found = self._string.advance(written)
             first = found if first is None else first
@@ -112,12 +164,12 @@ class StringsMatcher:
     def mark(self) -> StringsMark:
         """Return the present position, for ``reset``."""
         string = None if self._string is None else self._string.mark()
-        return StringsMark(self.banned.mark(), string, self._cut, self._has_begun)
+        return StringsMark(self.banned.mark(), string, self._cut, self._has_begun, self._position, self._hole)
 
     def reset(self, mark: StringsMark) -> None:
         """Return to an earlier mark."""
         self.banned.reset(mark.banned)
-        self._string = None if mark.string is None else self._string or Matcher(self.banned.automata)
+        self._string = None if mark.string is None else self._string or _String(self.banned.automata)
         if self._string is not None and mark.string is not None:
             self._string.reset(mark.string)
-        self._cut, self._has_begun = mark.cut, mark.has_begun
+        self._cut, self._has_begun, self._position, self._hole = mark[2:]

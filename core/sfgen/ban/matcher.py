@@ -126,19 +126,6 @@ class Matcher:
         first = self.first_certain(data)
         return None if first is None else self.named(first.found)
 
-    def read(self, character: str, width: int) -> Match | None:
-        """Read one character for which other bytes are written, such as an escape.
-
-        Args:
-            character: The character.
-            width: The number of these bytes.
-
-        Returns:
-            As :meth:`advance`.
-        """
-        found = self._read(character, width)
-        return self.named(min(found)) if found else None
-
     def finish(self) -> Match | None:
         """Return the banned match that the end of the text would complete.
 

@@ -17,7 +17,8 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import GuideSource, HasValue, Model
 
 if TYPE_CHECKING:
-    from sfgen.ban import BannedWords
+    from sfgen.ban import BannedWords, SeamMatcher
+    from sfgen.ban.json_strings import StringsMatcher
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,18 @@ class Allowed:
         """The calls that a free text may contain."""
         return self.source if isinstance(self.source, Calls) else None
 
-    @property
-    def watches_strings(self) -> bool:
-        """Whether a matcher must read the strings of a schema, since no banned words were taken out of them."""
+    def watch_strings(self, matcher: SeamMatcher) -> StringsMatcher | None:
+        """Return a matcher that reads the strings of a schema, too, where no banned words were taken out of them."""
         constraint = getattr(self.source, "constraint", None)
         if constraint is None or self.guided is not self.source or self.clean is not None:
-            return False
+            return None
+        from sfgen.ban.json_strings import StringsMatcher
         from sfgen.schema.json_schema import JsonSchema
+        from sfgen.template.template import Template
 
-        return isinstance(constraint, JsonSchema)
+        if isinstance(constraint, Template) and constraint.has_values:
+            return StringsMatcher(matcher, has_begun=self.marker is None, holes=constraint.reader)
+        return StringsMatcher(matcher, has_begun=self.marker is None) if isinstance(constraint, JsonSchema) else None
 
     @property
     def spelled(self) -> GuideSource | None:

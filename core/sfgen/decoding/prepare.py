@@ -138,11 +138,9 @@ def _ban(
     matcher: Matcher | None = None
     tokens: FindsTokens | None = None
     if banned is not None:
-        matcher, tokens = banned.matcher(prompt), completing_tokens(banned.automata, vocabulary.trie)
-        if content.watches_strings:
-            from sfgen.ban.json_strings import StringsMatcher
-
-            matcher, tokens = StringsMatcher(matcher, has_begun=content.marker is None), BannedTokens(tokens)
+        of_text, tokens = banned.matcher(prompt), completing_tokens(banned.automata, vocabulary.trie)
+        with_strings = content.watch_strings(of_text)
+        matcher, tokens = (of_text, tokens) if with_strings is None else (with_strings, BannedTokens(tokens))
     if biases is not None:
         both, resample = BiasedMatcher(biases, prompt, matcher), Resample(sampler, config.max_block)
         bias = Bias(both, completing_tokens(biases.automata, vocabulary.trie), biases, resample)

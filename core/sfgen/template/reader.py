@@ -15,6 +15,7 @@ import numpy as np
 
 from sfgen.automata import Dfa
 from sfgen.grammar.guide import PositionReader
+from sfgen.schema.json_schema import JsonSchema
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
 
 
@@ -195,6 +196,11 @@ class TemplateReader:
         first = position[0].part
         part = self.parts[first] if first < len(self.parts) else None
         return part if isinstance(part, Filled) else None
+
+    def schema_hole(self, position: Position) -> int | None:
+        """Return the number of the part that is open, if it is a hole with a schema; of several, the first."""
+        hole = self.hole(position)
+        return position[0].part if hole is not None and isinstance(hole.constraint, JsonSchema) else None
 
     # ---- a finished text -------------------------------------------------------------------------------------------
 
