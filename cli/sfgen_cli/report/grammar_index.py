@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sfgen.caret import line_with_caret
@@ -10,10 +10,9 @@ from sfgen.language.language import where
 from sfgen.printable import on_one_line
 from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
-from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
-from sfgen_cli.shell import process
+from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
 from sfgen_cli.shell.counted import counted
-from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json, write_name
+from sfgen_cli.shell.output import stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def run_grammar(request: IndexRequest) -> None:
     Raises:
         SfgenError: It is not a grammar, the file cannot be read or written, or an option has no meaning here.
     """
-    from sfgen.language.file import load
+    from sfgen.language.file import load, save
 
     constraint, looks, quiet = request.constraint, request.looks, request.quiet
     looks.refuse_about_patterns("--grammar" if constraint else "a saved grammar", has_states=True)
@@ -37,8 +36,9 @@ def run_grammar(request: IndexRequest) -> None:
     name = str(request.file) if constraint.grammar is None else constraint.grammar.name
     json = looks.form == "json"
     if request.save:
-        assert vocabulary is not None, "it is loaded where something is saved"
-        _save(grammar, vocabulary, request.place, json=json, force=request.force, quiet=quiet)
+        told = f"{counted(sum(rule.kind == 'rule' for rule in grammar.rules()), 'rule')} for"
+        record = partial(_record, grammar, vocabulary)
+        save_for_vocabulary(request, grammar, vocabulary, save, told=told, record=record)
     elif looks.state is not None:
         _show_state(grammar, looks.state, json=json)
     elif looks.path is not None:
@@ -54,19 +54,6 @@ def run_grammar(request: IndexRequest) -> None:
         write_json(_record(grammar, vocabulary))
     else:
         _rules_table(grammar, vocabulary, name, looks.most_states)
-
-
-def _save(grammar: Grammar, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:
-    from sfgen.language.file import save
-
-    process.at_work()
-    save(grammar, vocabulary, file, force=force)
-    rules = sum(rule.kind == "rule" for rule in grammar.rules())
-    note(f"sfgen: {counted(rules, 'rule')} for {len(vocabulary):,} tokens", quiet=quiet)
-    if json:
-        write_json({**_record(grammar, vocabulary), "saved": str(file)})
-    else:
-        write_name(file)
 
 
 def _record(grammar: Grammar, vocabulary: Vocabulary | None) -> dict[str, Any]:

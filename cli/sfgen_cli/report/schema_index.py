@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sfgen.printable import on_one_line
 from sfgen_cli.report.tables import show
-from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
-from sfgen_cli.shell import process
+from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
 from sfgen_cli.shell.counted import counted
 from sfgen_cli.shell.hints import in_options
-from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json, write_name
+from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def run_schema(request: IndexRequest) -> None:
     Raises:
         SfgenError: It cannot be read as a schema, the file cannot be read or written, or an option has no meaning here.
     """
-    from sfgen.schema.file import load
+    from sfgen.schema.file import load, save
 
     constraint, looks, quiet = request.constraint, request.looks, request.quiet
 
@@ -50,26 +49,14 @@ def run_schema(request: IndexRequest) -> None:
     for line in schema.notes:
         note(f"sfgen: {on_one_line(in_options(line))}", quiet=quiet)
     if request.save:
-        assert vocabulary is not None
-        _save(schema, vocabulary, request.place, json=looks.form == "json", force=request.force, quiet=quiet)
+        record = partial(_record, schema, vocabulary)
+        save_for_vocabulary(request, schema, vocabulary, save, told=f"{_rules(schema)} for", record=record)
     elif looks.path is not None:
         _show_path(schema, name, looks.path, json=looks.form == "json")
     elif looks.examples is not None:
         _show_examples(schema, looks.examples, json=looks.form == "json")
     else:
         _show_rules(schema, vocabulary, name, looks, quiet=quiet)
-
-
-def _save(schema: JsonSchema, vocabulary: Vocabulary, file: Path, *, json: bool, force: bool, quiet: bool) -> None:
-    from sfgen.schema.file import save
-
-    process.at_work()
-    save(schema, vocabulary, file, force=force)
-    note(f"sfgen: {_rules(schema)} for {len(vocabulary):,} tokens", quiet=quiet)
-    if json:
-        write_json({**_record(schema, vocabulary), "saved": str(file)})
-    else:
-        write_name(file)
 
 
 def _show_rules(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, looks: Looks, *, quiet: bool) -> None:

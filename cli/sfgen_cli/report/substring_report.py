@@ -9,8 +9,8 @@ from sfgen.caret import line_with_caret
 from sfgen.errors import UsageError
 from sfgen_cli.report.matching import Complaint, whole
 from sfgen_cli.report.tables import show
-from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
-from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
+from sfgen_cli.shell.output import write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -141,13 +141,7 @@ def run_substring(request: IndexRequest) -> None:
         "shortest": document.shortest().decode(),
     }
     if request.save:
-        assert vocabulary is not None, "it is loaded where something is saved"
-        save(document, vocabulary, request.place, force=request.force)
-        note(f"sfgen: a document over {len(vocabulary):,} tokens", quiet=request.quiet)
-        if looks.form == "json":
-            write_json({**record, "saved": str(request.place)})
-        else:
-            write(f"{request.place}\n")
+        save_for_vocabulary(request, document, vocabulary, save, told="a document over", record=lambda: record)
     elif looks.form == "json":
         write_json(record)
     else:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sfgen.errors import UsageError
 from sfgen.printable import on_one_line
 from sfgen_cli.report.tables import show
-from sfgen_cli.report.text_source import IndexRequest, with_vocabulary
-from sfgen_cli.shell import process
-from sfgen_cli.shell.output import note, stdout_is_a_terminal, write_json, write_name
+from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
+from sfgen_cli.shell.output import stdout_is_a_terminal, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
@@ -36,14 +35,8 @@ def run_template(request: IndexRequest) -> None:
     with progress(quiet=request.quiet) as say:
         template, vocabulary = with_vocabulary(request, say, read=lambda: constraint.read_template, load=load)
     if request.save:
-        assert vocabulary is not None, "it is loaded where something is saved"
-        process.at_work()
-        save(template, vocabulary, request.place, force=request.force)
-        note(f"sfgen: a template over {len(vocabulary):,} tokens", quiet=request.quiet)
-        if looks.form == "json":
-            write_json({**_record(template), "saved": str(request.place)})
-        else:
-            write_name(request.place)
+        told = "a template over"
+        save_for_vocabulary(request, template, vocabulary, save, told=told, record=lambda: _record(template))
     elif looks.form == "json":
         write_json(_record(template))
     else:

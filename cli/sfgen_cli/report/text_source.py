@@ -1,20 +1,30 @@
-"""A schema or a grammar for ``sfgen index``: of the options, or of a saved file with its vocabulary."""
+"""A schema, grammar, template or document for ``sfgen index``: where it comes from, and where it is saved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from sfgen_cli.options.index import DEFAULT_FILE, Looks, Vocabularies
 from sfgen_cli.options.requested import RequestedConstraint
+from sfgen_cli.shell import process
+from sfgen_cli.shell.output import note, write_json, write_name
 from sfgen_cli.shell.progress import Say
 
 if TYPE_CHECKING:
     from sfgen import Vocabulary
 
 Made = TypeVar("Made")
+Saved = TypeVar("Saved", contravariant=True)
+
+
+class Saves(Protocol[Saved]):
+    """What writes a constraint to a file, for one vocabulary."""
+
+    def __call__(self, made: Saved, vocabulary: Vocabulary, path: Path, /, *, force: bool) -> None:
+        """Write it; a file that holds something else is replaced if ``force`` is true."""
 
 
 @dataclass(frozen=True)
@@ -69,3 +79,35 @@ def with_vocabulary(
     say(f"reading {vocabularies.name}")
     vocabulary = vocabularies.load()
     return (load(request.place, vocabulary) if made is None else made), vocabulary
+
+
+def save_for_vocabulary(
+    request: IndexRequest,
+    made: Made,
+    vocabulary: Vocabulary | None,
+    save: Saves[Made],
+    *,
+    told: str,
+    record: Callable[[], dict[str, Any]],
+) -> None:
+    """Save what was read, and write where.
+
+    Args:
+        request: What is asked.
+        made: What is saved.
+        vocabulary: What it is saved for.
+        save: Writes it.
+        told: What people are told of it, up to the number of tokens.
+        record: Makes what ``--json`` prints of it.
+
+    Raises:
+        SfgenError: As ``save``.
+    """
+    assert vocabulary is not None, "it is loaded where something is saved"
+    process.at_work()
+    save(made, vocabulary, request.place, force=request.force)
+    note(f"sfgen: {told} {len(vocabulary):,} tokens", quiet=request.quiet)
+    if request.looks.form == "json":
+        write_json({**record(), "saved": str(request.place)})
+    else:
+        write_name(request.place)
