@@ -8,7 +8,6 @@ one in between need not wait for himself.
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import os
 import threading
@@ -109,6 +108,8 @@ class _Text:
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield what the thread tells; however that ends, the thread has ended then."""
+        import asyncio  # 25 ms, which a program without an event loop need not wait
+
         self._loop = asyncio.get_running_loop()
         self._told: asyncio.Queue[Event | BaseException | None] = asyncio.Queue()
         self._context = contextvars.copy_context()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.strategies import Strategy
-from sfgen.decoding.word_bias import Bias
 from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Matcher
+
+if TYPE_CHECKING:
+    from sfgen.decoding.word_bias import Bias
 
 
 @dataclass

@@ -219,6 +219,8 @@ class Loop:
         """Take an end token, unless the end completes a banned match."""
         banned = self.ban.matcher.finish() if self.ban else None
         if banned is None:
+            if self.ban is None or self.ban.bias is None:
+                return reason
             end = np.intersect1d(self.path.here.all_allowed(), self.text.end_tokens())
             return reason if (yield from self._is_accepted(len(self.path), int(end[0]), ends=True)) else None
         yield from self._reject(len(self.path), self.text.end_tokens, banned)

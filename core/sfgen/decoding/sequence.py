@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from sfgen.decoding.fast_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.decoding.stops import StopStrings
-from sfgen.decoding.word_bias import Bias, Occurrence
 from sfgen.index.marker import Marker
 from sfgen.protocols import BannedText, Guide, Int32
 from sfgen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from sfgen.decoding.word_bias import Bias, Occurrence
 
 _SHOWN = 60  # bytes of the text in a message
 _MOST_STEPS = 64  # and tokens at each, of an ending that is looked for

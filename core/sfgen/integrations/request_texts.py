@@ -58,12 +58,13 @@ class RequestText:
     Args:
         rule: What it must keep to.
         prompt: The tokens before it.
+        ends: The mask of the end tokens.
     """
 
-    def __init__(self, rule: Rule, prompt: Sequence[int]) -> None:
+    def __init__(self, rule: Rule, prompt: Sequence[int], ends: Mask) -> None:
         self._rule = rule
         self._end_tokens = frozenset(rule.vocabulary.end_token_ids)
-        self._ends = ends_of(rule.vocabulary.end_token_ids, len(rule.vocabulary))
+        self._ends = ends
         self._row = BatchRow(rule.guide(prompt))
         self._tokens: list[int] = []
         self._taken = 0  # by the guide: all of the tokens, or those before the one that it refused
@@ -169,7 +170,7 @@ class RequestTexts:
         """
         for is_cut in (False, True):
             try:
-                return RequestText(self._rule(request, limit, is_cut=is_cut), prompt)
+                return RequestText(self._rule(request, limit, is_cut=is_cut), prompt, self.ends)
             except LimitTooSmall as error:
                 _log.warning("sfgen: the text of a request will be cut: %s", error)
             except SfgenError as error:

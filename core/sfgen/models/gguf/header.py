@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import struct
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -71,7 +72,7 @@ class Header:
         """A token that ends a text; ``None`` if the file names none."""
         return self._number("tokenizer.ggml.eos_token_id")
 
-    @property
+    @cached_property
     def end_tokens(self) -> frozenset[int]:
         """The tokens that the file names as the end of a text, of a turn and of a message."""
         named = (self._number(f"tokenizer.ggml.{kind}_token_id") for kind in ("eos", "eot", "eom"))
