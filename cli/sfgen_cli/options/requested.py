@@ -228,9 +228,10 @@ class RequestedConstraint:
             check(self.index_file, vocabulary)
             return index_of(self.read_template, vocabulary)
         if self.read_substring is not None:
-            from sfgen.substring.file import load as load_substring
+            from sfgen.substring.file import check as check_substring
 
-            return index_of(load_substring(self.index_file, vocabulary), vocabulary)
+            check_substring(self.index_file, vocabulary)
+            return index_of(self.read_substring, vocabulary)
         return Index.load(self.index_file, vocabulary)
 
     def reference_index(self, vocabulary: Vocabulary, engine: ReferenceName) -> GuideSource:

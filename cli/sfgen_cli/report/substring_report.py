@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sfgen.caret import line_with_caret
@@ -136,14 +137,11 @@ def run_substring(request: IndexRequest) -> None:
         )
     with progress(quiet=request.quiet) as say:
         document, vocabulary = with_vocabulary(request, say, read=lambda: constraint.read_substring, load=load)
-    record = {
-        "substring": document.to_dict()["substring"],
-        "shortest": document.shortest().decode(),
-    }
+    record = partial(_record, document)
     if request.save:
-        save_for_vocabulary(request, document, vocabulary, save, told="a document over", record=lambda: record)
+        save_for_vocabulary(request, document, vocabulary, save, told="a document over", record=record)
     elif looks.form == "json":
-        write_json(record)
+        write_json(record())
     else:
         most = "any number" if document.most is None else f"at most {document.most:,}"
         show(
@@ -154,3 +152,8 @@ def run_substring(request: IndexRequest) -> None:
             },
             None,
         )
+
+
+def _record(document: Substring) -> dict[str, Any]:
+    """What ``--json`` prints. Keys stay; more may be added."""
+    return {"substring": document.to_dict()["substring"], "shortest": document.shortest().decode()}

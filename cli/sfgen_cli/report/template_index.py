@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
@@ -35,8 +36,8 @@ def run_template(request: IndexRequest) -> None:
     with progress(quiet=request.quiet) as say:
         template, vocabulary = with_vocabulary(request, say, read=lambda: constraint.read_template, load=load)
     if request.save:
-        told = "a template over"
-        save_for_vocabulary(request, template, vocabulary, save, told=told, record=lambda: _record(template))
+        record = partial(_record, template)
+        save_for_vocabulary(request, template, vocabulary, save, told="a template over", record=record)
     elif looks.form == "json":
         write_json(_record(template))
     else:

@@ -53,6 +53,19 @@ def substring_of(text: str, options: Mapping[str, Any]) -> Substring:
     return Substring(text, **options)
 
 
+def check(path: str | PathLike[str], vocabulary: Tokens) -> None:
+    """Check a file as ``load`` does; its document is not read.
+
+    Args:
+        path: The file.
+        vocabulary: What it must be made for.
+
+    Raises:
+        IndexFileError: There is no such file, it is not a saved document, or it is made for another vocabulary.
+    """
+    _FILE.load(path, vocabulary)
+
+
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Substring:
     """Read a document that was saved for the same vocabulary.
 

@@ -311,9 +311,8 @@ class SubstringGuide(GrammarGuide[Position]):
 
     tokens: SubstringTokens
 
-    def describe(self) -> str:
-        """Tell where in the document the text stands, by characters."""
-        position = self._positions[-1]
+    def _describe(self, position: Position) -> str:
+        """Where in the document the text stands, by bytes."""
         if position.depth == 0:
             return "the beginning"
         places = position.high - position.low
