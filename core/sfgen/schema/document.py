@@ -104,12 +104,12 @@ class SchemaDocument:
             if not isinstance(schema, dict) or SUBSTRING_OF not in schema:
                 continue
             name = schema[SUBSTRING_OF]
-            if isinstance(name, str):
+            if not isinstance(name, str):
+                reason = f'"{SUBSTRING_OF}" must be the name of a document, not {type_of(name)}'
+            elif name in quoted:
                 named.add(name)
-            if isinstance(name, str) and name in quoted:
                 continue
-            reason = f'"{SUBSTRING_OF}" must be the name of a document, not {type_of(name)}'
-            if isinstance(name, str):
+            else:
                 reason = f'"{SUBSTRING_OF}" names the document {name[:60]!r}, which is not given'
             hint = ParameterText("Give the document beside the schema, by its name, with documents.", "documents")
             raise self.error(reason, pointer + escaped(SUBSTRING_OF), hint=hint)

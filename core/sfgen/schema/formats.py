@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
-from zoneinfo import available_timezones
 
 import numpy as np
 
@@ -59,6 +58,12 @@ def _up_to(length: int) -> Dfa:
     """Up to a number of bytes, whatever they are."""
     following = np.append(np.arange(1, length + 1), -1)
     return Dfa(following[:, None], np.zeros(256, dtype=np.uint8), np.ones(length + 1, dtype=np.bool_))
+
+
+def _time_zones() -> Dfa:
+    from zoneinfo import available_timezones
+
+    return Dfa.from_choices(sorted(available_timezones() or {"UTC"}))
 
 
 FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
@@ -96,7 +101,7 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
         "fraction": _of(patterns.FRACTION),
         "multi-host-uri": _of(patterns.MULTI_HOST_URI),
         "name-email": _of(patterns.NAME_EMAIL),
-        "zoneinfo": lambda: Dfa.from_choices(sorted(available_timezones() or {"UTC"})),
+        "zoneinfo": _time_zones,
         **dict.fromkeys(("binary", "password", "path"), _of("(?s:.*)")),
     }
 )

@@ -268,9 +268,14 @@ def _timedelta(written: Schema, schema: Mapping[str, Any]) -> Schema:
     if low // unit > _MOST_SECONDS or high // unit < -_MOST_SECONDS:
         unit, form = timedelta(days=1), "P{}D"
     first, last = max(-(-low // unit), -_MOST_SECONDS), min(high // unit, _MOST_SECONDS)
+    return {"type": "string", "pattern": f"^(?:{_signed(first, last, form)})$"}
+
+
+def _signed(first: int, last: int, form: str = "{}") -> str:
+    """The pattern of whole numbers in a range, in a form, which follows the sign."""
     texts = [form.format(whole_numbers(max(first, 0), last))] if last >= 0 else []
     texts += ["-" + form.format(whole_numbers(max(-last, 1), -first))] if first < 0 else []
-    return {"type": "string", "pattern": f"^(?:{'|'.join(texts)})$"}
+    return "|".join(texts)
 
 
 # ---- texts -----------------------------------------------------------------------------------------------------------
@@ -352,9 +357,7 @@ def _names(keys: Mapping[str, Any]) -> str:
         case "int":
             low = max(keys.get("ge", -math.inf), keys.get("gt", -math.inf) + 1)
             high = min(keys.get("le", math.inf), keys.get("lt", math.inf) - 1)
-            first, last = (int(max(low, -(10**15))), int(min(high, 10**15)))
-            texts = [whole_numbers(max(first, 0), last)] if last >= 0 else []
-            return "|".join([*texts, *([f"-{whole_numbers(max(-last, 1), -first)}"] if first < 0 else [])])
+            return _signed(int(max(low, -(10**15))), int(min(high, 10**15)))
         case "float" | "decimal":
             digits = _MOST_DIGITS if keys["type"] == "float" else keys.get("max_digits")
             return f"-?(?:{_decimals(digits, keys.get('decimal_places'))})"

@@ -6,7 +6,9 @@ position is that of the template's reader, and the states of the segments' autom
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -278,7 +280,9 @@ class TemplateTokens:
                 found.append(tokens_of_row(row))
             else:
                 tokens = self._inside((number, state))
-                most = sum(self._farthest(number, position, length) < room for length in self._lengths_of_tokens)
+                # Longer tokens lead no less far, so the longest that fit are found by halves.
+                far = partial(self._farthest, number, position)
+                most = bisect_left(self._lengths_of_tokens, room, key=far)
                 longest = self._lengths_of_tokens[most - 1] if most else 0
                 found.append(tokens[self._lengths[tokens] <= longest])
         for thread in position.threads:
