@@ -9,6 +9,8 @@ DEV_STAMP := $(VENV)/.installed-dev
 BENCH_STAMP := $(VENV)/.installed-bench
 GGUF_STAMP := $(VENV)/.installed-gguf
 RAY_STAMP := $(VENV)/.installed-ray
+REAL_FILE := .real/gemma-3-270m-q4_k_m.gguf
+REAL_DIRECTORY := .real/gemma-3-270m/model.safetensors
 VLLM_VENV := .venv-vllm
 VLLM_STAMP := $(VLLM_VENV)/.installed
 # llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
@@ -18,13 +20,15 @@ GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OF
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf ray vllm versions test quick thorough check format docs examples bench gpu pictures clean
+.PHONY: help demo gguf ray real-model real vllm versions test quick thorough check format docs examples bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
 	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
-	@echo "make test      set up, then run the tests; without make gguf and make ray theirs are skipped"
+	@echo "make real-model  put together a real small model for the tests: Gemma 3 270M as a GGUF file (0.25 GB)"
+	@echo "make real      the same with a copy for transformers (1.1 GB), then all tests with it, long ones too"
+	@echo "make test      set up, then run the tests; without make gguf, ray and real-model theirs are skipped"
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
 	@echo "make thorough  the tests with twenty times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
@@ -72,6 +76,21 @@ $(RAY_STAMP): $(RUN_STAMP)
 	@touch $@
 
 ray: $(RAY_STAMP)
+
+# Never a dependency: tests and benchmarks alone read it.
+$(REAL_FILE): .ci/real-model .ci/requirements-real.txt | $(BIN)/python
+	@echo "putting together .real (once; 0.25 GB, Gemma's terms of use hold for it)"
+	$(BIN)/python .ci/real-model file .real
+	@touch $@
+
+$(REAL_DIRECTORY): $(REAL_FILE) | $(RUN_STAMP)
+	$(BIN)/python .ci/real-model directory .real
+	@touch $@
+
+real-model: $(REAL_FILE)
+
+real: $(REAL_FILE) $(REAL_DIRECTORY) $(GGUF_STAMP) $(DEV_STAMP)
+	SFGEN_TEST_ALL=1 $(BIN)/python -m pytest -q tests/real --hypothesis-profile thorough
 
 # sfgen in vLLM. CI does not run it: the environment is large, and vLLM wants other versions than the rest.
 $(VLLM_STAMP): pyproject.toml .ci/requirements-vllm.txt
@@ -135,4 +154,4 @@ pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py
 
 clean:
-	rm -rf $(VENV) $(VLLM_VENV) .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .real $(VENV) $(VLLM_VENV) .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis

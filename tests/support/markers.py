@@ -27,6 +27,7 @@ _FOLDERS = {
     "tests/test_without_extra.py": {"command"},
     "tests/integrations/*": {"torch"},
     "tests/test_*_bench.py": {"bench"},
+    "tests/real/*": {"published"},
     "tests/schema/test_real_schemas.py": {"published"},
     **{
         f"tests/{name}.py": {"long"}
