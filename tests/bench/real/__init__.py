@@ -1,0 +1,1 @@
+"""Measurements with the one real model of the tests, Gemma 3 270M."""
