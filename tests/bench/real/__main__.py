@@ -20,7 +20,7 @@ HEAD = "# Measured with a real model\n\nWritten by `python -m tests.bench.real`;
 
 def merged(document: str, part: str, section: str) -> str:
     """The document with a section put in place of the one that the part has written before."""
-    sections = {name: body for name, body in re.findall(r"<!-- (\w+) -->\n(.*?)(?=<!-- \w+ -->|\Z)", document, re.S)}
+    sections = dict(re.findall(r"<!-- (\w+) -->\n(.*?)(?=<!-- \w+ -->|\Z)", document, re.S))
     sections[part] = section.strip() + "\n"
     return HEAD + "".join(f"\n<!-- {name} -->\n{sections[name].strip()}\n" for name in PARTS if name in sections)
 
