@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from document_examples import Example, console_blocks, lines, python_blocks
+from document_examples import Example, asks_for, console_blocks, lines, python_blocks
 from documents import DOCUMENTS, name_of
+from real_model import FILE, needs_file
 from typed import typed
 
 Sfgen = Callable[..., Any]
@@ -22,11 +23,19 @@ COMMANDS = {f"{name}: {block[0].code}": block for name, text in TEXTS.items() fo
 PYTHON = {f"{name}: {number}": each for name, text in TEXTS.items() for number, each in enumerate(python_blocks(text))}
 
 
-@pytest.mark.parametrize("block", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(block, id=name, marks=needs_file() * asks_for(block, FILE.name)) for name, block in COMMANDS.items()],
+)
 def test_commands_print_what_the_readme_says(
     sfgen: Sfgen, block: list[Example], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of a block one after the other: a file that one writes is read by the next. There are no other models."""
+    """Those of a block one after the other: a file that one writes is read by the next. There are no other models
+    but the real one, for blocks that name it.
+    """
+    if asks_for(block, FILE.name):
+        (tmp_path / "work").mkdir()
+        (tmp_path / "work" / FILE.name).symlink_to(FILE.resolve())
     for name in ("HF_HUB_CACHE", "OLLAMA_MODELS"):
         monkeypatch.setenv(name, str(tmp_path / "nowhere"))
     for tool in {"bash", *re.findall(r"\b(jq) ", " ".join(example.code for example in block))}:

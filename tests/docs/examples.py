@@ -15,8 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from document_examples import Example, console_blocks, python_blocks
+from document_examples import Example, asks_for, console_blocks, python_blocks
 from documents import DOCUMENTS, name_of
+from real_model import FILE
 
 
 def main() -> int:
@@ -30,7 +31,12 @@ def _renew(document: Path) -> bool:
     """Write a document anew; whether an example of it failed."""
     text, failed, changed = document.read_text(encoding="utf-8"), False, list[tuple[Example, str]]()
     for words, block in _blocks(text):
+        if asks_for(block, FILE.name) and not FILE.is_file():
+            print(f"{name_of(document)}: not run without `make real-model`: {block[0].code}", file=sys.stderr)
+            continue
         with tempfile.TemporaryDirectory() as folder:
+            if asks_for(block, FILE.name):
+                (Path(folder) / FILE.name).symlink_to(FILE.resolve())
             for example in block:
                 done = _run([*words, example.code], Path(folder))
                 if done.returncode:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
-_COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+_COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _PYTHON = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
 _SHELL = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 _BETWEEN = {"|", "||", "&&", ";", "&"}
@@ -62,6 +62,11 @@ def commands_not_run(text: str) -> Iterator[list[str]]:
                 call = words[start : next((end - 1 for end in starts if end > start), None)]
                 if call[:1] == ["sfgen"]:
                     yield call
+
+
+def asks_for(block: list[Example], file: str) -> bool:
+    """Whether a command of a block names this file."""
+    return any(file in example.code for example in block)
 
 
 def lines(output: str) -> list[str]:
