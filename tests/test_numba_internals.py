@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sfgen
 from sfgen import kernel_cache, numba_internals
 from sfgen.kernels import Int, Int32s, Int32sOut, Kernel, kernel, told_of_compiling
 
@@ -99,6 +102,26 @@ def test_with_this_numba_the_internals_are_used(monkeypatch: pytest.MonkeyPatch)
     room = np.zeros(3, dtype=np.int32)
     assert kernel(_scaled)(NUMBERS, room) == 3
     assert room.tolist() == [6, 12, 18]
+
+
+def test_every_kernel_of_sfgen_is_compiled_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that cannot, because it makes an array, would be compiled in every process anew, and nobody told."""
+    monkeypatch.setattr(Kernel, "_compile_plainly", _changed)
+    modules = [each.name for each in pkgutil.walk_packages(sfgen.__path__, "sfgen.") if "vllm" not in each.name]
+    found = {
+        id(each): each
+        for module in map(importlib.import_module, modules)
+        for each in vars(module).values()
+        if isinstance(each, Kernel)
+    }
+    assert len(found) > 50
+    refused = []
+    for each in found.values():
+        try:
+            each._compile()
+        except AttributeError:
+            refused.append(each)
+    assert not refused
 
 
 def test_a_mistake_in_a_kernel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

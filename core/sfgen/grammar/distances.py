@@ -24,7 +24,7 @@ from sfgen.grammar.member_stands import FAR as FAR
 from sfgen.grammar.member_stands import member_stands
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
-from sfgen.kernels import Flags, Int, Int32s, Int64s, Int64sOut, kernel
+from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
 
 _MOST_MISSING = 1 << 50
 """The most bytes that are missing to a minimum, more than ``FAR``; sums over the frames of a stack fit into 64 bits."""
@@ -94,7 +94,7 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
     members = [MemberDistances(found) for found in member_stands(network, classes)]
     unit = np.zeros(len(network), dtype=np.int64)
     counting = _before_closing(network)
-    order = _order(len(network), len(classes), *network.flat)
+    order = _ordered(network, len(classes))
     most = _MOST_MISSING // np.maximum(1, needs.astype(np.int64))
     while True:
         base = _bases(network, classes, order, members, unit * needs, _missing_behind(network, unit, needs))
@@ -178,19 +178,35 @@ def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], 
     return best
 
 
-@kernel
-def _order(states: Int, classes: Int, table: Int32s, actions: Int32s) -> Int32s:
-    """Order the states, int32 ``[states]``: each behind all that it leads to, but for circles.
+def _ordered(network: Network, classes: int) -> NDArray[np.int32]:
+    """The states, int32 ``[states]``: each behind all that it leads to, but for circles."""
+    order = np.empty(len(network), dtype=np.int32)
+    stack, labels, at, ways, pushes = np.zeros((5, len(network)), dtype=np.int32)
+    is_found = np.zeros(len(network), dtype=np.bool_)
+    _order(order, is_found, stack, labels, at, ways, pushes, *network.flat, classes)
+    return order
 
-    It is the postorder of a depth-first search; see ``Network.flat`` for the arrays.
+
+@kernel
+def _order(
+    order: Int32sOut, is_found: FlagsOut, stack: Int32sOut, labels: Int32sOut, at: Int32sOut, ways: Int32sOut,
+    pushes: Int32sOut, table: Int32s, actions: Int32s, classes: Int,
+) -> Int:  # fmt: skip
+    """List the states in postorder, by a depth-first search; return their number.
+
+    Args:
+        order: Room for the states.
+        is_found: Of each state whether the search has come to it; all false.
+        stack: Room for the states on the way to the one that is looked at.
+        labels: Of each state on the stack where its search stands: the byte class; all zero, as the next three.
+        at: The place in ``actions``.
+        ways: How many ways of the action are left there.
+        pushes: How many pushes of the way are left there.
+        table: This and ``actions``: see ``Network.flat``.
+        classes: The number of byte classes.
     """
-    order, stack = np.empty(states, dtype=np.int32), np.empty(states, dtype=np.int32)
-    is_found = np.zeros(states, dtype=np.bool_)
-    # Of each state on the stack where its search stands: the byte class, and the place, the ways and the pushes left
-    # of the action there.
-    labels, at, ways, pushes = np.zeros((4, states), dtype=np.int32)
-    count = 0
-    for root in range(states):
+    count = np.int64(0)
+    for root in range(len(order)):
         if is_found[root]:
             continue
         is_found[root] = True
@@ -225,7 +241,7 @@ def _order(states: Int, classes: Int, table: Int32s, actions: Int32s) -> Int32s:
                 is_found[target] = True
                 stack[depth] = target
                 depth += 1
-    return order
+    return count
 
 
 @kernel
