@@ -56,6 +56,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
     request = replace(request, options=options, prompt_template=template)
     request.check()
     process.import_numpy()
+    process.let_threads_sleep(request.options.model)
     from sfgen.jobs.fields import Fields
     from sfgen.jobs.run import JobRun
     from sfgen.jobs.written_as import check_resumable, written_as

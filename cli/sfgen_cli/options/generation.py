@@ -80,7 +80,7 @@ Threads = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Processor threads that the model uses. Default: one for a small model, else one for each processor.",
+        help="Processor threads that the model uses. Default: one for a small model, else one for each core.",
         rich_help_panel=_MODEL,
         show_default=False,
     ),

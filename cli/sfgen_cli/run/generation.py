@@ -91,6 +91,7 @@ def load(request: Request) -> tuple[LoadedJob, Iterator[Text]]:
     # What can be wrong in the options first: it is told before seconds of loading.
     request.check()
     process.import_numpy()
+    process.let_threads_sleep(request.options.model)
     with progress(quiet=request.options.quiet) as say:
         compiled: list[bool] = []
         with told_of_compiling(compiled.append):

@@ -20,6 +20,7 @@ def write_scores(request: Request) -> None:
     """Score the choices after the prompt, and write the scores."""
     request.check()
     process.import_numpy()
+    process.let_threads_sleep(request.options.model)
     with progress(quiet=request.options.quiet) as say:
         loaded = without_weights(request, say, check_beforehand(request, say))
         loop = loaded.scoring_loop(request.prompt)

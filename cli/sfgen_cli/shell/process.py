@@ -23,6 +23,7 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+_WAITING = "OMP_WAIT_POLICY"
 
 _SOON = 0.01  # seconds until a signal is sent once more
 
@@ -157,6 +158,22 @@ def import_numpy() -> None:
         importlib.import_module("numpy")
     finally:
         del os.environ[_BLAS_THREADS]
+
+
+def let_threads_sleep(model: str) -> None:
+    """Let the threads of llama.cpp sleep while they wait for each other.
+
+    They would keep their processors busy, which costs twice the processor time, and beside other load ten times the
+    time: all wait for the one that has lost its processor. OpenMP reads the variable when it is loaded, also in the
+    processes of a batch. What the user has set stays.
+
+    Args:
+        model: The name of the model; other libraries than llama.cpp are not told.
+    """
+    from sfgen.models.gguf.files import gguf_path
+
+    if gguf_path(model) is not None:
+        os.environ.setdefault(_WAITING, "passive")
 
 
 @contextlib.contextmanager

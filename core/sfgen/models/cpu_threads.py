@@ -4,13 +4,20 @@ Several threads wait for each other after every operation. In a small model an o
 has been woken up, so they bring next to nothing there; and where something else runs on one of the processors, all wait
 for the thread that has lost its own: with two threads beside another busy process, the embedded model was measured to
 take 150 times as long as with one.
+
+So there is never more than one thread for a core: the hyper-threads of a core share what computes, and a second one
+only waits longer. llama.cpp's threads wait for each other in OpenMP, where they keep their processors busy unless
+OMP_WAIT_POLICY is ``passive`` when llama.cpp is loaded. Nothing in its interface changes that (a thread pool's ``poll``
+is for builds without OpenMP), and the environment is not the library's: the command sets it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePosixPath
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -18,17 +25,62 @@ _SMALL = 10_000_000
 """Parameters; up to here one thread is enough."""
 
 
-def threads_for(parameters: int) -> int:
+def threads_for(parameters: int, root: Path = Path("/")) -> int:
     """Return the number of threads that a model is worth.
 
-    One if it is small, else one for each processor that this process may use.
+    One if it is small, else one for each core that this process may use.
 
     Args:
         parameters: The number of its weights.
+        root: The root of the file system.
     """
     if parameters <= _SMALL:
         return 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    every = range(os.cpu_count() or 1)
+    processors = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else every
+    return max(1, min(_cores(processors, root), _quota(root)))
+
+
+def _cores(processors: Collection[int], root: Path) -> int:
+    """How many cores some processors belong to.
+
+    Linux tells it, in a file for each processor; where it does not, each is taken for a core of its own.
+    """
+    cores = set()
+    for processor in processors:
+        siblings = root / f"sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list"
+        try:
+            cores.add(siblings.read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            cores.add(f"{processor}")
+    return len(cores)
+
+
+def _quota(root: Path) -> int:
+    """The processors that a container may keep busy, rounded up; a large number where nothing bounds them."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        lines = []
+    most = math.inf
+    for line in lines:  # NUMBER:CONTROLLERS:PATH, without controllers in version 2
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        group = PurePosixPath(path.lstrip("/"))
+        for each in (group, *group.parents):  # a container may see its own group as the root, whatever its path
+            most = min(most, _bound(root / "sys/fs/cgroup" / ("cpu" if controllers else "") / each))
+    return math.ceil(min(most, 1 << 20))
+
+
+def _bound(group: Path) -> float:
+    """The share of processor time of a control group, by either version of its files; infinite where it has none."""
+    for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
+        with contextlib.suppress(OSError, ValueError):  # "max" is no number
+            quota, period = map(int, " ".join((group / name).read_text() for name in names).split())
+            if quota > 0 and period > 0:
+                return quota / period
+    return math.inf
 
 
 class CpuThreads:

@@ -42,7 +42,7 @@ def load_model(
             torch.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``; a GGUF file has its own: ``auto``.
         threads: How many threads of the processor the model may use; ``None``: one if it is small, else one for each
-            processor. ``tiny`` uses one where it runs without torch.
+            core. ``tiny`` uses one where it runs without torch.
         trust_remote_code: Whether code that comes with the model may run.
         offline: Whether the hub must not be asked, also not for what its cache lacks.
 

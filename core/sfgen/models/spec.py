@@ -24,7 +24,8 @@ class ModelSpec:
         tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; ``None``: it scores characters.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-        threads: The threads of the processor that the model may use; ``None``: one if it is small, else all.
+        threads: The threads of the processor that the model may use; ``None``: one if it is small, else one
+            for each core.
         trust_remote_code: Whether code that comes with the model may run.
         offline: Whether the hub must not be asked, also not for what its cache lacks.
 

@@ -41,7 +41,9 @@ class GgufModel:
         device: ``auto`` (GPUs where the installed llama.cpp can use them, else the CPU), ``cpu``, ``cuda``, ``cuda:N``
             or ``mps``.
         dtype: ``auto``: the weights stay in the types that the file has them in.
-        threads: How many threads read; ``None``: one for each processor, or one for a small model.
+        threads: How many threads read; ``None``: one for a small model, else one for each core that this process may
+            use. llama.cpp's threads keep their processors busy while they wait for each other; where OMP_WAIT_POLICY is
+            ``passive`` before it is loaded, they sleep, if it was built with OpenMP.
         title: What messages and records call it; the path if not given.
 
     Attributes:
