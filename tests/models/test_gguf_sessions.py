@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -358,6 +359,20 @@ class TestWhatCanGoWrong:
             with pytest.raises(KeyboardInterrupt):
                 session.extend([8, 8])
         assert_close(session.extend([9]), oracle.extend([9]))
+
+    def test_a_context_of_a_session_in_a_cycle_is_used_again(self, gguf_pair: Callable[[str], Pair]) -> None:
+        """It was freed first, and then handed out to the next text."""
+        freed: list[Any] = []
+        with patch.object(library(), "llama_free", freed.append):
+            model = GgufModel(gguf_pair("llama-bpe").file)
+            session = model.session()
+            scores = session.extend([5, 6])
+            owner: dict[str, Any] = {"session": session}
+            owner["itself"] = owner
+            del session, owner
+            gc.collect()
+            assert not freed
+            np.testing.assert_array_equal(model.session().extend([5, 6]), scores)
 
     def test_nothing_is_written(self, gguf_pair: Callable[[str], Pair], capfd: pytest.CaptureFixture[str]) -> None:
         model = GgufModel(gguf_pair("gemma2").file)

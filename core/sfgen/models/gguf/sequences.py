@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -36,11 +37,7 @@ class Sequences:
         self._tokens: list[list[int]] = [[] for _ in range(rows)]
         self._held = [0] * rows  # how many of them the context holds: fewer where it could not be cut
         self._context: Context | None = None
-
-    def __del__(self) -> None:
-        context = getattr(self, "_context", None)
-        if context is not None:
-            self._pool.give_back(context)
+        self._giving_back: weakref.finalize[..., Sequences] | None = None
 
     def length(self, row: int) -> int:
         """Return the number of tokens that a row has read."""
@@ -101,8 +98,20 @@ class Sequences:
                 for row, held in enumerate(self._held)
             ]
             self._pool.give_back(before)
-        self._context = context
+        self._hold(context)
         return context
+
+    def _hold(self, context: Context) -> None:
+        """Keep a context until the rows are forgotten; then the pool has it back.
+
+        Not by ``__del__``: where the rows are part of a cycle, their context would be freed before it is called, and
+        the pool would hand it out again.
+        """
+        if self._giving_back is not None:
+            self._giving_back.detach()
+        self._context = context
+        self._giving_back = weakref.finalize(self, self._pool.give_back, context)
+        self._giving_back.atexit = False
 
 
 def _read(context: Context, pending: list[_Pending]) -> dict[int, list[Scores]]:
