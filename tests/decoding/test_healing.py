@@ -311,6 +311,42 @@ def test_a_token_that_ends_at_the_seam_is_weighed_by_what_may_follow_it(strategy
     assert distance(expected, counts) < 0.08
 
 
+@given(
+    pieces=st.lists(st.text("ab ", min_size=1, max_size=4).map(str.encode), max_size=5),
+    end=st.text("ab ", min_size=1, max_size=4),
+    seed=st.integers(0, 99),
+)
+@tried("few")
+def test_free_text_begins_as_the_model_would_write_the_end_of_the_prompt(
+    pieces: list[bytes], end: str, seed: int
+) -> None:
+    """A token that ends inside it counts by the probability that the rest follows: that of all its spellings."""
+    model = Cutter(pieces, seed)
+    events = events_of(model, ":" + end, sampler=Sampler(1.0, seed), max_tokens=1, heal=True)
+    result = result_of(events)
+    assume(result.healed is not None)
+
+    def share(path: tuple[int, ...], rest: bytes) -> float:
+        """The probability that the model writes the rest, with whatever behind it."""
+        if not rest:
+            return 1.0
+        shares = shares_of(model, path)
+        return sum(
+            float(shares[token]) * share((*path, token), rest[len(piece) :])
+            for token, piece in enumerate(model.vocabulary.tokens)
+            if piece is not None and (piece.startswith(rest) or rest.startswith(piece))
+        )
+
+    path, rest = tuple(model.encode(":" + end)[: result.prompt_tokens]), (result.healed or "").encode()
+    for event in events:
+        if isinstance(event, TokenChosen):
+            behind, left = (*path, event.token_id), rest[len(joined(model, [event.token_id])) :]
+            if rest:
+                probability = shares_of(model, path)[event.token_id] * share(behind, left) / share(path, rest)
+                assert event.probability == pytest.approx(float(probability), rel=1e-2)
+            path, rest = behind, left
+
+
 @given(pieces=vocabularies, prompt=prompts, pattern=patterns, seed=st.integers(0, 99))
 def test_nothing_is_asked_twice_and_who_observes_changes_nothing(
     pieces: list[bytes], prompt: str, pattern: str, seed: int

@@ -10,11 +10,14 @@ them on.
 A mask knows nothing of what comes later. Behind ``A person:`` a space alone is likely in a tokenizer that cuts numbers
 into digits, for a number may follow; under a constraint that allows no number, the model would have to write behind the
 space what it has never seen there. So a token that ends at the seam, or before it, is weighed by the probability that
-what follows it is allowed (``InsideTokens``): that takes a forward pass more.
+what follows it is allowed (``InsideTokens``): that takes a forward pass more. In free text, too, a token that ends
+before the seam is weighed: behind ``The capital of`` a space alone may be likelier than `` France``, but what follows
+it is a number, and never the rest of `` Fran``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -114,6 +117,11 @@ def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> I
     return reversed(found)
 
 
+_LOG_RARE = math.log(1e-5)
+"""A token that is so much less likely than the likeliest one across the seam is left as it is: to weigh all ways to cut
+the healed end takes a forward pass for each, and changes nothing that is seen."""
+
+
 @dataclass
 class InsideTokens:
     """The weighing of tokens inside the healed end of a prompt.
@@ -123,42 +131,49 @@ class InsideTokens:
     Args:
         text: The text.
         passes: Its forward passes.
+        free: Whether anything may follow the seam: then a token that ends there needs no weighing.
     """
 
     text: Text
     passes: ForwardPasses
+    free: bool
 
-    def weigh(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, None]:
+    def weigh(self, node: Node, floor: float = -math.inf) -> Generator[Ask | AskAgain, Scores | None, None]:
         """Multiply their probabilities by those of what may follow them.
 
         Args:
             node: The last node of the path, with scores.
+            floor: The least score there of tokens that are weighed.
         """
+        assert node.scores is not None, "it was just scored"
         allowed, position = node.all_allowed(), len(self.text)
-        for token in self._inside(node).tolist():
-            place = int(np.searchsorted(allowed, token))
-            if place == allowed.size or allowed[place] != token or (node.dead is not None and node.dead[place]):
+        inside = np.flatnonzero(np.isin(allowed, self._inside(node)))
+        across = np.delete(node.scores, inside)
+        floor = max(floor, float(across.max(initial=-np.inf)) + _LOG_RARE)
+        for place in inside.tolist():
+            score = float(node.scores[place])
+            if score < floor or (node.dead is not None and node.dead[place]):
                 continue
-            self.text.take(token, forced=False, dead=False)
-            log_share = yield from self._log_share(self.text.find_allowed())
+            self.text.take(int(allowed[place]), forced=False, dead=False)
+            log_share = yield from self._log_share(self.text.find_allowed(), floor - score)
             self.passes.cursor.cut(len(self.text.prompt_ids) + position)
             self.text.cut(position)
-            assert node.scores is not None, "it was just scored"
             node.scores = node.scores.copy()
             node.scores[place] += log_share
 
     def _inside(self, node: Node) -> Int32:
-        """The tokens whose bytes the rest of the healed end begins with."""
-        trie = self.text.vocabulary.trie
-        nodes = trie.along(self.text.healed[len(self.text.healed) - node.unhealed :])
-        return np.concatenate([trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes])
+        """The tokens that the rest of the healed end begins with, but for one that is all of it in free text."""
+        trie, rest = self.text.vocabulary.trie, self.text.healed[len(self.text.healed) - node.unhealed :]
+        nodes = trie.along(rest[: len(rest) - self.free])
+        found = [trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes]
+        return np.concatenate(found) if found else np.empty(0, np.int32)
 
-    def _log_share(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, float]:
+    def _log_share(self, node: Node, log_floor: float) -> Generator[Ask | AskAgain, Scores | None, float]:
         """The logarithm of the probability that the model gives to what may stand at a node."""
         scores = yield from self.passes.ask()
         yield from self.passes.keep(node, scores, None)
-        if node.unhealed:
-            yield from self.weigh(node)
-        assert node.scores is not None, "it was just scored"
         total = np.logaddexp.reduce(scores.astype(np.float64))
+        if node.unhealed:
+            yield from self.weigh(node, float(total) + log_floor)
+        assert node.scores is not None, "it was just scored"
         return float(np.logaddexp.reduce(node.scores.astype(np.float64)) - total)

@@ -181,8 +181,9 @@ class Loop:
         forced = allowed.size == 1 and node.scores is None
         if allowed.size > 1 and node.scores is None and not only_ends:
             yield from self.passes.score(node)
-            if node.unhealed and self.constrained and self.text.marker is None:
-                yield from InsideTokens(self.text, self.passes).weigh(node)
+            if node.unhealed:
+                is_free = not self.constrained or self.text.marker is not None
+                yield from InsideTokens(self.text, self.passes, is_free).weigh(node)
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())
