@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,12 +13,18 @@ from tried import tried
 from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.trie import NO_TOKEN
 
-# Few letters, so that prefixes and duplicates are common; all bytes, so that 0 and 255 occur.
+# Few letters, so that prefixes and duplicates are common; all bytes, so that 0 and 255 occur; some begin alike for long.
 token = st.one_of(
     st.none(),
     st.just(b""),
     st.lists(st.sampled_from([0, 97, 98, 255]), max_size=5).map(bytes),
     st.binary(max_size=4),
+    st.builds(
+        lambda letter, count, end: letter * count + end,
+        st.sampled_from([b"a", b"\0", b"\xff"]),
+        st.sampled_from([7, 8, 15, 16, 17]),
+        st.lists(st.sampled_from([0, 97, 255]), max_size=2).map(bytes),
+    ),
 )
 
 
@@ -41,6 +49,18 @@ def definition(tokens: list[bytes | None], excluded: set[int]) -> dict[bytes, li
                 nodes.setdefault(text[:length], [])
             nodes[text].append(token_id)
     return nodes
+
+
+def test_tokens_that_begin_alike_for_long_stand_in_byte_order() -> None:
+    """They are sorted by their first sixteen bytes as numbers, in which a zero byte is like an end."""
+    beginnings = [letter * count for letter in (b"a", b"\0", b"\xff") for count in (6, 7, 8, 14, 15, 16, 17, 40)]
+    tokens = [
+        b"%s%c%c" % (beginning, *end) for beginning in beginnings for end in itertools.product(b"\xff\0b", b"b\0")
+    ]
+    tokens += beginnings
+    trie = TokenTrie.from_tokens(tokens)
+    assert list(read_back(trie)) == sorted(definition([*tokens], set()))
+    assert [tokens[each] for each in trie.token_ids] == sorted(tokens)
 
 
 @tried("many")

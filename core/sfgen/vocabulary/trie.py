@@ -52,6 +52,11 @@ Token = bytes | None
 NO_TOKEN = np.uint32(1 << 31)
 """What stands in ``first_tokens`` where no token ends: an id with the highest bit set."""
 
+_WORD = 8
+"""The bytes of a number by which tokens are sorted."""
+_FIRST_BYTES = np.array([(1 << 64) - (1 << 8 * (8 - count)) for count in range(9)], dtype=np.uint64)
+"""By a count the mask of that many bytes of such a number, the first ones."""
+
 
 @dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class TokenTrie:
@@ -114,19 +119,20 @@ class TokenTrie:
         """
         tokens = checked_tokens(tokens)
         left_out = frozenset(arguments.token_ids("excluded", excluded, error=VocabularyError))
-        texts = [token or b"" for token in tokens]
-        ids = [token_id for token_id, token in enumerate(texts) if token and token_id not in left_out]
-        ids.sort(key=texts.__getitem__)  # a stable sort: equal bytes keep their ids rising
-        present = [texts[token_id] for token_id in ids]
-        text = np.frombuffer(b"".join(present), dtype=np.uint8)
-        lengths = np.fromiter([*map(len, present), 0], dtype=np.int64, count=len(present) + 1)
+        ids = [token_id for token_id, token in enumerate(tokens) if token and token_id not in left_out]
+        present = [tokens[token_id] or b"" for token_id in ids]
+        text = np.frombuffer(b"".join(present) + bytes(2 * _WORD), dtype=np.uint8)
+        lengths = np.fromiter(map(len, present), dtype=np.int64, count=len(present))
+        starts = np.cumsum(lengths) - lengths
+        order = _sorted(present, text, starts, lengths)
+        token_ids = np.array(ids, dtype=np.int32)[order]
+        starts, lengths = np.append(starts[order], 0), np.append(lengths[order], 0)
         max_depth = int(lengths.max())
         labels, heights = np.empty(len(text), dtype=np.uint8), np.zeros(len(text), dtype=np.uint8)
         depths, subtree_ends = np.empty(len(text), dtype=np.int32), np.empty(len(text), dtype=np.int32)
         ends_at, path = np.empty(len(lengths), dtype=np.int32), np.zeros(max_depth + 1, dtype=np.int32)
-        nodes = _build(text, lengths, labels, depths, subtree_ends, heights, ends_at, path)
+        nodes = _build(text, starts, lengths, labels, depths, subtree_ends, heights, ends_at, path)
         ends_at = ends_at[:-1]
-        token_ids = np.array(ids, dtype=np.int32)
         token_starts = np.zeros(nodes + 1, dtype=np.int32)
         np.cumsum(np.bincount(ends_at, minlength=nodes), out=token_starts[1:])
         is_first = np.diff(ends_at, prepend=-1) != 0
@@ -241,9 +247,48 @@ def _first_level(
     return starts[np.searchsorted(labels[first_level], np.arange(257))], single_bytes
 
 
+def _sorted(
+    present: Sequence[builtins.bytes], text: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The order of byte strings; equal ones stay in theirs.
+
+    They are sorted by their first sixteen bytes as two numbers, which takes a fifth of the time that comparing them
+    takes. The few that these leave equal are compared. A string and itself with zero bytes behind it are among them.
+
+    Args:
+        present: The strings.
+        text: They end to end, and sixteen bytes more.
+        starts: Where each begins in ``text``.
+        lengths: The length of each.
+    """
+    words = np.lib.stride_tricks.sliding_window_view(text, _WORD)
+    first, second = (_as_number(words[starts + skipped], lengths - skipped) for skipped in (0, _WORD))
+    order = np.lexsort((second, first))
+    first, second = first[order], second[order]
+    is_same = (first[1:] == first[:-1]) & (second[1:] == second[:-1])
+    is_tied = np.zeros(len(order), dtype=np.bool_)
+    is_tied[1:] |= is_same
+    is_tied[:-1] |= is_same
+    order[is_tied] = sorted(order[is_tied].tolist(), key=present.__getitem__)
+    return order
+
+
+def _as_number(words: NDArray[np.uint8], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Eight bytes as a number that sorts like them; those beyond a length are zero.
+
+    Args:
+        words: ``uint8[n, 8]``.
+        lengths: How many bytes of each count; any number.
+    """
+    numbers = words.view(">u8").ravel().astype(np.uint64)
+    counted = np.clip(lengths, 0, _WORD)
+    return numbers & _FIRST_BYTES[counted]
+
+
 @kernel
 def _build(
     text: UInt8s,
+    starts: Int64s,
     lengths: Int64s,
     labels: UInt8sOut,
     depths: Int32sOut,
@@ -255,7 +300,8 @@ def _build(
     """List the nodes of the trie of sorted strings, and for each string the node at which it ends.
 
     Args:
-        text: The strings end to end.
+        text: The strings.
+        starts: Where each begins in ``text``, and a last number.
         lengths: The length of each, at least 1, but for a last one of 0.
         labels: This and the next three as in ``TokenTrie``, with room for a node for each byte; ``heights`` is zero.
         ends_at: The last node of each string.
@@ -266,10 +312,9 @@ def _build(
     """
     nodes = np.int64(0)
     previous = np.int64(0)
-    start = np.int64(0)
     open_depth = np.int64(0)
     for k in range(len(lengths)):
-        length = lengths[k]
+        start, length = starts[k], lengths[k]
         kept = np.int64(0)  # bytes that the string shares with the one before
         while kept < open_depth and kept < length and text[previous + kept] == text[start + kept]:
             kept += 1
@@ -289,5 +334,4 @@ def _build(
             nodes += 1
         ends_at[k] = path[open_depth]
         previous = start
-        start += length
     return nodes
