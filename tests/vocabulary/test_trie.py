@@ -13,7 +13,7 @@ from tried import tried
 from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.trie import NO_TOKEN
 
-# Few letters, so that prefixes and duplicates are common; all bytes, so that 0 and 255 occur; some begin alike for long.
+# Few letters, so that prefixes and duplicates are common; all bytes, so that 0 and 255 occur; some begin alike.
 token = st.one_of(
     st.none(),
     st.just(b""),

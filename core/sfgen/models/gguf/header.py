@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from sfgen.errors import ModelError
 from sfgen.models.gguf.tensor_types import BLOCKS
@@ -26,6 +26,24 @@ _VERSIONS = (2, 3)
 _MOST_DIMENSIONS = 4
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
+_WHOLE = frozenset({4, 5})
+"""The types of whole numbers with 32 bits."""
+
+
+class List(NamedTuple):
+    """A list in the metadata.
+
+    Attributes:
+        kind: The type of its values.
+        length: How many there are.
+        start: Where the first begins.
+        end: Where the last ends.
+    """
+
+    kind: int
+    length: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -37,12 +55,14 @@ class Header:
         size: Its size in bytes.
         metadata: The values by name; lists are left out.
         tensors: The names of the tensors.
+        lists: Where the lists lie, by name; what is in them is read when it is asked for.
     """
 
     path: Path
     size: int
     metadata: dict[str, Value] = field(repr=False)
     tensors: frozenset[str] = field(repr=False)
+    lists: dict[str, List] = field(repr=False)
 
     @property
     def chat_template(self) -> str:
@@ -79,6 +99,12 @@ class Header:
         return frozenset(token for token in named if token is not None)
 
     @property
+    def named_tokens(self) -> frozenset[int]:
+        """All tokens that the file names, for whatever they are."""
+        names = [name for name in self.metadata if name.endswith("_token_id")]
+        return frozenset(token for name in names if (token := self._number(name)) is not None)
+
+    @property
     def is_float32(self) -> bool:
         """Whether the file says that all its weights are float32."""
         return self._number("general.file_type") == 0
@@ -102,6 +128,31 @@ class Header:
         """Return a text value by name, or the empty text."""
         value = self.metadata.get(name, "")
         return value if isinstance(value, str) else ""
+
+    def texts(self, name: str) -> list[bytes]:
+        """Read a list of texts; an empty one if there is none of that name."""
+        found = self.lists.get(name)
+        if found is None or found.kind != _STRING:
+            return []
+        texts, position, length = [], 0, struct.Struct("<Q").unpack_from
+        data = self._bytes(found)
+        for _ in range(found.length):
+            start = position + 8
+            position = start + length(data, position)[0]
+            texts.append(data[start:position])
+        return texts
+
+    def numbers(self, name: str) -> list[int]:
+        """Read a list of whole numbers with 32 bits; an empty one if there is none of that name."""
+        found = self.lists.get(name)
+        if found is None or found.kind not in _WHOLE:
+            return []
+        return list(struct.unpack(f"<{found.length}{_SCALARS[found.kind][1]}", self._bytes(found)))
+
+    def _bytes(self, found: List) -> bytes:
+        with self.path.open("rb") as file:
+            file.seek(found.start)
+            return file.read(found.end - found.start)
 
     def _number(self, name: str) -> int | None:
         value = self.metadata.get(name)
@@ -153,11 +204,14 @@ def _read(cursor: _Cursor, path: Path) -> Header:
             hint="Convert the model again with a llama.cpp of today.",
         )
     tensors, values = cursor.number("<Q"), cursor.number("<Q")
-    metadata = {}
+    metadata: dict[str, Value] = {}
+    lists: dict[str, List] = {}
     for _ in range(values):
         key = cursor.string()
         value = _value(cursor, cursor.number("<I"))
-        if value is not None:
+        if isinstance(value, List):
+            lists[key] = value
+        else:
             metadata[key] = value
     ends = [_tensor_end(cursor) for _ in range(tensors)]
     alignment = metadata.get("general.alignment", 32)
@@ -171,21 +225,22 @@ def _read(cursor: _Cursor, path: Path) -> Header:
                 f"and the file at {cursor.size:,}",
                 hint=_AGAIN,
             )
-    return Header(path, cursor.size, metadata, frozenset(dict(ends)))
+    return Header(path, cursor.size, metadata, frozenset(dict(ends)), lists)
 
 
-def _value(cursor: _Cursor, kind: int) -> Value | None:
-    """A value of the metadata; ``None`` for a list, which is passed over."""
+def _value(cursor: _Cursor, kind: int) -> Value | List:
+    """A value of the metadata; a list is passed over."""
     if kind == _STRING:
         return cursor.string()
     if kind != _ARRAY:
         return cursor.number(_scalar(cursor, kind))
     kind, count = cursor.number("<I"), cursor.number("<Q")
+    start = cursor.position
     if kind == _STRING:
         cursor.pass_strings(count)
     else:
         cursor.take_no(count * struct.calcsize(_scalar(cursor, kind)))
-    return None
+    return List(kind, count, start, cursor.position)
 
 
 def _scalar(cursor: _Cursor, kind: int) -> str:

@@ -16,14 +16,14 @@ from typing import Any
 from sfgen.errors import ModelError, first_line
 
 _FUNCTIONS = (
-    "llama_backend_init", "llama_batch", "llama_context_default_params", "llama_decode", "llama_free",
-    "llama_get_logits_ith", "llama_get_memory", "llama_init_from_model", "llama_log_callback", "llama_log_set",
-    "llama_max_parallel_sequences", "llama_memory_clear", "llama_memory_seq_pos_min", "llama_memory_seq_rm",
-    "llama_model_default_params", "llama_model_free", "llama_model_get_vocab", "llama_model_load_from_file",
-    "llama_model_n_ctx_train", "llama_model_n_params", "llama_model_n_swa", "llama_n_ctx", "llama_state_seq_get_data",
-    "llama_state_seq_get_size", "llama_state_seq_set_data", "llama_supports_gpu_offload", "llama_token_to_piece",
-    "llama_tokenize", "llama_vocab_bos", "llama_vocab_eos", "llama_vocab_get_add_bos", "llama_vocab_get_attr",
-    "llama_vocab_get_text", "llama_vocab_is_eog", "llama_vocab_n_tokens", "llama_vocab_type",
+    "llama_backend_init", "llama_batch", "llama_context_default_params", "llama_decode", "llama_detokenize",
+    "llama_free", "llama_get_logits_ith", "llama_get_memory", "llama_init_from_model", "llama_log_callback",
+    "llama_log_set", "llama_max_parallel_sequences", "llama_memory_clear", "llama_memory_seq_pos_min",
+    "llama_memory_seq_rm", "llama_model_default_params", "llama_model_free", "llama_model_get_vocab",
+    "llama_model_load_from_file", "llama_model_n_ctx_train", "llama_model_n_params", "llama_model_n_swa", "llama_n_ctx",
+    "llama_state_seq_get_data", "llama_state_seq_get_size", "llama_state_seq_set_data", "llama_supports_gpu_offload",
+    "llama_token_to_piece", "llama_tokenize", "llama_vocab_bos", "llama_vocab_eos", "llama_vocab_get_add_bos",
+    "llama_vocab_get_attr", "llama_vocab_get_text", "llama_vocab_is_eog", "llama_vocab_n_tokens", "llama_vocab_type",
 )  # fmt: skip
 _FIELDS = {
     "llama_model_params": ("main_gpu", "n_gpu_layers", "split_mode", "vocab_only"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 from sfgen.errors import ModelError
@@ -31,6 +32,7 @@ class LoadedModel:
         device: ``auto`` (all GPUs that this llama.cpp knows, then the CPU), ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
 
     Attributes:
+        header: As given.
         pointer: The model in C.
         vocabulary: Its vocabulary in C.
         width: The number of token ids, and of scores.
@@ -41,7 +43,7 @@ class LoadedModel:
 
     def __init__(self, header: Header, name: str, *, vocabulary_only: bool = False, device: str = "auto") -> None:
         lib = self._lib = library()
-        self._header = header
+        self.header = header
         options = lib.llama_model_default_params()
         options.vocab_only = vocabulary_only
         kind, _, number = device.partition(":")
@@ -73,6 +75,11 @@ class LoadedModel:
         return int(self._lib.llama_vocab_type(self.vocabulary))
 
     @property
+    def has_byte_tokens(self) -> bool:
+        """Whether the tokenizer is SentencePiece's BPE, with a token for each byte."""
+        return self.tokenizer_kind == BYTE_FALLBACK
+
+    @property
     def context_length(self) -> int:
         """The most tokens that it was trained to read."""
         return int(self._lib.llama_model_n_ctx_train(self.pointer))
@@ -91,15 +98,27 @@ class LoadedModel:
 
     def begin_token(self) -> int | None:
         """Return the token that begins a text, or ``None``."""
-        return self._known(self._header.begin_token, self._lib.llama_vocab_bos)
+        return self._known(self.header.begin_token, self._lib.llama_vocab_bos)
 
     def end_token(self) -> int | None:
         """Return a token that ends a text, or ``None``."""
-        return self._known(self._header.end_token, self._lib.llama_vocab_eos)
+        return self._known(self.header.end_token, self._lib.llama_vocab_eos)
 
     def writes_begin_token(self) -> bool:
         """Tell whether the begin token stands before each text."""
         return bool(self._lib.llama_vocab_get_add_bos(self.vocabulary))
+
+    def end_tokens(self, silent: Iterable[int]) -> list[int]:
+        """Return the tokens that end a text, ascending.
+
+        llama.cpp writes nothing for an end token, unless the file, or llama.cpp by default, names it as one.
+
+        Args:
+            silent: The tokens for which llama.cpp writes nothing.
+        """
+        named = {*self.header.named_tokens, int(self._lib.llama_vocab_eos(self.vocabulary))}
+        known = {token for token in named if 0 <= token < self.width}
+        return [token for token in sorted({*silent, *known}) if self.ends_text(token)]
 
     def ends_text(self, token: int) -> bool:
         """Tell whether a token ends a text.
@@ -108,7 +127,7 @@ class LoadedModel:
         a tag of HTML, for an end token, and in byte-level BPE token 11 where the file names none. Both are text in
         their files.
         """
-        if token in self._header.end_tokens:
+        if token in self.header.end_tokens:
             return True
         if not self._lib.llama_vocab_is_eog(self.vocabulary, token):
             return False
@@ -126,23 +145,6 @@ class LoadedModel:
     def text(self, token: int) -> str:
         """Return the text of a token in the tokenizer's file."""
         return str(self._lib.llama_vocab_get_text(self.vocabulary, token).decode("utf-8", "replace"))
-
-    def pieces(self) -> list[bytes]:
-        """Return the bytes of each token in the middle of a text.
-
-        Special tokens and padding have none.
-        """
-        write, vocabulary = self._lib.llama_token_to_piece, self.vocabulary
-        buffer = ctypes.create_string_buffer(256)
-        found = []
-        for token in range(self.width):
-            size = write(vocabulary, token, buffer, len(buffer), 0, False)
-            is_special = size == 0 and self.is_text_in_file(token)  # which llama.cpp has made special: see ends_text
-            if size < 0 or is_special:
-                buffer = ctypes.create_string_buffer(max(len(buffer), -size))
-                size = write(vocabulary, token, buffer, len(buffer), 0, is_special)
-            found.append(ctypes.string_at(buffer, size))
-        return found
 
     def tokenize(self, text: str, *, special: bool) -> list[int]:
         """Tokenize a text, adding nothing around it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfgen.errors import VocabularyError
 from sfgen.models.gguf.loaded import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
+from sfgen.models.gguf.pieces import read_pieces
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.byte_level import byte_level_bytes
 
@@ -48,16 +49,17 @@ def read_vocabulary(model: LoadedModel, name: str) -> Vocabulary:
     """
     if model.tokenizer_kind not in (BYTE_FALLBACK, BYTE_LEVEL):
         raise VocabularyError(f"the tokenizer of {name} is of kind {model.tokenizer_kind}, which is not supported")
-    tokens: list[bytes | None] = [
-        byte_level_bytes(model.text(token)) if _NOT_A_BYTE in piece else piece or None
-        for token, piece in enumerate(model.pieces())
-    ]
+    pieces = read_pieces(model)
+    tokens: list[bytes | None] = [piece or None for piece in pieces.written]
+    if not model.has_byte_tokens:
+        for token, piece in enumerate(pieces.written):
+            if _NOT_A_BYTE in piece:
+                tokens[token] = byte_level_bytes(model.text(token))
     single = {token for token in tokens if token is not None and len(token) == 1}
-    if model.tokenizer_kind == BYTE_FALLBACK and len(single) < 256:  # llama.cpp would end the process at such a byte
+    if model.has_byte_tokens and len(single) < 256:  # llama.cpp would end the process at such a byte
         raise VocabularyError(
             f"the tokenizer of {name} is not supported: it has no tokens for {256 - len(single)} of the 256 bytes",
             hint="Use a model with a byte-level BPE tokenizer, or one of SentencePiece with byte fallback.",
         )
-    ends = [token for token in range(model.width) if model.ends_text(token)]
     names = {token: model.text(token) for token, piece in enumerate(tokens) if piece is None}
-    return Vocabulary(tokens, ends, names=names)
+    return Vocabulary(tokens, model.end_tokens(pieces.silent), names=names)
