@@ -1,0 +1,150 @@
+"""Grammars by the real model: llama.cpp reads each text of a GBNF grammar, the package lark each of a Lark grammar."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+import lark
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lark_texts import EXAMPLES, Example
+from llama_grammar import is_text_of
+from real_circumstances import CIRCUMSTANCES, Circumstances, drawn, fewest_tokens, is_refused, written
+from real_model import gguf_model, needs_file
+
+from sfgen import Grammar, Index, SfgenError, generate
+
+pytestmark = needs_file()
+GBNF = Path(__file__).parents[1] / "data" / "gbnf"
+
+BESIDE: dict[str, str] = {
+    "brackets": r'root ::= "(" root* ")"',
+    "twice": 'root ::= "a" root "a" | "b" root "b" | [^ab\\n]{1,4}',
+    "call": r"""root ::= name "(" (value (", " value)*)? ")"
+name ::= [a-z] [a-z_]{0,11}
+value ::= "\"" [^"\\\n]{0,20} "\"" | "-"? [0-9]{1,6} | root""",
+    "table": r'root ::= ("| " cell " | " cell " |\n"){2,4}' + "\ncell ::= [a-z]{1,9}",
+    "scripts": 'root ::= [Ѐ-ӿ]{2,9} ("、" | " – ") [一-鿿]+ "。"',
+}
+"""Grammars beside those of the files."""
+
+WITHOUT_LEFT_RECURSION = {
+    "arithmetic": [("sum [-+] ws product | product", "product ([-+] ws product)*")],
+    "c": [
+        ('expression ("+" | "-") ws term | term', 'term (("+" | "-") ws term)*'),
+        ("term [*/] ws factor | factor", "factor ([*/] ws factor)*"),
+    ],
+}
+"""What llama.cpp reads in place of rules that it refuses."""
+
+
+@cache
+def gbnf(name: str) -> tuple[str, Index]:
+    """A grammar as llama.cpp reads it, and the index of it as it is."""
+    text = BESIDE[name] if name in BESIDE else (GBNF / f"{name}.gbnf").read_text(encoding="utf-8")
+    index = Index(Grammar.from_gbnf(text), gguf_model().vocabulary)
+    for ours, theirs in WITHOUT_LEFT_RECURSION.get(name, []):
+        assert ours in text
+        text = text.replace(ours, theirs)
+    return text, index
+
+
+def tokens_of(text: str) -> list[int]:
+    """The tokens that the tokenizer writes a text with."""
+    tokens: list[int] = gguf_model().encode(text)[1:]
+    assert b"".join(gguf_model().vocabulary.tokens[token] for token in tokens) == text.encode()
+    return tokens
+
+
+@drawn("few")
+@given(at=CIRCUMSTANCES)
+@pytest.mark.parametrize("name", [*BESIDE, *(path.stem for path in sorted(GBNF.glob("*.gbnf")))])
+def test_llama_reads_each_text(name: str, at: Circumstances) -> None:
+    text, index = gbnf(name)
+    short = index.constraint.shortest().decode()
+    assert is_text_of(text, tokens_of(short.replace("\x00", "x")))
+    result = written(gguf_model(), at, [short], index=index)
+    if "\x00" not in result.text:  # which ends a text of llama.cpp
+        assert is_text_of(text, tokens_of(result.text))
+    if name == "json":
+        json.loads(result.text)
+
+
+def test_llama_refuses_what_is_no_text() -> None:
+    for text, expected in (("(()())", True), ("(()", False), ("())", False), ("", False), ("(x)", False)):
+        assert is_text_of(BESIDE["brackets"], tokens_of(text)) == expected
+
+
+@cache
+def lark_index(example: Example) -> Index:
+    """The index of a grammar for Lark."""
+    return Index(example.ours, gguf_model().vocabulary)
+
+
+@cache
+def parser(example: Example) -> lark.Lark:
+    """The package's own parser."""
+    return lark.Lark(example.grammar, parser="lalr", start=example.start)
+
+
+@drawn("few")
+@given(at=CIRCUMSTANCES)
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_lark_parses_each_text(example: Example, at: Circumstances) -> None:
+    index = lark_index(example)
+    short = index.constraint.shortest().decode()
+    parser(example).parse(short)
+    result = written(gguf_model(), at, [short], index=index)
+    parser(example).parse(result.text)
+
+
+@drawn("few")
+@given(at=CIRCUMSTANCES, blanks=st.integers(0, 3))
+def test_ignored_characters_are_few(at: Circumstances, blanks: int) -> None:
+    grammar = 'start: WORD ("," WORD)*\nWORD: /[a-z]+/\n%ignore /\\s/\n%ignore /#[^\\n]*/'
+    result = written(gguf_model(), at, ["a"], grammar=Grammar.from_lark(grammar, max_blanks=blanks))
+    lark.Lark(grammar, parser="lalr").parse(result.text)
+    assert "#" not in result.text
+    assert max(map(len, re.findall(r"\s+", result.text)), default=0) <= blanks
+
+
+@pytest.mark.parametrize(
+    ("grammar", "shortest"),
+    [
+        ('root ::= "(" root ")" | "Tegucigalpa"', "Tegucigalpa"),
+        ('start: "[" start ("," start)+ "]" | "Ouagadougou"', "Ouagadougou"),
+    ],
+    ids=["GBNF", "Lark"],
+)
+def test_a_limit_is_refused_where_the_shortest_text_does_not_fit(grammar: str, shortest: str) -> None:
+    fewest = fewest_tokens(gguf_model(), [shortest])
+    assert fewest > 2
+    for limit in range(1, fewest + 2):
+        assert is_refused(gguf_model(), limit, grammar=grammar) == (limit < fewest)
+
+
+def test_grammars_are_read_from_text_and_files(tmp_path: Path) -> None:
+    (tmp_path / "sum.gbnf").write_text('root ::= [0-9] ("+" [0-9])+')
+    (tmp_path / "sum.lark").write_text('start: /[0-9]/ ("+" /[0-9]/)+')
+    for grammar in (tmp_path / "sum.gbnf", tmp_path / "sum.lark", (tmp_path / "sum.gbnf").read_text()):
+        text = generate(gguf_model(), "A sum: ", grammar=grammar, max_tokens=9).text
+        assert re.fullmatch(r"[0-9](\+[0-9])+", text)
+
+
+@pytest.mark.parametrize(
+    "grammar", ['root ::= "a" root', "root ::= name", 'root ::= "a', "start: start", 'start: "a" other', "start: /a("]
+)
+def test_a_grammar_without_texts_or_with_faults_is_refused(grammar: str) -> None:
+    with pytest.raises(SfgenError):
+        generate(gguf_model(), "A sum: ", grammar=grammar, max_tokens=9)
+
+
+def test_the_model_goes_on_with_what_it_has_seen() -> None:
+    """A grammar leaves the model free: after three lines of one kind it writes the fourth."""
+    prompt = "add(1, 2) = 3\nadd(2, 2) = 4\nadd(5, 1) = 6\nadd("
+    text = generate(gguf_model(), prompt, grammar='root ::= [0-9]+ ", " [0-9]+ ") = " [0-9]+', max_tokens=16).text
+    assert re.fullmatch(r"[0-9]+, [0-9]+\) = [0-9]+", text)
