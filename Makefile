@@ -11,6 +11,8 @@ GGUF_STAMP := $(VENV)/.installed-gguf
 RAY_STAMP := $(VENV)/.installed-ray
 REAL_FILE := .real/gemma-3-270m-q4_k_m.gguf
 REAL_DIRECTORY := .real/gemma-3-270m/model.safetensors
+GUIDANCE_VENV := .venv-guidance
+GUIDANCE_STAMP := $(GUIDANCE_VENV)/.installed
 VLLM_VENV := .venv-vllm
 VLLM_STAMP := $(VLLM_VENV)/.installed
 # llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
@@ -20,7 +22,7 @@ GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OF
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf ray real-model real vllm versions test quick thorough check format docs examples bench gpu pictures clean
+.PHONY: help demo gguf ray real-model real real-bench vllm versions test quick thorough check format docs examples bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
@@ -28,6 +30,7 @@ help:
 	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
 	@echo "make real-model  put together a real small model for the tests: Gemma 3 270M as a GGUF file (0.25 GB)"
 	@echo "make real      the same with a copy for transformers (1.1 GB), then all tests with it, long ones too"
+	@echo "make real-bench  measure with it, beside other libraries; one part: make real-bench BENCH=speed"
 	@echo "make test      set up, then run the tests; without make gguf, ray and real-model theirs are skipped"
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
 	@echo "make thorough  the tests with twenty times as many random inputs, before a release"
@@ -92,6 +95,16 @@ real-model: $(REAL_FILE)
 real: $(REAL_FILE) $(REAL_DIRECTORY) $(GGUF_STAMP) $(DEV_STAMP)
 	SFGEN_TEST_ALL=1 $(BIN)/python -m pytest -q tests/real --hypothesis-profile thorough
 
+# guidance in an environment of its own: it wants another llguidance than the rest. What it depends on is that of .venv.
+$(GUIDANCE_STAMP): .ci/requirements-guidance.txt | $(GGUF_STAMP) $(BENCH_STAMP)
+	$(PYTHON) -m venv $(GUIDANCE_VENV)
+	$(GUIDANCE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r .ci/requirements-guidance.txt
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > "$$(echo $(GUIDANCE_VENV)/lib/python*/site-packages)/shared.pth"
+	@touch $@
+
+real-bench: $(REAL_FILE) $(REAL_DIRECTORY) $(GGUF_STAMP) $(BENCH_STAMP) $(GUIDANCE_STAMP)
+	$(BIN)/python -m tests.bench.real $(BENCH)
+
 # sfgen in vLLM. CI does not run it: the environment is large, and vLLM wants other versions than the rest.
 $(VLLM_STAMP): pyproject.toml .ci/requirements-vllm.txt
 	@echo "setting up $(VLLM_VENV) (once; about 2.5 GB)"
@@ -154,4 +167,4 @@ pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py
 
 clean:
-	rm -rf .real $(VENV) $(VLLM_VENV) .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .real $(VENV) $(VLLM_VENV) $(GUIDANCE_VENV) .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis
