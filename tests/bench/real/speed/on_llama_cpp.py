@@ -6,6 +6,7 @@ Each text begins with nothing read: what a library keeps of earlier prompts is d
 from __future__ import annotations
 
 import json
+import os
 import re
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,7 +16,8 @@ from .engine import Engine, Text
 from .passes import Passes, of_llama_cpp
 from .tasks import KINDS, Task
 
-FILE = Path(__file__).resolve().parents[4] / ".real" / "gemma-3-270m-q4_k_m.gguf"
+FOLDER = Path(os.environ.get("SFGEN_REAL") or Path(__file__).resolve().parents[4] / ".real")
+FILE = FOLDER / "gemma-3-270m-q4_k_m.gguf"
 CELLS = 1024
 """How many tokens a prompt and its text may have together."""
 _FREE = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "repeat_penalty": 1.0}

@@ -21,9 +21,9 @@ Seconds are those of the processor, of all threads of a process.
 *Writing* is the time from the compiled constraint to the text without the first forward pass, which reads the prompt;
 *with the prompt* includes that. *First token*: from the constraint, seen for the first time, to the second forward
 pass. *Own*: without the forward passes. A ratio is sfgen's characters a second by those of another library (tokens,
-where texts are drawn; seconds to the first token, inverted), of the same task and round: the median, and in brackets the
-least of a task. More than 1 means that sfgen is ahead. A library that keeps what it finds out about a constraint, as
-sfgen does, is faster in the second round: both count.
+where texts are drawn; seconds to the first token, inverted), of the same task and round: the median, and in brackets
+the least of a task. More than 1 means that sfgen is ahead. A library that keeps what it finds out about a constraint,
+as sfgen does, is faster in the second round: both count.
 """
 
 
