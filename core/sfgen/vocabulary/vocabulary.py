@@ -258,6 +258,8 @@ class Vocabulary:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return NotImplemented
+        if self is other:  # else all tokens are compared, which takes half a millisecond
+            return True
         return self._tokens == other._tokens and self._end_token_ids == other._end_token_ids
 
     def __hash__(self) -> int:

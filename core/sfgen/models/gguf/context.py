@@ -25,6 +25,47 @@ _NO_FLASH = 0
 """Keys, values and attention one after the other."""
 
 
+class _Batch:
+    """The arrays in which llama.cpp is given tokens, made once.
+
+    Args:
+        lib: llama.cpp's functions.
+        rows: The number of rows.
+        most_tokens: The most tokens that are given at a time.
+    """
+
+    def __init__(self, lib: Any, rows: int, most_tokens: int) -> None:
+        self._row_ids = (ctypes.c_int32 * rows)(*range(rows))
+        first, size = ctypes.addressof(self._row_ids), ctypes.sizeof(ctypes.c_int32)
+        self._rows = [first + size * row for row in range(rows)]  # pointers to lists of one row
+        self._token_ids: Any = (ctypes.c_int32 * most_tokens)()
+        self._positions: Any = (ctypes.c_int32 * most_tokens)()
+        self._lengths = (ctypes.c_int32 * most_tokens)(*[1] * most_tokens)  # each token belongs to one row
+        self._lists: Any = (ctypes.c_size_t * most_tokens)()
+        self._is_scored: Any = (ctypes.c_int8 * most_tokens)()
+        int32 = ctypes.POINTER(ctypes.c_int32)
+        self._struct = lib.llama_batch(
+            n_tokens=0,
+            token=ctypes.cast(self._token_ids, int32),
+            pos=ctypes.cast(self._positions, int32),
+            n_seq_id=ctypes.cast(self._lengths, int32),
+            seq_id=ctypes.cast(self._lists, ctypes.POINTER(int32)),
+            logits=ctypes.cast(self._is_scored, ctypes.POINTER(ctypes.c_int8)),
+        )
+
+    def filled(
+        self, tokens: Sequence[int], positions: Sequence[int], rows: Sequence[int], is_scored: Sequence[bool]
+    ) -> Any:
+        """Return llama.cpp's batch of some tokens; see ``Context.read``."""
+        count = len(tokens)
+        self._token_ids[:count] = tokens
+        self._positions[:count] = positions
+        self._lists[:count] = [self._rows[row] for row in rows]
+        self._is_scored[:count] = is_scored
+        self._struct.n_tokens = count
+        return self._struct
+
+
 class Context:
     """The KV cache of llama.cpp for several rows of tokens.
 
@@ -79,42 +120,27 @@ class Context:
                 "this GGUF model keeps nothing of what it has read: it is an encoder, and continues no text",
                 hint="Use a model that was trained to continue text.",
             )
-        self._row_ids = np.arange(rows, dtype=np.int32)
+        self._batch = _Batch(lib, rows, self.most_tokens)
+        self._row_of_scores = ctypes.c_float * model.width
 
     def read(
-        self, tokens: Sequence[int], positions: Sequence[int], rows: Sequence[int], outputs: Sequence[int]
-    ) -> Scores:
+        self, tokens: Sequence[int], positions: Sequence[int], rows: Sequence[int], is_scored: Sequence[bool]
+    ) -> None:
         """Read tokens in one call and score after some of them.
 
         Args:
             tokens: At most ``most_tokens`` token ids.
             positions: For each token, how many of its row stand before it.
             rows: For each token, its row.
-            outputs: The indices of the tokens that are scored, ascending: at most ``most_outputs``.
-
-        Returns:
-            Float32 ``[len(outputs), width]``.
+            is_scored: For each token, whether it is scored: at most ``most_outputs`` are.
 
         Raises:
             ModelError: There are too few cells, or llama.cpp fails; what the cells hold is then not known.
         """
-        lib, count = self._lib, len(tokens)
-        ids, places = np.array(tokens, dtype=np.int32), np.array(positions, dtype=np.int32)
-        ones, flags = np.ones(count, dtype=np.int32), np.zeros(count, dtype=np.int8)
-        flags[list(outputs)] = 1
-        # Each token has a list of the rows that it belongs to: a pointer to its only row.
-        lists = self._row_ids.ctypes.data + np.array(rows, dtype=np.uintp) * self._row_ids.itemsize
-        int32 = ctypes.POINTER(ctypes.c_int32)
-        batch = lib.llama_batch(
-            n_tokens=count,
-            token=ids.ctypes.data_as(int32),
-            pos=places.ctypes.data_as(int32),
-            n_seq_id=ones.ctypes.data_as(int32),
-            seq_id=lists.ctypes.data_as(ctypes.POINTER(int32)),
-            logits=flags.ctypes.data_as(ctypes.POINTER(ctypes.c_int8)),
-        )
+        count = len(tokens)
+        batch = self._batch.filled(tokens, positions, rows, is_scored)
         log.clear()
-        code = lib.llama_decode(self._pointer, batch)
+        code = self._lib.llama_decode(self._pointer, batch)
         if code:
             raise ModelError(
                 f"llama.cpp cannot read {count} tokens: {log.reason() or f'error {code}'}",
@@ -122,10 +148,19 @@ class Context:
                     "If it is a matter of memory, give a shorter prompt or a smaller batch_size.", "batch_size"
                 ),
             )
-        scores = np.empty((len(outputs), self._model.width), dtype=np.float32)
-        for number, output in enumerate(outputs):
-            found = lib.llama_get_logits_ith(self._pointer, output)
-            scores[number] = np.ctypeslib.as_array(found, (self._model.width,))
+
+    def scores(self, index: int) -> Scores:
+        """Return the scores after a token that was read last.
+
+        Args:
+            index: Its index in the last ``read``, which scored it.
+
+        Returns:
+            Float32 ``[width]``: llama.cpp's own memory, which the next ``read`` overwrites.
+        """
+        first = self._lib.llama_get_logits_ith(self._pointer, index)
+        row: Any = self._row_of_scores.from_address(ctypes.addressof(first.contents))
+        scores: Scores = np.frombuffer(row, dtype=np.float32)
         return scores
 
     def cut(self, row: int, length: int) -> int:

@@ -73,7 +73,7 @@ class Sequences:
         for row, token_ids in rows.items():
             self._tokens[row] += token_ids
             self._held[row] = len(self._tokens[row])
-        return {row: np.stack(found[row]) for row in rows}
+        return {row: _as_table(found[row]) for row in rows}
 
     def rewind(self, row: int, length: int) -> None:
         """Forget all but the first tokens of a row.
@@ -120,12 +120,18 @@ def _read(context: Context, pending: list[_Pending]) -> dict[int, list[Scores]]:
     start = 0
     while start < len(pending):
         stop = _end_of_part(context, pending, start)
-        tokens, positions, rows, scored = zip(*pending[start:stop], strict=True)
-        wanted = [number for number, is_scored in enumerate(scored) if is_scored]
-        for number, scores in zip(wanted, context.read(tokens, positions, rows, wanted), strict=True):
-            found.setdefault(rows[number], []).append(scores)
+        tokens, positions, rows, are_scored = zip(*pending[start:stop], strict=True)
+        context.read(tokens, positions, rows, are_scored)
+        for index, is_scored in enumerate(are_scored):
+            if is_scored:
+                found.setdefault(rows[index], []).append(context.scores(index).copy())
         start = stop
     return found
+
+
+def _as_table(scores: list[Scores]) -> Scores:
+    """Scores at some positions in one array, float32 ``[positions, width]``; those of a single one are not copied."""
+    return scores[0][None] if len(scores) == 1 else np.stack(scores)
 
 
 def _end_of_part(context: Context, pending: list[_Pending], start: int) -> int:
