@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -276,3 +277,49 @@ def test_what_has_no_weight_is_never_drawn_from_many(monkeypatch: pytest.MonkeyP
     weights = np.zeros(5_000)
     weights[place] = 5e-324
     assert Sampler(1.0, 0).start().draw(weights) == place
+
+
+_UNUSUAL = (math.nan, math.inf, -math.inf)
+
+
+@tried("many")
+@given(
+    seed=st.integers(0, 2**32),
+    size=st.sampled_from([1, 5, 700, 3000]),
+    share=st.sampled_from([0.001, 0.5, 0.95, 1.0]),
+    kind=st.sampled_from(["float16", "float32", "float64"]),
+    steps=st.sampled_from([1, 2, 1000]),
+    unusual=st.lists(st.sampled_from(_UNUSUAL), max_size=2),
+    options=st.fixed_dictionaries(
+        {"temperature": st.sampled_from([0.0, 1e-3, 0.8, 1.0, 50.0])},
+        optional={
+            "top_k": st.sampled_from([1, 2, 5, 40, 4000]),
+            "top_p": st.sampled_from([0.0, 0.5, 0.95, 1.0]),
+            "min_p": st.sampled_from([0.0, 0.02, 0.5, 1.0]),
+        },
+    ),
+)
+def test_a_choice_among_all_scores_is_that_by_those_of_the_allowed_tokens(
+    seed: int, size: int, share: float, kind: str, steps: int, unusual: list[float], options: dict[str, Any]
+) -> None:
+    generator = np.random.default_rng(seed)
+    every = (generator.normal(0, 3, size) * steps).round() / steps  # with few steps most scores have equals
+    every[generator.integers(0, size, len(unusual))] = unusual
+    every = every.astype(kind)
+    allowed = np.flatnonzero(generator.random(size) < share).astype(np.int32)
+    if not allowed.size:
+        allowed = np.array([size // 2], dtype=np.int32)
+    quick, plain = (Sampler(seed=1, **options).start() for _ in range(2))
+    for _ in range(4):  # what is not allowed is looked for when the same tokens are allowed again
+        found = _or_error(lambda: quick.choose_among(every, allowed))
+        expected = _or_error(lambda: plain.choose(every[allowed]))
+        if isinstance(expected, tuple) and expected[1] is not None:
+            expected = expected[0], pytest.approx(expected[1], rel=1e-9)
+        assert found == expected
+
+
+def _or_error(choose: Callable[[], tuple[int, float | None]]) -> tuple[int, Any] | str:
+    try:
+        return choose()
+    except ModelError as error:
+        return error.message

@@ -24,6 +24,9 @@ from sfgen.protocols import Int32, Scores
 FEW = 1024
 """The most allowed tokens that are scored without the others."""
 
+_MOST_OF = 4
+"""Where fewer than one in so many tokens are allowed, their scores are taken out of those of all tokens at once."""
+
 Asking: TypeAlias = Generator[Ask | AskAgain, Scores | None, None]
 
 
@@ -42,6 +45,7 @@ class ForwardPasses:
     top_logprobs: bool = False
     observe: Callable[[int, Scores], None] | None = None
     cursor: SessionCursor = field(default_factory=SessionCursor)
+    _last: Node | None = field(default=None, init=False)  # may have the scores of all tokens
 
     @property
     def count(self) -> int:
@@ -67,6 +71,9 @@ class ForwardPasses:
         Raises:
             ModelError: The scores are of another shape.
         """
+        if self._last is not None:
+            self._last.take_out()  # nobody looks at an answer behind the next request
+            self._last = None
         if self.observe is not None:
             return (yield from self._ask_everywhere(self.text.known, self.observe))
         return self._checked((yield self.cursor.ask(self.text.known, rows)), rows)
@@ -82,7 +89,14 @@ class ForwardPasses:
         allowed, every = node.all_allowed(), scores
         if asked is None and 1 < allowed.size <= FEW:
             scores = yield from self._ask_again(allowed, every)
-        node.scores = scores if scores.size == allowed.size else scores.take(allowed)
+        node.every = node.taken = None
+        if scores.size == allowed.size:
+            node.taken = scores
+        else:
+            node.every = scores
+            if _MOST_OF * allowed.size < scores.size:  # the others need not be looked at
+                node.take_out()
+        self._last = node
         if not self.top_logprobs:
             return
         if every.size < len(self.text.vocabulary):

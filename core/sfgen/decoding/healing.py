@@ -25,6 +25,7 @@ import numpy as np
 
 from sfgen.decoding.events import Ask, AskAgain
 from sfgen.decoding.forward_passes import ForwardPasses
+from sfgen.decoding.sampler import log_sum
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.errors import UsageError
@@ -158,8 +159,8 @@ class InsideTokens:
             log_share = yield from self._log_share(self.text.find_allowed(), floor - score)
             self.passes.cursor.cut(len(self.text.prompt_ids) + position)
             self.text.cut(position)
-            node.scores = node.scores.copy()
-            node.scores[place] += log_share
+            node.taken = node.scores.copy()
+            node.taken[place] += log_share
 
     def _inside(self, node: Node) -> Int32:
         """The tokens that the rest of the healed end begins with, but for one that is all of it in free text."""
@@ -172,8 +173,8 @@ class InsideTokens:
         """The logarithm of the probability that the model gives to what may stand at a node."""
         scores = yield from self.passes.ask()
         yield from self.passes.keep(node, scores, None)
-        total = np.logaddexp.reduce(scores.astype(np.float64))
+        total = log_sum(scores.astype(np.float64))
         if node.unhealed:
-            yield from self.weigh(node, float(total) + log_floor)
+            yield from self.weigh(node, total + log_floor)
         assert node.scores is not None, "it was just scored"
-        return float(np.logaddexp.reduce(node.scores.astype(np.float64)) - total)
+        return log_sum(node.scores.astype(np.float64)) - total

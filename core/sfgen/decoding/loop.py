@@ -52,7 +52,7 @@ from sfgen.decoding.healing import InsideTokens
 from sfgen.decoding.sampler import Draws, adjusted
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.strategies import Verdict
+from sfgen.decoding.strategies import Verdict, chosen_at
 from sfgen.decoding.token_logprobs import TokenLogprobs
 from sfgen.decoding.top_logprobs import outlook
 from sfgen.decoding.verify import BannedPart
@@ -178,8 +178,8 @@ class Loop:
         only_ends = 0 < allowed.size <= len(self.end_tokens) and self.end_tokens.issuperset(allowed.tolist())
         if only_ends and node.ruled_out is None:
             return (yield from self._end_here("complete" if self.calls is None else "limit"))
-        forced = allowed.size == 1 and node.scores is None
-        if allowed.size > 1 and node.scores is None and not only_ends:
+        forced = allowed.size == 1 and not node.is_scored
+        if allowed.size > 1 and not node.is_scored and not only_ends:
             yield from self.passes.score(node)
             if node.unhealed:
                 is_free = not self.constrained or self.text.marker is not None
@@ -203,11 +203,12 @@ class Loop:
         return node
 
     def _choose(self, node: Node) -> tuple[int, float | None] | None:
-        if node.scores is not None and node.adjusted is None and self.draws.sampler.adjusts:
+        if node.is_scored and node.adjusted is None and self.draws.sampler.adjusts:
+            assert node.scores is not None
             node.adjusted = self._adjusted(node.scores, node.all_allowed())
         if self.ban is not None:
             return self.ban.strategy.choose(node, self.draws)
-        return (0, None) if node.chosen_by is None else self.draws.choose(node.chosen_by, node.temperature)
+        return chosen_at(node, self.draws) if node.is_scored else (0, None)
 
     def _adjusted(self, scores: Scores, allowed: Int32) -> Scores:
         """The scores of tokens at the end of the path after biases and penalties."""

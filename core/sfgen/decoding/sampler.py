@@ -45,6 +45,12 @@ _FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
 _BLOCK = 1024
 """More weights than this are looked through in blocks."""
 
+_NEARLY_ALL = 0.9
+"""Where so many tokens are allowed, the others are looked at, too."""
+
+_ROWS = 64
+"""Of the table in which the highest of many scores are looked for."""
+
 
 @arguments.class_with_known_names
 @dataclass(frozen=True)
@@ -223,6 +229,28 @@ class Sampler:
                 scaled /= self.temperature
         return scaled
 
+    def _near(self, every: Scores, highest: float) -> NDArray[np.intp] | None:
+        """Tokens by whose scores alone top-k and min-p can be known, and all that follows from them.
+
+        Args:
+            every: The scores of all tokens, float ``[vocabulary]``.
+            highest: The highest score.
+
+        Returns:
+            Token ids, ascending: those that may stay, and some more. ``None``: the others matter, too.
+        """
+        if every.dtype.kind != "f":
+            return None
+        if self.top_k is not None:
+            border = reached_by(every, self.top_k)
+            return None if border is None else np.flatnonzero(every >= border)
+        if self.min_p and (self.top_p is None or self.top_p >= 1):
+            below = self.temperature * math.log(self.min_p)
+            # A bit more than that, whatever is rounded.
+            border = highest + below - 4 * max(float(np.finfo(every.dtype).eps), 1e-12) * (abs(highest) - below)
+            return np.flatnonzero(every >= border) if math.isfinite(border) else None
+        return None
+
     def _truncate(self, scores: Scores, weights: NDArray[np.float64]) -> None:
         """Take the weight of all tokens that top-k, top-p and min-p leave out."""
         if self.top_k is not None and self.top_k < weights.size:
@@ -245,6 +273,8 @@ class Draws:
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = arguments.instance("sampler", sampler, Sampler)
         self._random = np.random.default_rng(sampler.seed)
+        self._allowed: Int32 | None = None  # the tokens that were allowed last
+        self._not_allowed: NDArray[np.intp] | None = None
 
     def choose(self, scores: Scores, temperature: float | None = None) -> tuple[int, float | None]:
         """Choose one of the allowed tokens.
@@ -265,6 +295,65 @@ class Draws:
         weights = sampler._weights(scores, best)
         chosen = self.draw(weights)
         return chosen, float(weights[chosen] / weights.sum())
+
+    def choose_among(self, every: Scores, allowed: Int32, temperature: float | None = None) -> tuple[int, float | None]:
+        """Choose one of the allowed tokens, as ``choose`` does by their scores alone.
+
+        In free text nearly all tokens are allowed, and to take their scores out of those of all takes longer than to
+        choose: so the scores of the others are looked at, too, and have no weight.
+
+        Args:
+            every: The scores of all tokens, float ``[vocabulary]``.
+            allowed: The allowed tokens, ascending, int32 ``[allowed]``.
+            temperature: As of ``choose``.
+
+        Returns:
+            The index of a token among the allowed ones, and its probability, as ``choose``.
+
+        Raises:
+            ModelError: As ``choose``.
+
+        >>> scores, allowed = np.array([0.0, 2.0, 3.0, 1.0]), np.array([0, 1, 2], dtype=np.int32)
+        >>> Sampler(0).start().choose_among(scores, allowed)
+        (2, None)
+        """
+        _check_scores(every)
+        _check_allowed(allowed, every.size)
+        sampler = self.sampler.at(temperature)
+        token = int(np.argmax(every))  # the first NaN, if there is one
+        highest, place = float(every[token]), place_of(token, allowed)
+        if not math.isfinite(highest) or place == allowed.size or allowed[place] != token:
+            return self.choose(every.take(allowed), temperature)
+        if sampler.temperature == 0:
+            return place, None
+        near = sampler._near(every, highest)
+        if near is not None:
+            places, _ = places_of(near, allowed)
+            if sampler.top_k is None or places.size >= sampler.top_k:
+                chosen, probability = self.choose(every[allowed[places]], temperature)
+                return int(places[chosen]), probability
+        others = None if sampler.top_k is not None else self._others(every, allowed)  # top-k goes by the scores
+        if others is None:
+            return self.choose(every.take(allowed), temperature)
+        weights = sampler._scaled(every, token)
+        weights[others] = -np.inf
+        np.exp(weights, out=weights)
+        sampler._truncate(every, weights)
+        drawn = self.draw(weights)
+        return place_of(drawn, allowed), float(weights[drawn] / weights.sum())
+
+    def _others(self, every: Scores, allowed: Int32) -> NDArray[np.intp] | None:
+        """The tokens that are not allowed, where they are few and the same array came before; else ``None``."""
+        if allowed is not self._allowed:
+            self._allowed, self._not_allowed = allowed, None
+            return None
+        if allowed.size < _NEARLY_ALL * every.size:
+            return None
+        if self._not_allowed is None:
+            is_other = np.ones(every.size, dtype=np.bool_)
+            is_other[allowed] = False
+            self._not_allowed = np.flatnonzero(is_other)
+        return self._not_allowed
 
     def draw(self, weights: NDArray[np.float64]) -> int:
         """Draw an index in proportion to its weight.
@@ -317,15 +406,15 @@ def adjusted(
     """
     found: NDArray[np.float64] = scores.astype(np.float64)
     if sampler.logit_bias:
-        places, which = _places(np.array(list(sampler.logit_bias), dtype=np.int64), allowed)
+        places, which = places_of(np.array(list(sampler.logit_bias), dtype=np.int64), allowed)
         found[places] += np.array(list(sampler.logit_bias.values()), dtype=np.float64)[which]
     if sampler.repetition_penalty != 1:
-        places, _ = _places(np.unique(np.array([*prompt, *written], dtype=np.int64)), allowed)
+        places, _ = places_of(np.unique(np.array([*prompt, *written], dtype=np.int64)), allowed)
         before, penalty = found[places], sampler.repetition_penalty
         found[places] = np.where(before > 0, before / penalty, before * penalty)
     if sampler.frequency_penalty or sampler.presence_penalty:
         ids, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
-        places, which = _places(ids, allowed)
+        places, which = places_of(ids, allowed)
         found[places] -= sampler.frequency_penalty * counts[which]
         found[places] -= sampler.presence_penalty
     return found
@@ -349,13 +438,26 @@ def check_tokens(sampler: Sampler, size: int) -> None:
             )
 
 
-def _places(ids: NDArray[np.int64], allowed: Int32) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where those of the ids that are allowed stand among the allowed ones, and where among the ids.
+def place_of(token: int, allowed: Int32) -> int:
+    """Return where a token stands among ascending ones, or would stand."""
+    # Of one type with them: for an integer of Python all of them would be converted.
+    return int(allowed.searchsorted(allowed.dtype.type(token)))
 
-    >>> [places.tolist() for places in _places(np.array([1, 4, 9]), np.array([0, 4, 9], dtype=np.int32))]
+
+def places_of(ids: NDArray[np.integer], allowed: Int32) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Find where those of some ids that are allowed stand among the allowed ones, and where among the ids.
+
+    Args:
+        ids: Token ids.
+        allowed: Those that are allowed, ascending, int32 ``[allowed]``.
+
+    Returns:
+        Two arrays of the same length, in the order of the ids.
+
+    >>> [places.tolist() for places in places_of(np.array([1, 4, 9]), np.array([0, 4, 9], dtype=np.int32))]
     [[1, 2], [1, 2]]
     """
-    places = np.searchsorted(allowed, ids)
+    places = np.searchsorted(allowed, ids.astype(allowed.dtype))  # of one type: else all of ``allowed`` is converted
     found = np.flatnonzero(places < allowed.size)
     found = found[allowed[places[found]] == ids[found]]
     return places[found], found
@@ -398,6 +500,14 @@ def _check_scores(scores: Scores, best: int = 0) -> None:
         raise arguments.refusal("best", f"an index into {scores.size} scores", best)
 
 
+def _check_allowed(allowed: Int32, size: int) -> None:
+    """Refuse what is not an array of token ids, or names a token that has no score."""
+    if not isinstance(allowed, np.ndarray) or allowed.dtype.kind != "i" or allowed.ndim != 1 or not allowed.size:
+        raise arguments.refusal("allowed", "an array of token ids, [allowed], with at least one", allowed)
+    if allowed[0] < 0 or allowed[-1] >= size:
+        raise arguments.refusal("allowed", f"ascending ids of {size} tokens", allowed)
+
+
 def log_sum(logarithms: NDArray[np.float64]) -> float:
     """Compute the logarithm of a sum from logarithms of its terms.
 
@@ -406,6 +516,20 @@ def log_sum(logarithms: NDArray[np.float64]) -> float:
     """
     highest = float(logarithms.max())
     return highest if highest == -math.inf else highest + math.log(float(np.exp(logarithms - highest).sum()))
+
+
+def reached_by(scores: Scores, count: int) -> float | None:
+    """A number that at least ``count`` scores reach, and not many more; ``None`` where it is not found quickly.
+
+    >>> reached_by(np.arange(640.0), 3)
+    637.0
+    """
+    # The scores in a table: what so many columns reach, so many scores do.
+    columns = scores.size // _ROWS
+    if columns < 2 * count:
+        return None
+    of_columns = scores[: columns * _ROWS].reshape(_ROWS, columns).max(axis=0)
+    return float(np.partition(of_columns, -count)[-count])
 
 
 def _nucleus(weights: NDArray[np.float64], share: float) -> tuple[float, int]:

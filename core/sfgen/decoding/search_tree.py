@@ -7,13 +7,18 @@ back. What is ruled out at a node holds only while everything before it stays th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.decoding.sampler import log_sum, place_of, places_of
 from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.protocols import Int32, Scores
+
+_MANY = 32
+"""One in so many of the allowed tokens is not looked for by itself: all are looked through."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,8 +31,9 @@ class Node:
         mark: The matcher's mark there.
         allowed: The tokens that the guide allows there, ascending; ``None`` until the path stands there.
         dead: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
-        scores: The model's scores of the allowed tokens, float ``[allowed]``; ``None`` if there was no forward pass, or
-            they are not kept any more.
+        every: The model's scores of all tokens, float ``[vocabulary]``; ``None`` where those of the allowed ones were
+            taken out of them, as is done before the next forward pass.
+        taken: The model's scores of the allowed tokens, where they were taken out.
         adjusted: They after the sampler's biases and penalties, float ``[allowed]``; ``None`` where it has none, or
             nothing was chosen here.
         top_logprobs: What an observer is told of the scores of all tokens.
@@ -48,7 +54,8 @@ class Node:
     mark: object = None
     allowed: Int32 | None = None
     dead: NDArray[np.bool_] | None = None
-    scores: Scores | None = None
+    every: Scores | None = None
+    taken: Scores | None = None
     adjusted: Scores | None = None
     top_logprobs: TopLogprobs | None = None
     temperature: float | None = None
@@ -64,6 +71,22 @@ class Node:
         """Whether no token here is known to lead to banned text, or to a word with a bias."""
         is_weighed = self.ruled_out is not None or self.log_bias is not None
         return not is_weighed and all(child.log_clean == 0.0 for child in self.children.values())
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether there was a forward pass, and its scores are kept."""
+        return self.every is not None or self.taken is not None
+
+    @property
+    def scores(self) -> Scores | None:
+        """The model's scores of the allowed tokens, float ``[allowed]``; ``None``: it is not scored."""
+        self.take_out()
+        return self.taken
+
+    def take_out(self) -> None:
+        """Keep the scores of the allowed tokens only, which may be few and are an array of their own."""
+        if self.every is not None:
+            self.taken, self.every = self.every.take(self.all_allowed()), None
 
     @property
     def chosen_by(self) -> Scores | None:
@@ -88,11 +111,15 @@ class Node:
         allowed = self.all_allowed()
         if self.ruled_out is None:
             self.ruled_out = np.zeros(allowed.size, dtype=np.bool_)
-        added = np.isin(allowed, tokens) & ~self.ruled_out
-        self.ruled_out |= added
+        places = _places(tokens, allowed)
+        places = places[~self.ruled_out[places]]
+        before = np.count_nonzero(self.ruled_out)
+        self.ruled_out[places] = True
         if by_rule:
-            self.by_rule = added if self.by_rule is None else self.by_rule | added
-        return int(np.count_nonzero(added))
+            if self.by_rule is None:
+                self.by_rule = np.zeros(allowed.size, dtype=np.bool_)
+            self.by_rule[places] = True
+        return int(np.count_nonzero(self.ruled_out) - before)
 
     def lower(self, tokens: Int32, log_bias: float) -> None:
         """Note that tokens complete words whose biases come to a sum, or to a lower one.
@@ -104,7 +131,7 @@ class Node:
         allowed = self.all_allowed()
         if self.log_bias is None:
             self.log_bias = np.zeros(allowed.size)
-        places = np.flatnonzero(np.isin(allowed, tokens))
+        places = _places(tokens, allowed)
         self.log_bias[places] = np.minimum(self.log_bias[places], log_bias)
 
     def allow_again(self) -> bool:
@@ -125,7 +152,7 @@ class Node:
         alive = np.ones(allowed.size, dtype=np.bool_) if self.ruled_out is None else ~self.ruled_out
         for token, child in self.children.items():
             if child.is_dead:
-                alive[np.searchsorted(allowed, token)] = False
+                alive[place_of(token, allowed)] = False
         return not alive.any()
 
     def probability(self, token: int) -> float | None:
@@ -140,13 +167,22 @@ class Node:
         if self.scores is None or self.allowed is None:
             return None
         scores = self.scores.astype(np.float64)
-        return float(np.exp(scores[np.searchsorted(self.allowed, token)] - np.logaddexp.reduce(scores)))
+        return math.exp(float(scores[place_of(token, self.allowed)]) - log_sum(scores))
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
-        self.allowed = self.dead = self.scores = self.adjusted = self.top_logprobs = None
+        self.allowed = self.dead = self.every = self.taken = self.adjusted = self.top_logprobs = None
         self.ruled_out = self.by_rule = self.log_bias = None
         self.children = {}
+
+
+def _places(tokens: Int32, allowed: Int32) -> NDArray[np.intp]:
+    """Where tokens stand among the allowed ones, as far as they are allowed."""
+    if not allowed.size or tokens.size * _MANY <= allowed.size:
+        return places_of(tokens, allowed)[0]
+    is_one = np.zeros(max(allowed.max(), tokens.max()) + 1, dtype=np.bool_)
+    is_one[tokens] = True
+    return np.flatnonzero(is_one[allowed])
 
 
 class Path:
@@ -249,7 +285,7 @@ class Path:
         while waiting:
             node = waiting.pop()
             if node is not self.nodes[stop]:
-                node.allowed = node.dead = node.scores = node.adjusted = node.top_logprobs = None
+                node.allowed = node.dead = node.every = node.taken = node.adjusted = node.top_logprobs = None
                 node.log_bias = None
                 node.log_clean = -np.inf if node.is_dead else 0.0
                 waiting += node.children.values()

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.decoding.sampler import Draws, Sampler, log_sum
+from sfgen.decoding.sampler import Draws, Sampler, log_sum, place_of
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.protocols import Int32
 
@@ -171,8 +171,8 @@ class Resample(Strategy):
 
     def choose(self, node: Node, draws: Draws) -> Choice | None:
         """Choose among the allowed tokens of a node."""
-        if node.is_untouched and self._sampler is self._given and node.chosen_by is not None:
-            return draws.choose(node.chosen_by, node.temperature)  # exactly as without a ban
+        if node.is_untouched and self._sampler is self._given and node.is_scored:
+            return chosen_at(node, draws)  # exactly as without a ban
         return self._weighed(node, self._sampler, draws)
 
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
@@ -192,7 +192,7 @@ class Resample(Strategy):
         """
         node = path.nodes[place]
         if node.log_bias is not None:  # so much of it was in the token's weight
-            log_bias -= float(node.log_bias[np.searchsorted(node.all_allowed(), token)])
+            log_bias -= float(node.log_bias[place_of(token, node.all_allowed())])
         has_choice = any(node.all_allowed().size > 1 for node in path.nodes[self.start : place + 1])
         if log_bias >= -_ROUNDING or not has_choice:
             return True
@@ -246,8 +246,8 @@ class _AtOnePlace(Strategy):
 
     def choose(self, node: Node, draws: Draws) -> Choice | None:
         """See :class:`Strategy`."""
-        if node.ruled_out is None and node.chosen_by is not None:
-            return draws.choose(node.chosen_by, node.temperature)
+        if node.ruled_out is None and node.is_scored:
+            return chosen_at(node, draws)
         choice = self._weighed(node, self._given, draws)
         if choice is None and self._given.truncates:
             choice = self._weighed(node, untruncated(self._given), draws)
@@ -330,6 +330,19 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
     return FirstToken(sampler) if name == "first-token" else LastToken(sampler)
 
 
+def chosen_at(node: Node, draws: Draws) -> Choice:
+    """Choose among the allowed tokens of a node with scores, whatever is known of them.
+
+    Args:
+        node: The node.
+        draws: The choices of the text.
+    """
+    if node.every is not None and node.adjusted is None:
+        return draws.choose_among(node.every, node.all_allowed(), node.temperature)
+    assert node.chosen_by is not None, "it has scores"
+    return draws.choose(node.chosen_by, node.temperature)
+
+
 def untruncated(sampler: Sampler) -> Sampler:
     """Return the same sampler without top-k, top-p and min-p."""
     return replace(sampler, top_k=None, top_p=None, min_p=None)
@@ -356,7 +369,7 @@ def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
     scores = node.chosen_by
     weights = np.zeros(1) if scores is None else _at(sampler, node.temperature).log_probabilities(scores)
     for token, child in node.children.items():
-        weights[np.searchsorted(node.allowed, token)] += child.log_clean
+        weights[place_of(token, node.allowed)] += child.log_clean
     if node.log_bias is not None:
         weights += node.log_bias
     if node.ruled_out is not None:
@@ -371,7 +384,7 @@ def _learn(node: Node, sampler: Sampler) -> None:
     node.is_dead = node.has_nothing_left()
     if node.is_dead:
         node.log_clean = -np.inf
-    elif node.scores is not None or node.allowed.size == 1:
+    elif node.is_scored or node.allowed.size == 1:
         node.log_clean = log_sum(log_weights(node, sampler))
 
 

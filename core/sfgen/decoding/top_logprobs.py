@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.events import Candidate, Outlook
+from sfgen.decoding.sampler import reached_by
 from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary import Vocabulary
 
 CANDIDATES = 5
 """How many of the likeliest tokens are told."""
-
-_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +89,8 @@ def outlook(kept: TopLogprobs, allowed: Int32, scores: Scores, vocabulary: Vocab
 
 def _highest(scores: Scores) -> NDArray[np.intp]:
     """The places of the highest scores, the highest first, the first of equals first."""
-    # The scores in a table: where so many columns reach, so many scores do, and only those need be sorted.
-    columns = scores.size // _ROWS
-    if columns >= CANDIDATES:
-        of_columns = scores[: columns * _ROWS].reshape(_ROWS, columns).max(axis=0)
-        places = np.flatnonzero(scores >= np.partition(of_columns, -CANDIDATES)[-CANDIDATES])
-    else:
-        places = np.arange(scores.size)
+    border = reached_by(scores, CANDIDATES)
+    places = np.arange(scores.size) if border is None else np.flatnonzero(scores >= border)
     ordered: NDArray[np.intp] = places[np.argsort(-scores[places], kind="stable")]
     return ordered[:CANDIDATES]
 
