@@ -41,7 +41,7 @@ def _platform(found: Found) -> list[str]:
     """What was measured on one platform."""
     platform = found.platform
     file = "`gemma-3-270m-q4_k_m.gguf`" if platform.name == "llama.cpp" else "the same weights in float32"
-    lines = [f"### On {platform.name}", "", f"Gemma 3 270M, {file}; rounds: {platform.rounds}.", ""]
+    lines = [f"### On {platform.name}", "", f"Gemma 3 270M, {file}; rounds: {found.rounds}.", ""]
     seconds: list[tuple[str, Callable[[Measured], float]]] = [
         ("Writing", lambda run: run.writing), ("With the prompt", lambda run: run.whole)
     ]  # fmt: skip
@@ -186,7 +186,7 @@ def _notes(found: Found) -> list[str]:
             lines.append(f"* {engine.name}: not measured: {found.absent[engine.name]}")
             continue
         version = found.versions.get(engine.name, {}).get(engine.package, "")
-        once = f"; in {engine.rounds} of {found.platform.rounds} rounds" * (engine.rounds < found.platform.rounds)
+        once = f"; in {engine.rounds} of {found.rounds} rounds" * (engine.rounds < found.rounds)
         lines.append(f"* {engine.name} {version}: {engine.interface}{once}")
     failures = [row for row in found.rows.values() if row.failure]
     if failures:

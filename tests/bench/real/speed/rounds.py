@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import statistics
 import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -25,7 +26,8 @@ class Platform:
         name: Of the report.
         engines: What is compared.
         subjects: Those of sfgen, which others are compared with.
-        rounds: How often each task is done.
+        rounds: How often each task is done at most.
+        seconds: After which no further round begins.
         tasks: The tasks, in order.
     """
 
@@ -33,6 +35,7 @@ class Platform:
     engines: tuple[type[Engine], ...]
     subjects: tuple[type[Engine], ...]
     rounds: int
+    seconds: float
     tasks: tuple[str, ...]
 
 
@@ -47,12 +50,13 @@ def _some(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-LLAMA_CPP = Platform("llama.cpp", on_llama_cpp.ENGINES, (on_llama_cpp.Sfgen,), 2, tuple(all_tasks()))
+LLAMA_CPP = Platform("llama.cpp", on_llama_cpp.ENGINES, (on_llama_cpp.Sfgen,), 2, 240, tuple(all_tasks()))
 TRANSFORMERS = Platform(
     "transformers",
     on_transformers.ENGINES,
     (on_transformers.SfgenOnTransformers, on_transformers.SfgenProcessor),
     2,
+    120,
     _some(all_tasks()),
 )
 
@@ -96,12 +100,14 @@ class Found:
         rows: By engine and task.
         versions: Of packages, by engine and package.
         absent: Why engines are missing.
+        rounds: How many were made.
     """
 
     platform: Platform
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
+    rounds: int = 0
 
     def of(self, engine: type[Engine], kind: str) -> list[Row]:
         """The rows of an engine that have texts of a kind."""
@@ -124,13 +130,17 @@ def measured(platform: Platform, *, sketch: bool) -> Found:
         names, rounds = sorted(by_kind.values(), key=names.index), 1
     with contextlib.ExitStack() as stack:
         servers = _started(platform, found, stack)
+        started = time.monotonic()
         for number in range(rounds):
+            if number and time.monotonic() - started > platform.seconds:
+                break
             for turn, name in enumerate(names):
                 present = [engine for engine in platform.engines if engine.name in servers]
                 shift = (turn + number) % len(present)
                 for engine in present[shift:] + present[:shift]:
                     _take_turn(servers[engine.name], engine, all_tasks()[name], number, found)
                 print(f"{platform.name}: round {number + 1}, {name}", file=sys.stderr, flush=True)
+            found.rounds = number + 1
     return found
 
 
