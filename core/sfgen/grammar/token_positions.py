@@ -18,6 +18,7 @@ from sfgen.grammar.distances import FAR, distances_of
 from sfgen.grammar.masks import Masks, Places, TokenMask, TooManyWays
 from sfgen.grammar.network import Network
 from sfgen.grammar.read import Reader
+from sfgen.grammar.read_by_bytes import REFUSED, ReadByBytes
 from sfgen.grammar.rules import Leaf
 from sfgen.grammar.stack import Configuration, Node, Position, texts_in
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
@@ -386,15 +387,16 @@ class TokenPositions:
         return found
 
     def _one_by_one(self, position: Position, tokens: Int32, room: int) -> Int32:
-        known: dict[Position, bool] = {}
+        """Of some tokens those after which the text can be completed."""
+        read = ReadByBytes(self.reader, position)
+        known: dict[int, bool] = {REFUSED: False}
         found = []
         for token in tokens.tolist():
-            after = self.reader.read(position, self.vocabulary.tokens[token] or b"")
-            if after is not None:
-                if after not in known:
-                    known[after] = self.fits(after, room)
-                if known[after]:
-                    found.append(token)
+            number = read.after(self.vocabulary.tokens[token] or b"")
+            if number not in known:
+                known[number] = self.fits(read.positions[number], room)
+            if known[number]:
+                found.append(token)
         return np.array(found, dtype=np.int32)
 
 
