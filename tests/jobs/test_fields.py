@@ -166,3 +166,12 @@ def test_lines_of_another_version_are_told(tmp_path: Path) -> None:
     (tmp_path / "some").write_text(f"{line}\n{rest}")
     with pytest.raises(ForeignOutput, match="written by another version of sfgen"):
         sfgen.run_job(JOBS[1], PROMPTS, tmp_path / "some", resume=True)
+
+
+def test_a_run_goes_on_where_a_number_is_written_otherwise(tmp_path: Path) -> None:
+    """The command line reads all numbers as floats; in Python 1 is as good as 1.0."""
+    for whole, parts in (({"temperature": 1}, {"temperature": 1.0}), ({"top_p": 1}, {"top_p": 1.0})):
+        jobs = [sfgen.Job("tiny", sfgen.GenerationConfig(seed=1, max_tokens=2, **named)) for named in (whole, parts)]
+        output = tmp_path / next(iter(whole))
+        assert sfgen.run_job(jobs[0], ["a", "b"], output).written == 2
+        assert sfgen.run_job(jobs[1], ["a", "b"], output, resume=True).kept == 2

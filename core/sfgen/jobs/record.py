@@ -75,19 +75,24 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
 
 
 def options(job: Job) -> dict[str, Any]:
-    """Return the options of a text that no other key tells."""
+    """Return the options of a text that no other key tells.
+
+    Numbers that need not be whole are floats: lines are compared as they are written, and 1 is the option 1.0.
+    """
     config, sampler, spec = job.config, job.sampler, job.spec
     named: dict[str, Any] = {"scores": True}
     if job.scored is None:
-        named = {"temperature": sampler.temperature, "max_tokens": config.max_tokens}
-        for name in ("top_k", "top_p", "min_p"):
+        named = {"temperature": float(sampler.temperature), "max_tokens": config.max_tokens}
+        if sampler.top_k is not None:
+            named["top_k"] = sampler.top_k
+        for name in ("top_p", "min_p"):
             if (value := getattr(sampler, name)) is not None:
-                named[name] = value
+                named[name] = float(value)
         for name, without in (("frequency_penalty", 0), ("presence_penalty", 0), ("repetition_penalty", 1)):
             if (value := getattr(sampler, name)) != without:
-                named[name] = value
+                named[name] = float(value)
         if sampler.logit_bias:
-            named["logit_bias"] = {str(token): bias for token, bias in sampler.logit_bias.items()}
+            named["logit_bias"] = {str(token): float(bias) for token, bias in sampler.logit_bias.items()}
     if spec is not None and spec.tokenizer is not None:
         named["tokenizer"] = str(spec.tokenizer)
     if spec is not None and spec.dtype != "auto":
