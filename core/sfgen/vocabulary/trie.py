@@ -119,13 +119,17 @@ class TokenTrie:
         """
         tokens = checked_tokens(tokens)
         left_out = frozenset(arguments.token_ids("excluded", excluded, error=VocabularyError))
-        ids = [token_id for token_id, token in enumerate(tokens) if token and token_id not in left_out]
-        present = [tokens[token_id] or b"" for token_id in ids]
+        texts = list(tokens)
+        for token_id in left_out.intersection(range(len(texts))):
+            texts[token_id] = None
+        token_ids = np.flatnonzero(np.fromiter(map(bool, texts), dtype=np.bool_, count=len(texts))).astype(np.int32)
+        present = [text for text in texts if text]
         text = np.frombuffer(b"".join(present) + bytes(2 * _WORD), dtype=np.uint8)
         lengths = np.fromiter(map(len, present), dtype=np.int64, count=len(present))
         starts = np.cumsum(lengths) - lengths
         order = _sorted(present, text, starts, lengths)
-        token_ids = np.array(ids, dtype=np.int32)[order]
+        token_ids = token_ids[order]
+        del texts, present  # a large vocabulary takes much memory here, which is needed again below
         starts, lengths = np.append(starts[order], 0), np.append(lengths[order], 0)
         max_depth = int(lengths.max())
         labels, heights = np.empty(len(text), dtype=np.uint8), np.zeros(len(text), dtype=np.uint8)

@@ -205,9 +205,9 @@ class Vocabulary:
         >>> Vocabulary([b"a", None, b"b", b"</s>"], end_token_ids=[3]).text_token_ids.tolist()
         [0, 2]
         """
-        end = frozenset(self._end_token_ids)
-        ids = [token_id for token_id, token in enumerate(self._tokens) if token is not None and token_id not in end]
-        array = np.array(ids, dtype=np.int32)
+        is_text = np.fromiter(map(bool, self._tokens), dtype=np.bool_, count=len(self._tokens))
+        is_text[list(self._end_token_ids)] = False
+        array = np.flatnonzero(is_text).astype(np.int32)
         array.setflags(write=False)
         return array
 
