@@ -1,8 +1,8 @@
-"""Speed, quality, bans and choices with a real model, beside other libraries on the same file.
+"""Speed, quality, bans, choices and the start with a real model, beside other libraries on the same file.
 
-Usage: ``python -m tests.bench.real [speed] [quality] [bans] [choices] [--sketch]``. Each part writes its section of
-``tests/docs/real.md`` and leaves the others as they are; ``--sketch`` measures a little of each, to try it out, and
-writes nothing. The model is what ``make real`` puts into ``.real``.
+Usage: ``python -m tests.bench.real [speed] [quality] [bans] [choices] [start] [--sketch]``. Each part writes its
+section of ``tests/docs/real.md`` and leaves the others as they are; ``--sketch`` measures a little of each, to try it
+out, and writes nothing. The model is what ``make real`` puts into ``.real``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "real.md"
-PARTS = ("speed", "quality", "bans", "choices")
+PARTS = ("speed", "quality", "bans", "choices", "start")
 """Modules beside this one, each with ``section(sketch: bool) -> str``: Markdown that begins with a heading ``## …``."""
 HEAD = "# Measured with a real model\n\nWritten by `python -m tests.bench.real`; each part is one run on one machine.\n"
 
