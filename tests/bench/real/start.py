@@ -188,7 +188,7 @@ def _threads(tokens: int) -> str:
     """Time a token with one thread, by default and with all processors, alone and beside a busy process for each."""
     processors = os.cpu_count() or 1
     rows = []
-    for surroundings, busy in (("nothing else", 0), ("a busy process", 1)):
+    for surroundings, busy in (("no process of ours", 0), ("a busy process", 1)):
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
             for waiting in ("passive", ""):
@@ -206,5 +206,6 @@ def _threads(tokens: int) -> str:
                 other.wait()
     return (
         "Milliseconds a token. The command lets threads sleep while they wait; from Python that is up to the "
-        "environment.\n\n" + _table(("beside", "threads", "they wait", "processor", "wall"), rows)
+        f"environment. The load average of the machine was {os.getloadavg()[1]:.1f} at the end, with all that else "
+        "ran.\n\n" + _table(("beside", "threads", "they wait", "processor", "wall"), rows)
     )
