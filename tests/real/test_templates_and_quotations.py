@@ -187,7 +187,7 @@ def test_each_text_is_a_call_of_a_tool(at: Circumstances) -> None:
     assert result.value == json.loads(result.text)
 
 
-@drawn("some")
+@drawn("few")
 @given(
     prompt=st.sampled_from(PROMPTS),
     temperature=st.sampled_from([0.0, 0.7, 1.5]),
