@@ -155,7 +155,10 @@ class TransformersModel:
         return self._checked(self._prompts.encode(arguments.text("text", text)))
 
     def encode_inside(self, text: str) -> list[int]:
-        """Tokenize a text inside another one, adding nothing around it."""
+        """Tokenize a text inside another one, adding nothing around it.
+
+        The name of a special token is that token, as in a prompt.
+        """
         return self._prompts.inside(arguments.text("text", text))
 
     def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:

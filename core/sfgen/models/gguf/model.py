@@ -103,11 +103,11 @@ class GgufModel:
         return self._prompts.encode(arguments.text("text", text))
 
     def encode_inside(self, text: str) -> list[int]:
-        """Tokenize a text inside another one.
+        """Tokenize a text inside another one, adding nothing around it.
 
-        Nothing is added around it, and the name of a special token is text like any other.
+        The name of a special token is that token, as in a prompt.
         """
-        return self._model.tokenize(arguments.text("text", text), special=False)
+        return self._prompts.inside(arguments.text("text", text))
 
     def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
         """Tokenize a conversation with the file's chat template.
