@@ -4,20 +4,25 @@ The prompts are those of ``tests/data/real/ban_prompts.json``, the phrases those
 (``liked_phrases.py``). Blocks of prompts are written by all ways, one after the other, so that what else the machine
 does meets all of them. Times are processor times. What came out is looked for by a scan of this module: the folded
 words of a text, read after its prompt, among which a phrase stands wherever its words follow each other.
+
+``python -m tests.bench.real.bans`` measures nothing: it counts the texts that were kept last, and writes the section.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .__main__ import DOCUMENT, merged
 from .ban_ways import ROWS, TEMPERATURE, TOKENS, Way, Written, exact_config, ways
 from .liked_phrases import phrases, prompts, words_of
 
@@ -27,6 +32,7 @@ MINUTES = 32
 """No block begins later than this."""
 EXACT = (10, 16, 300)
 """The texts that are drawn as a whole, their tokens, and the prefixes that may be scored for each."""
+WHOLE = "exact"
 
 
 @dataclass
@@ -43,26 +49,67 @@ class Row:
 
 
 def section(sketch: bool) -> str:
-    """Measure, and write the section of the report."""
-    from real_model import FOLDER, gguf_model
+    """Measure, keep the texts, and write the section of the report."""
+    rows = measured(sketch)
+    if not sketch:
+        keep(rows)
+    return report(rows, phrases())
+
+
+def measured(sketch: bool) -> dict[str, Row]:
+    """What each way writes, by its name."""
+    from real_model import gguf_model
 
     model, banned, all_prompts = gguf_model(), phrases(), prompts()
     block = 2 if sketch else BLOCK
-    rows = {way: Row() for way in ways(model, banned, 40 if sketch else TOKENS)}
-    warm_up(list(rows))
+    everything = ways(model, banned, 40 if sketch else TOKENS)
+    rows = {way.name: Row() for way in everything}
+    warm_up(everything)
     begun = time.monotonic()
     for first in range(0, block if sketch else len(all_prompts), block):
         if time.monotonic() - begun > MINUTES * 60:
             break
-        for way, row in rows.items():
-            written, seconds = way.write(all_prompts[first : first + block], first)
-            row.written += written
-            row.seconds += seconds
-            print(f"bans: {len(row.written)} texts, {way.name}, {row.seconds:.0f} s", file=sys.stderr, flush=True)
-        with (FOLDER / "ban_texts.jsonl").open("w", encoding="utf-8") as file:
-            for way, row in rows.items():
-                file.writelines(json.dumps({"way": way.name, **asdict(text)}) + "\n" for text in row.written)
-    return "\n".join([*report({way.name: row for way, row in rows.items()}, banned), exact(model, banned, sketch)])
+        for way in everything:
+            add(rows[way.name], way, all_prompts[first : first + block], first)
+    texts, tokens, passes = (2, 4, 30) if sketch else EXACT
+    way = Way(WHOLE, model, exact_config(banned, tokens, passes))
+    add(rows.setdefault(WHOLE, Row()), way, all_prompts[:texts], 0)
+    return rows
+
+
+def add(row: Row, way: Way, some: Sequence[str], first: int) -> None:
+    """Write the texts after some prompts."""
+    written, seconds = way.write(some, first)
+    row.written += written
+    row.seconds += seconds
+    print(f"bans: {len(row.written)} texts, {way.name}, {row.seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def kept_in() -> Path:
+    """The file of the texts, beside the model."""
+    from real_model import FOLDER
+
+    return FOLDER / "ban_texts.jsonl"
+
+
+def keep(rows: dict[str, Row]) -> None:
+    """Keep the texts, so that they can be looked at, and counted again."""
+    with kept_in().open("w", encoding="utf-8") as file:
+        for name, row in rows.items():
+            for text in row.written:
+                line = {"way": name, "seconds": row.seconds / len(row.written), **asdict(text)}
+                file.write(json.dumps(line) + "\n")
+
+
+def kept() -> dict[str, Row]:
+    """The texts that were kept last."""
+    rows: dict[str, Row] = {}
+    for line in kept_in().read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        row = rows.setdefault(told.pop("way"), Row())
+        row.seconds += told.pop("seconds")
+        row.written.append(Written(**told))
+    return rows
 
 
 def warm_up(everything: Sequence[Way]) -> None:
@@ -103,9 +150,10 @@ def interval(values: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def report(rows: dict[str, Row], banned: Sequence[str]) -> list[str]:
-    """The tables."""
-    free = rows["free"]
+def report(rows: dict[str, Row], banned: Sequence[str]) -> str:
+    """The section."""
+    rows = dict(rows)
+    whole, free = rows.pop(WHOLE), rows["free"]
     count = len(free.written)
     wanted = {tuple(phrase.split()) for phrase in banned}
     longest = max(map(len, wanted))
@@ -127,17 +175,21 @@ def report(rows: dict[str, Row], banned: Sequence[str]) -> list[str]:
         "|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|",
     ]
     leaks: dict[str, Counter[tuple[str, ...]]] = {}
+    forms: dict[str, Counter[str]] = {}
+    free_time = free.seconds / sum(len(text.logprobs) for text in free.written)
     for name, row in rows.items():
         pairs = [(a, b) for a, b in zip(row.written, free.written, strict=True) if a.logprobs and b.logprobs]
         texts = [a for a, _ in pairs]
         found = [found_in(text.prompt, text.text, wanted, longest) for text in texts]
         leaks[name] = sum(found, Counter())
+        forms[name] = Counter(
+            form for text, phrases in zip(texts, found, strict=True) for form in as_written(text, phrases)
+        )
         means = np.array([np.mean(a.logprobs) for a, _ in pairs])
         beside = means - np.array([np.mean(b.logprobs) for _, b in pairs])
         low, high = interval(beside)
         words = [words_of(text.text) for text in texts]
         tokens = sum(len(text.logprobs) for text in texts)
-        free_time = free.seconds / sum(len(text.logprobs) for text in free.written)
         lines.append(
             f"| {name} | {sum(map(bool, found))} | {leaks[name].total() / len(texts):.2f} | {means.mean():.2f} | "
             + ("" if row is free else f"{beside.mean():+.2f} ({low:+.2f} to {high:+.2f})")
@@ -147,11 +199,19 @@ def report(rows: dict[str, Row], banned: Sequence[str]) -> list[str]:
             f"{sum(text.forward_passes for text in texts) / tokens:.2f} | {row.seconds / tokens / free_time:.2f} |"
         )
     lines += ["", *failures(rows), f"{len(leaks['free'])} of the phrases came out freely.", ""]
-    for name, leaked in leaks.items():
+    for name, leaked in forms.items():
         if name != "free" and leaked:
-            examples = ", ".join(f"*{' '.join(phrase)}* ({times})" for phrase, times in leaked.most_common(6))
-            lines += [f"By {name} came out: {examples}.", ""]
-    return lines
+            shown = ", ".join(f"`{form}` ({times})" for form, times in leaked.most_common(8))
+            lines += [f"By {name} came out, as it was written: {shown}.", ""]
+    return "\n".join([*lines, drawn_as_a_whole(whole.written)])
+
+
+def as_written(text: Written, found: Counter[tuple[str, ...]]) -> Iterator[str]:
+    """The phrases that were found in a text, as they stand there."""
+    for phrase in found:
+        pattern = r"[\W_]+".join(phrase)
+        for match in re.finditer(rf"(?<![^\W_])({pattern})(?![^\W_])", text.text, re.IGNORECASE):
+            yield re.sub(r"\s", lambda space: repr(space[0])[1:-1] if space[0] != " " else " ", match[0])
 
 
 def failures(rows: dict[str, Row]) -> list[str]:
@@ -165,14 +225,17 @@ def failures(rows: dict[str, Row]) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def exact(model: object, banned: Sequence[str], sketch: bool) -> str:
+def drawn_as_a_whole(written: Sequence[Written]) -> str:
     """How far texts come that are drawn as a whole."""
-    texts, tokens, passes = (2, 4, 30) if sketch else EXACT
-    way = Way("exact", model, exact_config(banned, tokens, passes))
-    written, _ = way.write(prompts()[:texts], 0)
-    whole = [text for text in written if not text.error]
-    asked = f", by {np.mean([text.forward_passes for text in whole]):.0f} forward passes in the mean" if whole else ""
+    whole = [text.forward_passes for text in written if not text.error]
+    asked = f", by {np.mean(whole):.0f} forward passes in the mean, {max(whole)} at most" if whole else ""
     return (
-        f"sfgen's `exact` draws a whole text on condition that all of it is clean. Of {texts} texts of {tokens} tokens "
-        f"it drew {len(whole)} within {passes} forward passes{asked}."
+        f"sfgen's `exact` draws a whole text on condition that all of it is clean. Of {len(written)} texts of "
+        f"{EXACT[1]} tokens it drew {len(whole)} within {EXACT[2]} forward passes{asked}."
+    )
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(
+        merged(DOCUMENT.read_text(encoding="utf-8"), "bans", report(kept(), phrases())), encoding="utf-8"
     )
