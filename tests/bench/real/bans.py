@@ -162,13 +162,17 @@ def report(rows: dict[str, Row], banned: Sequence[str]) -> str:
         "## Bans",
         "",
         f"{len(banned)} phrases banned that the model likes: {sizes[1]} words and {sizes[2]}, {sizes[3]} and "
-        f"{sizes[4]} phrases of two, three and four (`tests/data/real/liked_phrases.txt`). {count} prompts, at most "
-        f"{TOKENS} tokens, temperature {TEMPERATURE}, the same seeds for all, {ROWS} texts at once on one thread. "
+        f"{sizes[4]} phrases of two, three and four (`tests/data/real/liked_phrases.txt`). {count} prompts, as many of "
+        f"{len(prompts())} as {MINUTES} minutes allowed, at most {TOKENS} tokens, temperature {TEMPERATURE}, the same "
+        f"seeds for all, {ROWS} texts at once on one thread. `bad_words_ids` has four spellings of each phrase: with a "
+        "blank before it and without, with a capital and without; `logit_bias` takes 100 from the score of the first "
+        "token of each. "
         "*Log-probability* is that of a token under the free model at temperature 1, the mean of all texts' means; "
         "*beside free* its difference to the free text of the same prompt, with a 95 % interval. *Distinct pairs* is "
         "the share of a text's pairs of words that are different, *repeated fours* the share of its runs of four words "
-        "that stood before. "
-        "Processor time is that of a token of the finished texts, everything included, as a multiple of free.",
+        "that stood before. Processor time is that of a token of the finished texts, everything included, as a "
+        "multiple of free; a text that goes back ends later than those beside it, and then has forward passes to "
+        "itself. *image* is among the phrases because the model writes its token `<start_of_image>`, which is text.",
         "",
         "| way | texts with a phrase | phrases a text | log-probability | beside free | distinct pairs | "
         "repeated fours | tokens a text | rollbacks a text | forward passes a token | processor time |",
