@@ -68,7 +68,7 @@ def test_bad_words_are_those_of_transformers() -> None:
     )  # fmt: skip
     processed = ban_ways.ProcessedModel(model, NoBadWordsLogitsProcessor(spelled, end))
     job = Job(processed, GenerationConfig(max_tokens=24, heal=False))
-    prompts = [PROMPT, "A person: ", "Once upon a day"]
+    prompts = [PROMPT, "In a long and narrow street of the old town there lived", "Once upon a day"]
     records = list(job_records(job, prompts, batch_size=2))
     assert records[0]["token_ids"] == [token for token in out[0, ids.shape[1] :].tolist() if token not in end]
     assert records[0]["token_ids"] != list(free.token_ids)
