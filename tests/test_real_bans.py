@@ -59,7 +59,7 @@ def test_bad_words_are_those_of_transformers() -> None:
 
     model: Any = load_model(DIRECTORY)
     free = generate(model, PROMPT, max_tokens=24)
-    spelled = [[token] for token in free.token_ids[2:8:2]] + [list(free.token_ids[8:10])]
+    spelled = [list(free.token_ids[2:4]), *([token] for token in free.token_ids[5:9:2])]
     ids = torch.tensor([model.encode(PROMPT)])
     end = list(model.vocabulary.end_token_ids)
     out = model.model.generate(
