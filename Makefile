@@ -93,7 +93,7 @@ $(REAL_DIRECTORY): $(REAL_FILE) | $(RUN_STAMP)
 real-model: $(REAL_FILE)
 
 real: $(REAL_FILE) $(REAL_DIRECTORY) $(GGUF_STAMP) $(DEV_STAMP)
-	SFGEN_TEST_ALL=1 $(BIN)/python -m pytest -q tests/real --hypothesis-profile thorough
+	SFGEN_TEST_ALL=1 $(BIN)/python -m pytest -q tests/real
 
 # guidance in an environment of its own: it wants another llguidance than the rest. What it depends on is that of .venv.
 $(GUIDANCE_STAMP): .ci/requirements-guidance.txt | $(GGUF_STAMP) $(BENCH_STAMP)
