@@ -1,4 +1,4 @@
-"""Sessions and batches of the real model over its sliding window of 512 tokens.
+"""Sessions and batches of the real model over its sliding window of 512 tokens, with both engines.
 
 The oracle is a fresh session that has read the same tokens. llama.cpp computes attention in another way for fewer than
 64 tokens at a time, with keys and values of 16 bits: scores then lie 0.2 apart (the root of the mean square, where
@@ -14,24 +14,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from real_model import gguf_model, needs_file
-from real_texts import distance, long_tokens
-
-pytestmark = needs_file()
+from real_model import gguf_model, needs_directory, needs_file, transformers_model
+from real_texts import distance, log_probabilities, long_tokens
 
 
 class Engine(NamedTuple):
-    """The engine; how far apart equal texts may be where they are read in pieces of 64, and where in others."""
+    """One of the engines; how far apart equal texts may be where they are read in pieces of 64, and where in others."""
 
     model: Any
     close: float
     near: float
 
 
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    """The engine, and its tolerances: what it differs from itself by with a short text, and a margin."""
-    model = gguf_model()
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("llama.cpp", marks=needs_file()), pytest.param("transformers", marks=needs_directory())],
+)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """An engine, and its tolerances: what it differs from itself by with a short text, and a margin."""
+    model = gguf_model() if request.param == "llama.cpp" else transformers_model()
     tokens = long_tokens()[:192]
     at_once = _read(model, tokens)[-1]
     in_pieces = distance(_read(model, tokens, [64, 128])[-1], at_once)
@@ -73,20 +74,20 @@ class TestSessions:
             scores = session.extend(other)
             assert distance(scores, _read(engine.model, (*tokens[:length], *other))[-1]) < engine.close
 
-    @pytest.mark.parametrize("length", [699, 187])
-    def test_rewinds_of_odd_lengths(self, engine: Engine, length: int) -> None:
+    def test_rewinds_of_odd_lengths(self, engine: Engine) -> None:
         """And then one token after the other: the likeliest is the same where it is the likeliest by far."""
-        tokens = long_tokens()
-        session, oracle = engine.model.session(), engine.model.session()
+        tokens, session = long_tokens(), engine.model.session()
         session.extend(tokens[:700])
-        session.rewind(length)
-        oracle.extend(tokens[:length])
-        for token in tokens[2000:2012]:
-            scores, expected = session.extend([token]), oracle.extend([token])
-            assert distance(scores, expected) < engine.near
-            second, first = np.sort(expected)[-2:]
-            if first - second > 8 * engine.near:
-                assert scores.argmax() == expected.argmax()
+        for length in (699, 511, 187):
+            session.rewind(length)
+            oracle = engine.model.session()
+            oracle.extend(tokens[:length])
+            for token in tokens[2000:2006]:
+                scores, expected = session.extend([token]), oracle.extend([token])
+                assert distance(scores, expected) < engine.near
+                second, first = np.sort(expected)[-2:]
+                if first - second > 8 * engine.near:
+                    assert scores.argmax() == expected.argmax()
 
     def test_many_rewinds(self, engine: Engine) -> None:
         """As a search makes them: forth and back over the window, cells used again and again."""
@@ -118,6 +119,37 @@ class TestBatches:
         if everywhere is not None:
             expected = _read(engine.model, [*texts[1], *tokens[6000:6064]])[-1]
             assert distance(everywhere[-1], expected) < engine.near
+
+
+class TestLongTexts:
+    """`make real` alone runs them."""
+
+    pytestmark = needs_directory()
+
+    def test_a_cut_after_two_thousand_tokens(self, engine: Engine) -> None:
+        tokens = long_tokens()
+        session = engine.model.session()
+        session.extend(tokens[:2048])
+        for start in (3008, 4032):
+            session.extend(tokens[start : start + 128])
+            session.rewind(2048)
+        scores = session.extend(tokens[5056:5120])
+        assert distance(scores, _read(engine.model, (*tokens[:2048], *tokens[5056:5120]))[-1]) < engine.close
+
+    def test_ten_thousand_tokens(self) -> None:
+        """Read by both engines, one in parts, cut by 500 and read on: as near as quantisation lets them be."""
+        tokens = long_tokens()[:10_048]
+        assert len(tokens) == 10_048
+        ours, theirs = gguf_model().session(), transformers_model().session()
+        ours.extend(tokens)
+        ours.rewind(9_536)
+        for start in range(0, 9_536, 2048):
+            theirs.extend(tokens[start : min(start + 2048, 9_536)])
+        ours.extend(tokens[9_536:9_984])
+        theirs.extend(tokens[9_536:9_984])
+        one, other = (log_probabilities(session.extend_all(tokens[9_984:])) for session in (ours, theirs))
+        assert np.mean((np.exp(other) * (other - one)).sum(axis=1)) < 0.03
+        assert np.mean(one.argmax(axis=1) == other.argmax(axis=1)) > 0.8
 
 
 def _read(model: Any, tokens: Sequence[int], cuts: Sequence[int] = ()) -> Any:
