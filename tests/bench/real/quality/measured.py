@@ -137,6 +137,8 @@ def records(*, sketch: bool) -> Iterator[Record]:
         sketch: Two items of each task, and none is kept.
     """
     kept = [] if sketch or not RECORDS.exists() else [read(line) for line in RECORDS.read_text().splitlines()]
+    if kept:
+        print(f"{len(kept)} texts are of an earlier run: {RECORDS}", file=sys.stderr)
     yield from kept
     done = {(record.part, record.task, record.item) for record in kept}
     model = RememberedModel(load_model(FILE, device="cpu", threads=1))
