@@ -65,7 +65,7 @@ class CharacterTrie(NamedTuple):
 @lru_cache(maxsize=4)
 def character_trie(trie: TokenTrie) -> CharacterTrie:
     """Build the trie of characters; the last few are cached."""
-    parent_nodes, codes, half = np.empty((3, len(trie)), dtype=np.int32)
+    parent_nodes, codes, half = (np.empty(len(trie), dtype=np.int32) for _ in range(3))
     wanted, bits, lowest, highest = _beginnings()
     # By depth: what the walk must know of the node above.
     began, missing, code_bits, halves, low, high = np.zeros((6, trie.max_depth + 1), dtype=np.int32)
@@ -76,20 +76,24 @@ def character_trie(trie: TokenTrie) -> CharacterTrie:
     nodes = np.flatnonzero(codes >= 0).astype(np.int32)
     nodes = nodes[np.argsort(parent_nodes[nodes], kind="stable")]
     stops = np.full(len(trie) + 1, -1, dtype=np.int32)  # the last one is that of node -1, the root
-    stops[nodes] = np.arange(len(nodes))
+    stops[nodes] = np.arange(len(nodes), dtype=np.int32)
     sorted_parents = parent_nodes[nodes]
     first = np.searchsorted(sorted_parents, nodes).astype(np.int32)
     after = np.searchsorted(sorted_parents, nodes, side="right").astype(np.int32)
     parents = stops[sorted_parents]
     roots = int(np.searchsorted(sorted_parents, 0))
-    distinct, symbols = np.unique(codes[nodes], return_inverse=True)
+    distinct = np.unique(codes[nodes])
+    symbols = np.searchsorted(distinct, codes[nodes]).astype(np.int32)
     starts, ends = trie.token_starts[nodes[:roots]], trie.token_starts[trie.subtree_ends[nodes[:roots]]]
-    token_nodes = np.repeat(np.arange(len(trie)), np.diff(trie.token_starts))
+    token_nodes = np.repeat(np.arange(len(trie), dtype=np.int32), np.diff(trie.token_starts))
     last_stops = np.where(codes[token_nodes] >= 0, stops[token_nodes], stops[parent_nodes[token_nodes]])
+    del codes, parent_nodes, sorted_parents
     order = np.argsort(last_stops, kind="stable")
     last_stops = last_stops[order]
-    distinct_tails, inverse = np.unique(np.append(0, half[token_nodes[order]]), return_inverse=True)
-    tails = inverse.reshape(-1)[1:].astype(np.int32)
+    halves_behind = half[token_nodes[order]]
+    distinct_tails = np.unique(np.append(np.int32(0), halves_behind))
+    tails = np.searchsorted(distinct_tails, halves_behind).astype(np.int32)
+    del half, halves_behind, token_nodes
     ends_in_tail = np.zeros(len(nodes) + 1, dtype=np.bool_)
     ends_in_tail[last_stops[tails > 0]] = True
     leads_to_tail = ends_in_tail[:-1].copy()
@@ -103,13 +107,13 @@ def character_trie(trie: TokenTrie) -> CharacterTrie:
         parents,
         first,
         after,
-        symbols.reshape(-1).astype(np.int32),
+        symbols,
         tuple("\ufffd" * (code >> 21) + _text(code & _NO_CHARACTER) for code in distinct.tolist()),
         roots,
         ends - starts,
         stops,
         trie.token_ids[order],
-        np.searchsorted(last_stops, np.arange(-1, len(nodes) + 1)).astype(np.int32),
+        np.searchsorted(last_stops, np.arange(-1, len(nodes) + 1, dtype=np.int32)).astype(np.int32),
         tails,
         tuple(int(tail).to_bytes(3, "big").lstrip(b"\0") for tail in distinct_tails.tolist()),
         ends_in_tail,

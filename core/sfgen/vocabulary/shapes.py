@@ -129,16 +129,21 @@ def _make(trie: TokenTrie) -> Shapes:
     for label, _, low, high, *_ in RULES.tolist():
         first_bytes[low : high + 1] = label
     path = np.empty(3 * trie.max_depth + 3, dtype=np.int32)
-    shape_of, begins = np.empty(size, dtype=np.int32), np.zeros(size, dtype=np.int32)
-    above, kinds = np.empty(size + 1, dtype=np.int32), np.empty(size + 1, dtype=np.uint8)
-    slots = np.full(1 << (2 * size + 1).bit_length(), -1, dtype=np.int32)
-    known = _number_shapes(trie.bytes, trie.depths, first_bytes, path, shape_of, begins, above, kinds, slots)
+    by_byte = np.argsort(trie.bytes, kind="stable").astype(np.int32)
+    shape_of = np.empty(size, dtype=np.int32)
+    known, room = -1, size // 16 + 1  # there are far fewer shapes than nodes, as a rule
+    while known < 0:
+        begins = np.zeros(size, dtype=np.int32)
+        above, kinds = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.uint8)
+        slots = np.full(1 << (2 * room).bit_length(), -1, dtype=np.int32)
+        known = _number_shapes(trie.bytes, trie.depths, first_bytes, path, shape_of, begins, above, kinds, slots)
+        room *= 4
+    del slots
     sizes, positions = np.zeros(known, dtype=np.int32), np.full(known, -1, dtype=np.int32)
     labels, depths = np.empty(known, dtype=np.uint8), np.empty(known, dtype=np.int32)
     subtree_ends = np.empty(known, dtype=np.int32)
     token_starts, node_starts = np.zeros(known + 2, dtype=np.int32), np.zeros(known + 2, dtype=np.int32)
     tokens, nodes = np.empty(size, dtype=np.uint32), np.empty(size, dtype=np.int32)
-    by_byte = np.argsort(trie.bytes, kind="stable").astype(np.int32)
     number = _lay_out(
         trie.first_tokens, by_byte, shape_of, begins, above, kinds, sizes, positions,
         labels, depths, subtree_ends, token_starts, tokens, node_starts, nodes,
@@ -154,14 +159,16 @@ def _make(trie: TokenTrie) -> Shapes:
         bits = np.zeros(32 * words, dtype=np.uint8)
         bits[tokens[begin:end]] = 1
         row[:] = np.packbits(bits, bitorder="little").view("<u4")
+    tokens.resize(token_starts[number], refcheck=False)
+    nodes.resize(node_starts[number], refcheck=False)
     made = Shapes(
         labels[:number].copy(),
         depths[:number].copy(),
         subtree_ends[:number].copy(),
         token_starts[: number + 1].copy(),
-        tokens[: token_starts[number]].copy(),
+        tokens,
         node_starts[: number + 1].copy(),
-        nodes[: node_starts[number]].copy(),
+        nodes,
         dense,
         rows,
         np.zeros(number, dtype=np.uint8),
@@ -177,7 +184,9 @@ def _number_shapes(
     labels: UInt8s, depths: Int32s, first_bytes: UInt8s, path: Int32sOut,
     shape_of: Int32sOut, begins: Int32sOut, above: Int32sOut, kinds: UInt8sOut, slots: Int32sOut,
 ) -> Int:  # fmt: skip
-    """Number the shapes of all nodes of a token trie as they come; the root is number 0. Return how many there are.
+    """Number the shapes of all nodes of a token trie as they come; the root is number 0.
+
+    Return how many there are; -1 where there is no room for so many.
 
     Args:
         labels: This and ``depths``: as in ``TokenTrie``.
@@ -185,9 +194,9 @@ def _number_shapes(
         path: Room for three numbers at each depth of the trie, and three more.
         shape_of: Where the number of each node's shape goes.
         begins: Zero; where a whole character begins, the number of the shape that it ends.
-        above: Room for a number for each shape: the one without its last kind.
+        above: Room for a number for each shape, the root's too: the one without its last kind.
         kinds: Room for its last kind.
-        slots: A hash table of the shapes, larger than their number; its size is a power of two; -1 is free.
+        slots: A hash table of the shapes, larger than that room; its size is a power of two; -1 is free.
     """
     known = np.int64(1)
     path[0] = 0
@@ -223,6 +232,8 @@ def _number_shapes(
         while slots[slot] >= 0 and (above[slots[slot]] != before or kinds[slots[slot]] != label):
             slot = (slot + 1) & (len(slots) - 1)
         if slots[slot] < 0:
+            if known == len(above):
+                return np.int64(-1)
             slots[slot] = known
             above[known] = before
             kinds[known] = label

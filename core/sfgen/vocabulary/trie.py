@@ -37,14 +37,15 @@ from __future__ import annotations
 import builtins
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import UsageError, VocabularyError
-from sfgen.kernels import Int, Int32sOut, Int64s, UInt8s, UInt8sOut, kernel
-from sfgen.vocabulary.token_bytes import checked_tokens
+from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt32sOut, kernel
+from sfgen.vocabulary.token_bytes import checked_tokens, joined
 
 Token = bytes | None
 """The bytes of a token; ``None`` for one that is never text."""
@@ -118,46 +119,43 @@ class TokenTrie:
             VocabularyError: A token is not bytes, or an id is not a whole number.
         """
         tokens = checked_tokens(tokens)
+        vocabulary_size = len(tokens)
         left_out = frozenset(arguments.token_ids("excluded", excluded, error=VocabularyError))
-        texts = list(tokens)
-        for token_id in left_out.intersection(range(len(texts))):
-            texts[token_id] = None
-        token_ids = np.flatnonzero(np.fromiter(map(bool, texts), dtype=np.bool_, count=len(texts))).astype(np.int32)
-        present = [text for text in texts if text]
-        text = np.frombuffer(b"".join(present) + bytes(2 * _WORD), dtype=np.uint8)
-        lengths = np.fromiter(map(len, present), dtype=np.int64, count=len(present))
-        starts = np.cumsum(lengths) - lengths
+        is_text = np.fromiter(map(bool, tokens), dtype=np.bool_, count=vocabulary_size)
+        is_text[list(left_out.intersection(range(vocabulary_size)))] = False
+        token_ids = np.flatnonzero(is_text).astype(np.int32)
+        present = [token for token in compress(tokens, is_text.tobytes()) if token]
+        del tokens  # a large vocabulary takes much memory here, so nothing is kept for longer than it is needed
+        text = np.frombuffer(joined(present) + bytes(2 * _WORD), dtype=np.uint8)
+        lengths = np.fromiter(map(len, present), dtype=np.int32, count=len(present))
+        starts = np.cumsum(lengths, dtype=np.int32) - lengths
         order = _sorted(present, text, starts, lengths)
-        token_ids = token_ids[order]
-        del texts, present  # a large vocabulary takes much memory here, which is needed again below
-        starts, lengths = np.append(starts[order], 0), np.append(lengths[order], 0)
-        max_depth = int(lengths.max())
-        labels, heights = np.empty(len(text), dtype=np.uint8), np.zeros(len(text), dtype=np.uint8)
-        depths, subtree_ends = np.empty(len(text), dtype=np.int32), np.empty(len(text), dtype=np.int32)
-        ends_at, path = np.empty(len(lengths), dtype=np.int32), np.zeros(max_depth + 1, dtype=np.int32)
-        nodes = _build(text, starts, lengths, labels, depths, subtree_ends, heights, ends_at, path)
-        ends_at = ends_at[:-1]
-        token_starts = np.zeros(nodes + 1, dtype=np.int32)
-        np.cumsum(np.bincount(ends_at, minlength=nodes), out=token_starts[1:])
-        is_first = np.diff(ends_at, prepend=-1) != 0
-        first_tokens = np.full(nodes, NO_TOKEN, dtype=np.uint32)
-        first_tokens[ends_at[is_first]] = token_ids[is_first]
-        others = token_ids[~is_first]
-        repeated_tokens = np.stack([first_tokens[ends_at[~is_first]].astype(np.int32), others], axis=1)
-        roots, single_bytes = _first_level(labels[:nodes], depths[:nodes], first_tokens)
+        del present
+        token_ids, starts, lengths = token_ids[order], starts[order], lengths[order]
+        del order
+        nodes, max_depth = _count(text, starts, lengths), int(lengths.max(initial=0))
+        labels, heights = np.empty(nodes, dtype=np.uint8), np.zeros(nodes, dtype=np.uint8)
+        depths, subtree_ends = np.empty(nodes, dtype=np.int32), np.empty(nodes, dtype=np.int32)
+        token_starts = np.full(nodes + 1, len(lengths), dtype=np.int32)
+        first_tokens, path = np.full(nodes, NO_TOKEN, dtype=np.uint32), np.zeros(max_depth + 1, dtype=np.int32)
+        _build(
+            text, starts, lengths, token_ids, path,
+            labels, depths, subtree_ends, heights, token_starts, first_tokens,
+        )  # fmt: skip
+        roots, single_bytes = _first_level(labels, depths, first_tokens)
         trie = cls(
-            labels[:nodes].copy(),
-            depths[:nodes].copy(),
-            subtree_ends[:nodes].copy(),
+            labels,
+            depths,
+            subtree_ends,
             token_starts,
             token_ids,
-            heights[:nodes].copy(),
+            heights,
             first_tokens,
-            repeated_tokens,
+            _repeated(token_ids, token_starts[:-1][first_tokens < NO_TOKEN]),
             roots,
             single_bytes,
             max_depth=max_depth,
-            vocabulary_size=len(tokens),
+            vocabulary_size=vocabulary_size,
         )
         trie._protect()
         return trie
@@ -251,8 +249,22 @@ def _first_level(
     return starts[np.searchsorted(labels[first_level], np.arange(257))], single_bytes
 
 
+def _repeated(token_ids: NDArray[np.int32], firsts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """``repeated_tokens``.
+
+    Args:
+        token_ids: As in ``TokenTrie``.
+        firsts: Where in them the tokens of each node begin.
+    """
+    is_other = np.ones(len(token_ids), dtype=np.bool_)
+    is_other[firsts] = False
+    others = np.flatnonzero(is_other).astype(np.int32)
+    before = firsts[np.searchsorted(firsts, others) - 1]
+    return np.stack([token_ids[before], token_ids[others]], axis=1)
+
+
 def _sorted(
-    present: Sequence[builtins.bytes], text: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    present: Sequence[builtins.bytes], text: NDArray[np.uint8], starts: NDArray[np.int32], lengths: NDArray[np.int32]
 ) -> NDArray[np.int64]:
     """The order of byte strings; equal ones stay in theirs.
 
@@ -268,8 +280,8 @@ def _sorted(
     words = np.lib.stride_tricks.sliding_window_view(text, _WORD)
     first, second = (_as_number(words[starts + skipped], lengths - skipped) for skipped in (0, _WORD))
     order = np.lexsort((second, first))
-    first, second = first[order], second[order]
-    is_same = (first[1:] == first[:-1]) & (second[1:] == second[:-1])
+    is_same = _are_same(first[order]) & _are_same(second[order])
+    del first, second
     is_tied = np.zeros(len(order), dtype=np.bool_)
     is_tied[1:] |= is_same
     is_tied[:-1] |= is_same
@@ -277,7 +289,13 @@ def _sorted(
     return order
 
 
-def _as_number(words: NDArray[np.uint8], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _are_same(numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Which numbers but the first are the one before."""
+    same: NDArray[np.bool_] = numbers[1:] == numbers[:-1]
+    return same
+
+
+def _as_number(words: NDArray[np.uint8], lengths: NDArray[np.int32]) -> NDArray[np.uint64]:
     """Eight bytes as a number that sorts like them; those beyond a length are zero.
 
     Args:
@@ -285,40 +303,46 @@ def _as_number(words: NDArray[np.uint8], lengths: NDArray[np.int64]) -> NDArray[
         lengths: How many bytes of each count; any number.
     """
     numbers = words.view(">u8").ravel().astype(np.uint64)
-    counted = np.clip(lengths, 0, _WORD)
-    return numbers & _FIRST_BYTES[counted]
+    numbers &= _FIRST_BYTES[np.clip(lengths, 0, _WORD)]
+    return numbers
+
+
+@kernel
+def _count(text: UInt8s, starts: Int32s, lengths: Int32s) -> Int:
+    """Count the nodes of the trie of sorted strings, whose arrays need no more memory then; see ``_build``."""
+    nodes = np.int64(0)
+    for k in range(len(lengths)):
+        kept = np.int64(0)
+        while k > 0 and kept < min(lengths[k - 1], lengths[k]) and text[starts[k - 1] + kept] == text[starts[k] + kept]:
+            kept += 1
+        nodes += lengths[k] - kept
+    return nodes
 
 
 @kernel
 def _build(
-    text: UInt8s,
-    starts: Int64s,
-    lengths: Int64s,
-    labels: UInt8sOut,
-    depths: Int32sOut,
-    subtree_ends: Int32sOut,
-    heights: UInt8sOut,
-    ends_at: Int32sOut,
-    path: Int32sOut,
-) -> Int:
-    """List the nodes of the trie of sorted strings, and for each string the node at which it ends.
+    text: UInt8s, starts: Int32s, lengths: Int32s, token_ids: Int32s, path: Int32sOut,
+    labels: UInt8sOut, depths: Int32sOut, subtree_ends: Int32sOut, heights: UInt8sOut,
+    token_starts: Int32sOut, first_tokens: UInt32sOut,
+) -> Int:  # fmt: skip
+    """List the nodes of the trie of sorted strings; return their number.
 
     Args:
         text: The strings.
-        starts: Where each begins in ``text``, and a last number.
-        lengths: The length of each, at least 1, but for a last one of 0.
-        labels: This and the next three as in ``TokenTrie``, with room for a node for each byte; ``heights`` is zero.
-        ends_at: The last node of each string.
+        starts: Where each begins in ``text``.
+        lengths: The length of each, at least 1.
+        token_ids: The id of each.
         path: Room for a node at each depth: those on the way to the string that is read.
-
-    Returns:
-        The number of nodes.
+        labels: This and the rest as in ``TokenTrie``. ``heights`` is zero, ``first_tokens`` is ``NO_TOKEN``, and
+            ``token_starts`` is the number of strings.
     """
     nodes = np.int64(0)
     previous = np.int64(0)
     open_depth = np.int64(0)
-    for k in range(len(lengths)):
-        start, length = starts[k], lengths[k]
+    for k in range(len(lengths) + 1):  # with an empty string behind the last
+        start, length = np.int64(0), np.int64(0)
+        if k < len(lengths):
+            start, length = np.int64(starts[k]), np.int64(lengths[k])
         kept = np.int64(0)  # bytes that the string shares with the one before
         while kept < open_depth and kept < length and text[previous + kept] == text[start + kept]:
             kept += 1
@@ -334,8 +358,10 @@ def _build(
             labels[nodes] = text[start + open_depth]
             open_depth += 1
             depths[nodes] = open_depth
+            token_starts[nodes] = k
             path[open_depth] = nodes
             nodes += 1
-        ends_at[k] = path[open_depth]
+        if length > 0 and first_tokens[path[length]] == NO_TOKEN:
+            first_tokens[path[length]] = token_ids[k]
         previous = start
     return nodes

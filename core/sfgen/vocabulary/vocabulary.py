@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import VocabularyError
-from sfgen.vocabulary.token_bytes import checked_id, checked_tokens
+from sfgen.vocabulary.token_bytes import checked_id, checked_tokens, joined
 
 if TYPE_CHECKING:
     from sfgen.vocabulary.trie import TokenTrie
@@ -188,11 +188,12 @@ class Vocabulary:
 
         Equal vocabularies have the same.
         """
-        lengths = np.array([-1 if token is None else len(token) for token in self._tokens], dtype="<i8")
+        counted = (-1 if token is None else len(token) for token in self._tokens)
+        lengths = np.fromiter(counted, dtype="<i8", count=len(self))
         digest = hashlib.sha256(b"sfgen vocabulary 1\n")
         digest.update(len(lengths).to_bytes(8, "little"))
-        digest.update(lengths.tobytes())
-        digest.update(b"".join(token for token in self._tokens if token is not None))
+        digest.update(lengths.data)
+        digest.update(joined(self._tokens))
         digest.update(np.array(self._end_token_ids, dtype="<i8").tobytes())
         return digest.hexdigest()
 

@@ -62,14 +62,13 @@ def read_pieces(model: LoadedModel) -> Pieces:
 
 def _expected(model: LoadedModel) -> list[bytes]:
     """What the tokens write by the file; an empty list where it does not tell."""
-    texts = model.header.texts("tokenizer.ggml.tokens")
     kinds = model.header.numbers("tokenizer.ggml.token_type")
-    if not len(texts) == len(kinds) == model.width:
+    found = model.header.texts("tokenizer.ggml.tokens")
+    if not len(found) == len(kinds) == model.width:
         return []
-    found = [text.replace(_SPACE, b" ") for text in texts]
-    for token, kind in enumerate(kinds):
-        if kind != _NORMAL:
-            found[token] = _piece(texts[token], kind)
+    for token, kind in enumerate(kinds):  # in place: they take much memory
+        text = found[token]
+        found[token] = text.replace(_SPACE, b" ") if kind == _NORMAL else _piece(text, kind)
     return found
 
 
