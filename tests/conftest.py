@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import io
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,39 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def nothing_piped_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands that run inside the test process read stdin beside their prompt; pytest's raises an error."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The output of a command and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def sfgen(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Callable[..., Completed]:
+    """``sfgen("gen", "--regex", "a+", stdin="…")``: the command line inside the test process, as of a shell."""
+    from sfgen_cli.shell.ending import run
+
+    monkeypatch.delenv("SFGEN_MODEL", raising=False)
+    monkeypatch.delenv("SFGEN_SEED", raising=False)
+
+    def call(*arguments: str, stdin: bytes | str | io.TextIOBase | None = "") -> Completed:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        stream = io.TextIOWrapper(io.BytesIO(data)) if isinstance(data, bytes) else data
+        monkeypatch.setattr(sys, "stdin", stream)
+        capfdbinary.readouterr()
+        code = run([str(argument) for argument in arguments])
+        out, err = capfdbinary.readouterr()
+        return Completed(code, out.decode(), err.decode())
+
+    return call
 
 
 @pytest.fixture(scope="session", autouse=True)

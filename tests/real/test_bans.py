@@ -1,6 +1,6 @@
 """Banned words and the real model: the words that people ban, which it likes to write, by each strategy.
 
-What is written is looked through with ``re`` alone.
+The texts are looked through by regular expressions alone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from contextlib import nullcontext
 from typing import Any, get_args
 
 import pytest
-from banned_words_in import banned_words_in
+from banned_text import banned_words_in
 from real_model import gguf_model, needs_file
+from real_texts import TALK, TAPESTRY
 from tried import some_of
 
 from sfgen import BannedWords, Result, RolledBack, Sampler, SfgenError, TextReleased, TokenChosen, stream
@@ -25,10 +26,10 @@ pytestmark = needs_file()
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 
 LIKED = {
-    ("talk", "listen"): "We talk and listen, and then we talk and listen, and then we",
+    ("talk", "listen"): TALK,
     ("as an AI",): "Bot: Sorry, as an AI I cannot.\nBot: Sorry, as an AI I do not know.\nBot: Sorry,",
     ("delve",): "First we delve into history. Then we delve into art. Now we",
-    ("tapestry",): "A rich tapestry of colours. A rich tapestry of sounds. A rich",
+    ("tapestry",): TAPESTRY,
     ("a testament to",): "It is a testament to his skill. It is a testament to her art. It is",
     ("—",): "Rome — Italy. Paris — France. Berlin — Germany. Madrid",
     ("damn",): "Damn the rain! Damn the wind! Damn the snow!",
@@ -284,8 +285,7 @@ def test_without_rollbacks_there_is_a_clean_text_or_an_error(strategy: StrategyN
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("stop", ["tape", "try", "y of", "."])
 def test_a_stop_string_that_is_a_part_of_a_banned_word(strategy: StrategyName, stop: str) -> None:
-    prompt = LIKED[("tapestry",)]
-    result = written(prompt, BannedWords(["tapestry", "tap"], match="substring"), stop=stop, strategy=strategy)
+    result = written(TAPESTRY, BannedWords(["tapestry", "tap"], match="substring"), stop=stop, strategy=strategy)
     assert stop not in result.text
     assert "tap" not in result.text.lower()
 

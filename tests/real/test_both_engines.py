@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import subprocess
 from typing import Any
 
 import pytest
-from forked import forked
+from forked import run_forked
 from real_model import FILE, gguf_model, needs_directory, needs_file, transformers_model
 
 from sfgen import Sampler, generate, score
@@ -26,47 +25,47 @@ TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("mark", [pytest.param(None, marks=needs_directory())])
-def test_greedy_texts_are_the_same_to_where_two_tokens_lie_close(mark: None, name: str) -> None:
-    prompt, options = TEXTS[name]
-    engines = (gguf_model(), transformers_model())
-    one, other = (
-        generate(model, prompt, sampler=Sampler(0.0), max_tokens=40, heal=False, **options).token_ids
-        for model in engines
-    )
-    shared = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
-    if shared is None:
-        assert one == other
-        return
-    moved = 0.0  # what one engine likes the first token more, and the other one the second
-    for model, mine, rival in zip(engines, (one[shared], other[shared]), (other[shared], one[shared]), strict=True):
-        scores = model.session().extend([*model.encode(prompt), *one[:shared]])
-        moved += float(scores[mine] - scores[rival])
-    assert 0 <= moved < CLOSE
+class TestBesideTransformers:
+    pytestmark = needs_directory()
 
+    @pytest.mark.parametrize("name", TEXTS)
+    def test_greedy_texts_are_the_same_to_where_two_tokens_lie_close(self, name: str) -> None:
+        prompt, options = TEXTS[name]
+        engines = (gguf_model(), transformers_model())
+        one, other = (
+            generate(model, prompt, sampler=Sampler(0.0), max_tokens=40, heal=False, **options).token_ids
+            for model in engines
+        )
+        shared = next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), None)
+        if shared is None:
+            assert one == other
+            return
+        moved = 0.0  # what one engine likes the first token more, and the other one the second
+        for model, mine, rival in zip(engines, (one[shared], other[shared]), (other[shared], one[shared]), strict=True):
+            scores = model.session().extend([*model.encode(prompt), *one[:shared]])
+            moved += float(scores[mine] - scores[rival])
+        assert 0 <= moved < CLOSE
 
-@pytest.mark.parametrize("mark", [pytest.param(None, marks=needs_directory())])
-def test_choices_have_close_probabilities(mark: None) -> None:
-    choices = [" Rome", " Paris", " London", " Madrid", " Rome, of course"]
-    one, other = (score(model, "The capital of Italy is", choices) for model in (gguf_model(), transformers_model()))
-    assert [each.tokens for each in one] == [each.tokens for each in other]
-    assert max(one, key=lambda each: each.logprob).text == " Rome"
-    for mine, theirs in zip(one, other, strict=True):
-        assert math.isclose(mine.logprob, theirs.logprob, abs_tol=0.5 * len(mine.tokens))
+    def test_choices_have_close_probabilities(self) -> None:
+        choices = [" Rome", " Paris", " London", " Madrid", " Rome, of course"]
+        one, other = (
+            score(model, "The capital of Italy is", choices) for model in (gguf_model(), transformers_model())
+        )
+        assert [each.tokens for each in one] == [each.tokens for each in other]
+        assert max(one, key=lambda each: each.logprob).text == " Rome"
+        for mine, theirs in zip(one, other, strict=True):
+            assert math.isclose(mine.logprob, theirs.logprob, abs_tol=0.5 * len(mine.tokens))
 
 
 class TestCommands:
     pytestmark = needs_file()
 
     def test_a_base_model_has_no_chat(self) -> None:
-        done = forked(["gen", "-m", str(FILE), "--chat", "Hi!"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, error = done.communicate()
-        assert (done.returncode, out) == (2, b"")
-        assert b"has no chat template" in error
+        done = run_forked(["gen", "-m", str(FILE), "--chat", "Hi!"])
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"has no chat template" in done.stderr
 
     def test_the_file_is_listed(self) -> None:
-        done = forked(["models", str(FILE.parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        out, _ = done.communicate()
-        assert FILE.name in out.decode()
+        done = run_forked(["models", str(FILE.parent)])
         assert done.returncode == 0
+        assert FILE.name in done.stdout.decode()

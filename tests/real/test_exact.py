@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from banned_words_in import banned_words_in
+from banned_text import banned_words_in
 from chi_square import fits
 from real_model import gguf_model, needs_file
+from real_texts import log_shares
 from toy_models import Distribution, Leaf
 from tried import rounds
 
@@ -27,8 +28,7 @@ RARE = 1e-5
 def shares_of_texts(prompt: str, texts: Sequence[str], temperature: float = 1.0) -> dict[str, float]:
     """The probability of each text, all its spellings together; none is the beginning of another one."""
     model = gguf_model()
-    tokens, session = model.vocabulary.tokens, model.session()
-    ids = model.encode(prompt)
+    session, ids = model.session(), model.encode(prompt)
     root = np.array(session.extend(ids), dtype=np.float64)
 
     def spelled(depth: int, scores: Any, rest: bytes, share: float) -> float:
@@ -37,35 +37,38 @@ def shares_of_texts(prompt: str, texts: Sequence[str], temperature: float = 1.0)
         shares = np.exp(scores / temperature - np.logaddexp.reduce(scores / temperature))
         found = 0.0
         for length in range(1, len(rest) + 1):
-            token = pieces.get(rest[:length])
+            token = model.vocabulary.ids.get(rest[:length])
             if token is not None and share * shares[token] > RARE:
                 session.rewind(len(ids) + depth)
                 behind = np.array(session.extend([token]), dtype=np.float64)
                 found += spelled(depth + 1, behind, rest[length:], share * float(shares[token]))
         return found
 
-    pieces = {data: token for token, data in enumerate(tokens) if data}
     return {text: spelled(0, root, text.encode(), 1.0) for text in texts}
 
 
-@pytest.mark.parametrize("temperature", [1.0, 1.6])
-def test_the_texts_are_drawn_with_the_probabilities_of_the_model(temperature: float) -> None:
+TEXTS = [" red", " blue", " green", " yellow", " black"]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "constraint"), [(1.0, {"regex": "|".join(TEXTS)}), (1.6, {"choices": TEXTS})], ids=str
+)
+def test_the_texts_are_drawn_with_the_probabilities_of_the_model(
+    temperature: float, constraint: dict[str, Any]
+) -> None:
     """Token by token they would not be: behind the space alone each of them is as good as certain."""
-    texts = [" red", " blue", " green", " yellow", " black"]
-    shares = shares_of_texts(PROMPT, texts, temperature)
+    shares = shares_of_texts(PROMPT, TEXTS, temperature)
     assert min(shares.values()) > 20 * RARE
-    assert_drawn(shares, rounds(2500), temperature=temperature)
+    assert_drawn(shares, rounds(2500), temperature=temperature, **constraint)
 
 
 def assert_drawn(shares: dict[str, float], count: int, **parameters: Any) -> None:
-    """Check that a pattern's texts are drawn as often as their shares say; a text without one is never drawn."""
+    """Check that texts are drawn as often as their shares say; a text without one is never drawn."""
     texts = list(shares)
     expected: Distribution = {
         (number,): share / sum(shares.values()) for number, share in enumerate(shares.values()) if share
     }
-    config = sfgen.GenerationConfig(
-        regex="|".join(texts), strategy="exact", **{"temperature": 1, "seed": 0, **parameters}
-    )
+    config = sfgen.GenerationConfig(strategy="exact", seed=0, **{"temperature": 1, **parameters})
     records = sfgen.job_records(sfgen.Job(gguf_model(), config, samples=count), [PROMPT])
     counts: Counter[Leaf] = Counter((texts.index(str(record["text"])),) for record in records)
     assert counts.keys() <= expected.keys()
@@ -75,22 +78,9 @@ def assert_drawn(shares: dict[str, float], count: int, **parameters: Any) -> Non
 def test_at_temperature_0_it_is_the_likeliest_text() -> None:
     """By the whole text: its first token alone need not be the likeliest."""
     texts = [" a city", " a beautiful city", " Paris", " the largest city in France", " Lyon"]
-    model = gguf_model()
     prompt = "The capital of France is"
-    ids = model.encode(prompt)
-
-    def of_its_own_spelling(text: str) -> float:
-        spelled = model.encode(prompt + text)[len(ids) :]
-        session = model.session()
-        total, scores = 0.0, session.extend(ids)
-        for token in spelled:
-            numbers = np.array(scores, dtype=np.float64)
-            total += float(numbers[token] - np.logaddexp.reduce(numbers))
-            scores = session.extend([token])
-        return total
-
-    likeliest = max(texts, key=of_its_own_spelling)
-    result = generate(model, prompt, regex="|".join(texts), strategy="exact", sampler=Sampler(0.0))
+    likeliest = max(texts, key=lambda text: log_shares(prompt, text)[0])
+    result = generate(gguf_model(), prompt, regex="|".join(texts), strategy="exact", sampler=Sampler(0.0))
     assert result.text == likeliest
 
 
@@ -98,7 +88,7 @@ def test_a_ban_leaves_the_other_texts_as_likely_as_they_were() -> None:
     texts = [" red", " blue", " green", " black"]
     shares = shares_of_texts(PROMPT, texts)
     clean = {text: share if text in (" red", " green") else 0.0 for text, share in shares.items()}
-    assert_drawn(clean, rounds(1500), banned=["blue", "black"])
+    assert_drawn(clean, rounds(1500), regex="|".join(texts), banned=["blue", "black"])
 
 
 def test_free_text_has_no_banned_word_and_depends_on_the_seed_alone() -> None:

@@ -39,7 +39,7 @@ WITHOUT_LEFT_RECURSION = {
         ("term [*/] ws factor | factor", "factor ([*/] ws factor)*"),
     ],
 }
-"""What llama.cpp reads in place of rules that it refuses."""
+"""Rules that llama.cpp reads in place of those that it refuses."""
 
 
 @cache
@@ -67,7 +67,7 @@ def test_llama_reads_each_text(name: str, at: Circumstances) -> None:
     text, index = gbnf(name)
     short = index.constraint.shortest().decode()
     assert is_text_of(text, tokens_of(short.replace("\x00", "x")))
-    result = written(gguf_model(), at, [short], index=index)
+    result = written(at, [short], index=index)
     if "\x00" not in result.text:  # which ends a text of llama.cpp
         assert is_text_of(text, tokens_of(result.text))
     if name == "json":
@@ -98,7 +98,7 @@ def test_lark_parses_each_text(example: Example, at: Circumstances) -> None:
     index = lark_index(example)
     short = index.constraint.shortest().decode()
     parser(example).parse(short)
-    result = written(gguf_model(), at, [short], index=index)
+    result = written(at, [short], index=index)
     parser(example).parse(result.text)
 
 
@@ -106,7 +106,7 @@ def test_lark_parses_each_text(example: Example, at: Circumstances) -> None:
 @given(at=CIRCUMSTANCES, blanks=st.integers(0, 3))
 def test_ignored_characters_are_few(at: Circumstances, blanks: int) -> None:
     grammar = 'start: WORD ("," WORD)*\nWORD: /[a-z]+/\n%ignore /\\s/\n%ignore /#[^\\n]*/'
-    result = written(gguf_model(), at, ["a"], grammar=Grammar.from_lark(grammar, max_blanks=blanks))
+    result = written(at, ["a"], grammar=Grammar.from_lark(grammar, max_blanks=blanks))
     lark.Lark(grammar, parser="lalr").parse(result.text)
     assert "#" not in result.text
     assert max(map(len, re.findall(r"\s+", result.text)), default=0) <= blanks
@@ -121,10 +121,10 @@ def test_ignored_characters_are_few(at: Circumstances, blanks: int) -> None:
     ids=["GBNF", "Lark"],
 )
 def test_a_limit_is_refused_where_the_shortest_text_does_not_fit(grammar: str, shortest: str) -> None:
-    fewest = fewest_tokens(gguf_model(), [shortest])
+    fewest = fewest_tokens([shortest])
     assert fewest > 2
     for limit in range(1, fewest + 2):
-        assert is_refused(gguf_model(), limit, grammar=grammar) == (limit < fewest)
+        assert is_refused(limit, grammar=grammar) == (limit < fewest)
 
 
 def test_grammars_are_read_from_text_and_files(tmp_path: Path) -> None:
@@ -141,10 +141,3 @@ def test_grammars_are_read_from_text_and_files(tmp_path: Path) -> None:
 def test_a_grammar_without_texts_or_with_faults_is_refused(grammar: str) -> None:
     with pytest.raises(SfgenError):
         generate(gguf_model(), "A sum: ", grammar=grammar, max_tokens=9)
-
-
-def test_the_model_goes_on_with_what_it_has_seen() -> None:
-    """A grammar leaves the model free: after three lines of one kind it writes the fourth."""
-    prompt = "add(1, 2) = 3\nadd(2, 2) = 4\nadd(5, 1) = 6\nadd("
-    text = generate(gguf_model(), prompt, grammar='root ::= [0-9]+ ", " [0-9]+ ") = " [0-9]+', max_tokens=16).text
-    assert re.fullmatch(r"[0-9]+, [0-9]+\) = [0-9]+", text)

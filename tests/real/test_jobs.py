@@ -6,25 +6,23 @@ And the rest of what the command does beside: traces and replays, errors, a pipe
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import re
-import sys
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from banned_words_in import banned_words_in
+from banned_text import banned_words_in
 from forked import forked, run_forked
 from real_model import FILE, gguf_model, needs_directory, needs_file, transformers_model
+from real_texts import TAPESTRY
 from tried import some_of
 
-import sfgen
-from sfgen import GenerationConfig, Job, generate, job_records, run_job
+from sfgen import GenerationConfig, Job, RolledBack, generate, job_records, run_job
 from sfgen.models.spec import ModelSpec
 from sfgen.trace import read_trace
-from sfgen_cli.shell.ending import run
 
 pytestmark = needs_file()
 
@@ -37,24 +35,7 @@ PROMPTS = [
     "日本の首都は",
 ]
 WORDS = ["talk", "listen", "Paris", "girl"]
-Command = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
-    """The command in this process, with the model that is loaded already: exit code, stdout, stderr."""
-    model = gguf_model()
-    monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: model)
-    monkeypatch.delenv("SFGEN_SEED", raising=False)
-
-    def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        capfdbinary.readouterr()
-        code = run([arguments[0], "-m", str(FILE), *arguments[1:]])
-        out, err = capfdbinary.readouterr()
-        return code, out.decode(), err.decode()
-
-    return call
+Command = Callable[..., Any]
 
 
 # ---- batches and seeds ---------------------------------------------------------------------------------------------
@@ -68,9 +49,8 @@ def test_the_texts_of_a_batch_keep_all_promises(size: int) -> None:
         assert record["text"]
         assert not banned_words_in(str(record["text"]), WORDS, prompt=prompt)
     regex = " [A-Z]?[a-z ]{3,30}"
-    for record in job_records(
-        Job(gguf_model(), GenerationConfig(regex=regex, max_tokens=10)), PROMPTS, batch_size=size
-    ):
+    matching = Job(gguf_model(), GenerationConfig(regex=regex, max_tokens=10))
+    for record in job_records(matching, PROMPTS, batch_size=size):
         assert re.fullmatch(regex, str(record["text"]))
 
 
@@ -110,20 +90,20 @@ def test_a_run_that_was_cut_anywhere_goes_on_to_the_same_file(command: Command, 
         "ban", "--words", ",".join(WORDS), "--input", str(source), "--output", str(output), "--max-tokens", "6",
         "--seed", "3", "-n", "2", "--quiet",
     ]  # fmt: skip
-    assert command(*arguments)[0] == 0
+    assert command(*arguments).code == 0
     whole = output.read_bytes()
     lines = whole.splitlines(keepends=True)
     assert len(lines) == 2 * len(PROMPTS)
     cuts = [0, len(b"".join(lines[:5])), len(b"".join(lines[:7])) + 11, len(whole) - 3, len(whole)]
     for cut in some_of(cuts, 3):
         output.write_bytes(whole[:cut])
-        code, _, err = command(*arguments, "--resume")
-        assert code == 0, err
+        done = command(*arguments, "--resume")
+        assert done.code == 0, done.err
         assert output.read_bytes() == whole
     output.write_bytes(b"".join(lines[:3]))
-    code, _, err = command(*arguments[:2], "talk", *arguments[3:], "--resume")
-    assert code != 0
-    assert "line 1" in err
+    done = command(*arguments[:2], "talk", *arguments[3:], "--resume")
+    assert done.code != 0
+    assert "line 1" in done.err
     assert output.read_bytes() == b"".join(lines[:3])
 
 
@@ -159,7 +139,7 @@ def test_a_process_that_is_killed_leaves_a_file_that_goes_on(tmp_path: Path) -> 
 def test_the_command_and_the_library_write_the_same(command: Command) -> None:
     prompt = PROMPTS[2]
     for strategy in some_of(["resample", "mask", "first-token", "exact"], 3):
-        code, out, err = command(
+        arguments = [
             "ban",
             "--words",
             ",".join(WORDS),
@@ -169,26 +149,20 @@ def test_the_command_and_the_library_write_the_same(command: Command) -> None:
             "4",
             "--max-tokens",
             "8",
-            "--json",
             prompt,
-        )
-        assert code == 0, err
-        record = json.loads(out)
+        ]
+        [record] = command(*arguments, "--json").records
         named: dict[str, Any] = {"banned": WORDS, "strategy": strategy, "seed": 4, "max_tokens": 8}
         result = generate(gguf_model(), prompt, **named)
         assert record["text"] == result.text
         assert len(record["rollbacks"]) == len(result.rollbacks)
         assert not banned_words_in(result.text, WORDS, prompt=prompt)
-        code, out, err = command(
-            "ban", "--words", ",".join(WORDS), "--strategy", strategy, "--seed", "4", "--max-tokens", "8", prompt
-        )
-        assert out == result.text + "\n"
+        assert command(*arguments).out == result.text + "\n"
 
 
-def test_what_ban_writes_check_finds_clean(command: Command) -> None:
-    prompt = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
+def test_check_finds_clean_texts_clean(command: Command) -> None:
     free, clean = (
-        command("gen", "--max-tokens", "12", *options, prompt)[1]
+        command("gen", "--max-tokens", "12", *options, TAPESTRY).out
         for options in ([], ["--ban-words", "tapestry", "--ban-pattern", r"\d"])
     )
     for text, code in ((free, 1), (clean, 0)):
@@ -197,25 +171,23 @@ def test_what_ban_writes_check_finds_clean(command: Command) -> None:
 
 
 def test_free_and_banned_text_side_by_side(command: Command) -> None:
-    prompt = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
-    code, out, _ = command("ban", "--words", "tapestry", "--max-tokens", "8", "--compare", prompt)
-    assert code == 0
-    free = generate(gguf_model(), prompt, max_tokens=8).text
-    clean = generate(gguf_model(), prompt, max_tokens=8, banned=["tapestry"]).text
-    assert free.strip().split("\n")[0] in out
-    assert clean.strip().split("\n")[0] in out
-    assert re.search("took|taken back", out)
+    done = command("ban", "--words", "tapestry", "--max-tokens", "8", "--compare", TAPESTRY)
+    assert done.code == 0
+    for words in ([], ["tapestry"]):
+        text = generate(gguf_model(), TAPESTRY, max_tokens=8, banned=words).text
+        assert text.strip().split("\n")[0] in done.out
+    assert re.search("took|taken back", done.out)
 
 
 def test_routes_are_all_the_ways_to_spell_the_word(command: Command) -> None:
     """Each is made of tokens that together write the word; there are as many as a count of all cuts tells."""
-    code, out, _ = command("ban", "--words", "delve", "--routes", "--max-routes", "10000")
-    assert code == 0
+    done = command("ban", "--words", "delve", "--routes", "--max-routes", "10000")
+    assert done.code == 0
     tokens = gguf_model().vocabulary.tokens
-    routes = [re.findall(r"\d+", line.rpartition("'")[2]) for line in out.splitlines() if line.startswith("'")]
+    routes = [re.findall(r"\d+", line.rpartition("'")[2]) for line in done.out.splitlines() if line.startswith("'")]
     spelled = [b"".join(tokens[int(token)] or b"" for token in route) for route in routes]
     assert {data.strip().lower() for data in spelled} == {b"delve"}
-    known = {data for data in tokens if data}
+    known = gguf_model().vocabulary.ids
 
     def cuts(rest: bytes) -> int:
         return 1 if not rest else sum(cuts(rest[end:]) for end in range(1, len(rest) + 1) if rest[:end] in known)
@@ -230,36 +202,26 @@ def test_routes_are_all_the_ways_to_spell_the_word(command: Command) -> None:
 
 def test_a_trace_tells_the_run_and_replays_its_text(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    prompt = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
-    code, out, err = command("ban", "--words", "tapestry", "--max-tokens", "10", "--trace", str(path), prompt)
-    assert code == 0, err
+    done = command("ban", "--words", "tapestry", "--max-tokens", "10", "--trace", str(path), TAPESTRY)
+    assert done.code == 0, done.err
     [recording] = read_trace(path).recordings
-    assert recording.text.rstrip("\n") == out.rstrip("\n")
-    result = generate(gguf_model(), prompt, banned=["tapestry"], max_tokens=10)
-    backs = [event for _, event in recording.events if isinstance(event, sfgen.RolledBack)]
+    assert recording.text.rstrip("\n") == done.out.rstrip("\n")
+    result = generate(gguf_model(), TAPESTRY, banned=["tapestry"], max_tokens=10)
+    backs = [event for _, event in recording.events if isinstance(event, RolledBack)]
     assert [(back.position, back.word, back.token_ids) for back in backs] == [
         (back.position, back.word, back.token_ids) for back in result.rollbacks
     ]
     assert len(backs) >= 1
     replayed = run_forked(["replay", str(path)])
     assert replayed.returncode == 0
-    assert replayed.stdout.decode() == out
+    assert replayed.stdout.decode() == done.out
 
 
 # ---- errors and pipes ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands that are forked from here find the model loaded."""
-    model = gguf_model()
-    monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: model)
-
-
 @pytest.mark.usefixtures("loaded")
 def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
-    import subprocess
-
     arguments = ["ban", "-m", str(FILE), "--words", "the", "--max-tokens", "400", "--seed", "1", "Once upon a time"]
     with forked(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -274,7 +236,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
 
 
 def test_a_ban_without_a_way_out_is_an_error_that_names_the_word(command: Command) -> None:
-    code, out, err = command("gen", "--regex", " (Paris|Rome)", "--ban-words", "Paris,Rome", PROMPTS[0])
-    assert code != 0
-    assert not out
-    assert "banned" in err
+    done = command("gen", "--regex", " (Paris|Rome)", "--ban-words", "Paris,Rome", PROMPTS[0])
+    assert done.code != 0
+    assert not done.out
+    assert "banned" in done.err

@@ -9,18 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from banned_words_in import banned_words_in
+from banned_text import banned_words_in
 from numpy.typing import NDArray
 from real_model import DIRECTORY, FILE, gguf_model, needs_directory, needs_file, transformers_model
+from real_texts import TALK, TAPESTRY
 from tried import some_of
 
-import sfgen
 from sfgen import BannedWords, Dfa, Index, JsonSchema, generate
 
 pytestmark = needs_file()
 
-TALK = "We talk and listen, and then we talk and listen, and then we"
-TAPESTRY = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
 WORDS = ["talk", "listen", "tapestry"]
 LIMIT = 12
 
@@ -102,6 +100,7 @@ def test_a_ban_in_llama_cpps_own_loop(llama: Any, prompt: str) -> None:
 
     free = completed(llama, prompt, lambda ids, scores: scores, LIMIT)
     assert banned_words_in(free, WORDS)
+    assert free == generate(model, prompt, max_tokens=LIMIT).text
     text = completed(llama, prompt, one_row, LIMIT)
     assert not banned_words_in(text, WORDS, prompt=prompt)
     assert text == generate(model, prompt, banned=WORDS, strategy="mask", max_tokens=LIMIT).text
@@ -188,5 +187,5 @@ class TestTransformers:
         for strategy in some_of(["resample", "mask", "first-token", "exact"], 4):
             for prompt in (TALK, TAPESTRY):
                 named: dict[str, Any] = {"banned": WORDS, "strategy": strategy, "max_tokens": 8, "temperature": 0.7}
-                result = sfgen.generate(transformers_model(), prompt, seed=2, **named)
+                result = generate(transformers_model(), prompt, seed=2, **named)
                 assert not banned_words_in(result.text, WORDS, prompt=prompt)

@@ -71,7 +71,7 @@ def test_each_text_is_one_of_the_template(name: str, at: Circumstances) -> None:
     assert re.fullmatch(pattern, example)
     copied = template.count("{{name}}") + template.count("{{t}}")
     at = replace(at, room=at.room + 8 * copied)  # where text is written again the fewest tokens are an upper bound
-    result = written(gguf_model(), at, [example], template=template)
+    result = written(at, [example], template=template)
     match = re.fullmatch(pattern, result.text)
     assert match
     for group, text in match.groupdict().items():
@@ -85,7 +85,7 @@ def test_each_text_is_one_of_the_template(name: str, at: Circumstances) -> None:
 @given(at=CIRCUMSTANCES)
 def test_a_hole_with_a_schema(at: Circumstances) -> None:
     template = "A person: {{who: schema name, age int, tags str[]}}, and {{sure: choices yes, no}}."
-    result = written(gguf_model(), at, ['A person: {"name": "", "age": 0, "tags": []}, and no.'], template=template)
+    result = written(at, ['A person: {"name": "", "age": 0, "tags": []}, and no.'], template=template)
     who = str(result.groups["who"])
     assert result.text == f"A person: {who}, and {result.groups['sure']}."
     schema = {
@@ -100,9 +100,9 @@ def test_a_hole_with_a_schema(at: Circumstances) -> None:
 def test_a_template_is_refused_where_no_text_fits() -> None:
     template = "{{city: choices Tegucigalpa, Ouagadougou}} or {{city}}"
     texts = ["Tegucigalpa or Tegucigalpa", "Ouagadougou or Ouagadougou"]
-    fewest = fewest_tokens(gguf_model(), [texts[0], texts[1]])
+    fewest = fewest_tokens([texts[0], texts[1]])
     for limit in (1, fewest - 1, fewest):
-        assert is_refused(gguf_model(), limit, template=template) == (limit < fewest)
+        assert is_refused(limit, template=template) == (limit < fewest)
 
 
 LIFE = (
@@ -123,7 +123,7 @@ def test_each_text_is_a_quotation(at: Circumstances, unit: Any, least: int, more
     allowed = quotations(LIFE, unit, least, most)
     shortest = min(allowed, key=len).decode()
     source = Substring(LIFE, unit, least=least, most=most)
-    result = written(gguf_model(), at, [shortest], index=source)
+    result = written(at, [shortest], index=source)
     assert result.text.encode() in allowed
     places = source.places(result.text)
     assert places
@@ -131,13 +131,8 @@ def test_each_text_is_a_quotation(at: Circumstances, unit: Any, least: int, more
 
 
 def test_a_question_is_answered_with_a_quotation() -> None:
-    text = generate(
-        gguf_model(),
-        f"{LIFE}\nQuestion: Where was Ada born?\nAnswer:",
-        index=Substring(LIFE, "word", most=6),
-        max_tokens=20,
-    ).text
-    assert text in LIFE
+    prompt = f"{LIFE}\nQuestion: Where was Ada born?\nAnswer: Ada was born in"
+    assert "London" in generate(gguf_model(), prompt, index=Substring(LIFE, "word", most=6), max_tokens=20).text
 
 
 TOOLS = [
@@ -182,7 +177,7 @@ def check_call(call: Any) -> None:
 @given(at=CIRCUMSTANCES)
 def test_each_text_is_a_call_of_a_tool(at: Circumstances) -> None:
     source = Index(JsonSchema(tools_schema(TOOLS)), gguf_model().vocabulary)
-    result = written(gguf_model(), at, ['{"name": "search", "arguments": {}}'], index=source)
+    result = written(at, ['{"name": "search", "arguments": {}}'], index=source)
     check_call(json.loads(result.text))
     assert result.value == json.loads(result.text)
 
@@ -200,7 +195,7 @@ def test_free_text_with_calls(prompt: str, temperature: float, seed: int, marker
     source = Index(JsonSchema(tools_schema(TOOLS)), gguf_model().vocabulary)
     sampler = Sampler(temperature, seed)
     result = generate(gguf_model(), prompt, index=source, when=marker, max_tokens=limit, sampler=sampler)
-    check_tokens(gguf_model(), prompt, result, limit)
+    check_tokens(prompt, result, limit)
     rest, calls = result.text, []
     while marker in rest:
         _, _, rest = rest.partition(marker)
@@ -233,7 +228,7 @@ def test_a_thought_before_the_text(at: Circumstances, marker: str, most: int) ->
     assert spelled == (result.healed or "") + thought + marker + result.text
 
 
-def test_what_is_no_template_is_refused() -> None:
+def test_faulty_templates_are_refused() -> None:
     for template in ("{{a}}", "{{a: regex [}}", "{{a: choices}}", "{{a: text until}}", "{% for x in a %}{{x}}"):
         with pytest.raises(SfgenError):
             generate(gguf_model(), "A person: ", template=template)

@@ -5,23 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
-from banned_words_in import banned_words_in
+from banned_text import banned_words_in
 from real_model import FILE, gguf_model, needs_file
+from real_texts import TAPESTRY
 from terminal import Terminal, in_a_terminal, plain
 
 from sfgen import generate
 
 pytestmark = [*needs_file(), pytest.mark.usefixtures("loaded")]
 
-PROMPT = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
 WORDS = ["tapestry"]
-
-
-@pytest.fixture
-def loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command is forked from this process, and finds the model loaded: it has one thread."""
-    model = gguf_model()
-    monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: model)
 
 
 def is_whole(frame: list[str]) -> bool:
@@ -30,9 +23,9 @@ def is_whole(frame: list[str]) -> bool:
 
 
 def test_a_ban_is_shown_while_it_works_and_only_the_text_stays() -> None:
-    result = generate(gguf_model(), PROMPT, banned=WORDS, max_tokens=10)
+    result = generate(gguf_model(), TAPESTRY, banned=WORDS, max_tokens=10)
     assert result.rollbacks
-    seen = in_a_terminal("ban", "-m", str(FILE), "--words", "tapestry", "--max-tokens", "10", PROMPT)
+    seen = in_a_terminal("ban", "-m", str(FILE), "--words", "tapestry", "--max-tokens", "10", TAPESTRY)
     assert seen.code == 0
     text = "".join(seen.screen).replace(" ", "")
     assert text.startswith(result.text.replace(" ", "").replace("\n", ""))
@@ -68,9 +61,9 @@ def test_a_schema_is_shown_in_whole_pictures() -> None:
 
 @pytest.mark.parametrize("strategy", ["resample", "mask"])
 def test_ctrl_c_leaves_the_beginning_of_a_clean_text_and_a_clean_terminal(strategy: str) -> None:
-    """What was written to stdout, which is a pipe, has no banned word, at its end neither."""
+    """The text on stdout, which is a pipe, has no banned word, at its end neither."""
     arguments = ["ban", "-m", str(FILE), "--words", "the,tapestry", "--strategy", strategy, "--seed", "3"]
-    with Terminal(*arguments, "--max-tokens", "2000", "--live", PROMPT, stdout_piped=True) as terminal:
+    with Terminal(*arguments, "--max-tokens", "2000", "--live", TAPESTRY, stdout_piped=True) as terminal:
         terminal.until(lambda screen: len(terminal.frames) > 8)
         terminal.press("\x03")
         seen = terminal.finish()
@@ -78,4 +71,4 @@ def test_ctrl_c_leaves_the_beginning_of_a_clean_text_and_a_clean_terminal(strate
     assert seen.modes_restored
     assert seen.cursor_is_shown
     assert "Traceback" not in plain(seen.raw)
-    assert not banned_words_in(seen.piped.decode(), ["the", "tapestry"], prompt=PROMPT)
+    assert not banned_words_in(seen.piped.decode(), ["the", "tapestry"], prompt=TAPESTRY)

@@ -1,20 +1,21 @@
 """Texts of the real model: streams, healed ends of prompts, thoughts, stop strings, probabilities, penalties, biases.
 
-Most is worked out a second time by a plain loop over the model's scores (``scores_after``, ``greedy``).
+Most is worked out a second time by a plain loop over the model's scores (``scores_along``, ``greedy``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import numpy as np
 import pytest
-from banned_words_in import banned_words_in
+from banned_text import banned_words_in
 from numpy.typing import NDArray
 from real_model import gguf_model, needs_file
+from real_texts import TALK, TAPESTRY, scores_along
 from tried import rounds, some_of
 
 import sfgen
@@ -25,14 +26,6 @@ pytestmark = needs_file()
 
 STORY = "Once upon a time there was a"
 FACT = "The capital of France is"
-ParameterSets = dict[str, Any]
-
-
-def scores_after(tokens: Sequence[int], session: Any = None) -> Iterator[NDArray[np.float64]]:
-    """The scores after the first token, after the first two, and so on, in one session."""
-    session = session or gguf_model().session()
-    for token in tokens:
-        yield np.array(session.extend([token]), dtype=np.float64)
 
 
 def greedy(prompt: Sequence[int], count: int, judge: Callable[[NDArray[np.float64], list[int]], Any]) -> list[int]:
@@ -48,7 +41,7 @@ def greedy(prompt: Sequence[int], count: int, judge: Callable[[NDArray[np.float6
 
 # ---- streams -------------------------------------------------------------------------------------------------------
 
-STREAMED: list[ParameterSets] = [
+STREAMED: list[dict[str, Any]] = [
     {},
     {"temperature": 1, "seed": 3, "top_p": 0.9},
     {"banned": ["the", "of"], "temperature": 1, "seed": 4},
@@ -61,7 +54,7 @@ STREAMED: list[ParameterSets] = [
 
 
 @pytest.mark.parametrize("parameters", some_of(STREAMED, 6), ids=str)
-def test_a_stream_takes_nothing_back_and_is_the_result(parameters: ParameterSets) -> None:
+def test_a_stream_takes_nothing_back_and_is_the_result(parameters: dict[str, Any]) -> None:
     """All four ways to ask for a text come to the same; the asynchronous one tells the same events."""
     parameters = {"max_tokens": 16, **parameters}
 
@@ -108,8 +101,7 @@ def test_free_text_is_the_likeliest_tokens() -> None:
 def test_penalties_are_what_their_formulas_say(frequency: float, presence: float, repetition: float) -> None:
     """The text that repeats itself without them is another one with each of them."""
     model = gguf_model()
-    prompt = "We talk and listen, and then we talk and listen, and then we"
-    ids = model.encode(prompt)
+    ids = model.encode(TALK)
 
     def judged(scores: NDArray[np.float64], written: list[int]) -> NDArray[np.float64]:
         adjusted = scores.copy()
@@ -121,21 +113,20 @@ def test_penalties_are_what_their_formulas_say(frequency: float, presence: float
 
     result = generate(
         model,
-        prompt,
+        TALK,
         max_tokens=20,
         frequency_penalty=frequency,
         presence_penalty=presence,
         repetition_penalty=repetition,
     )
     assert list(result.token_ids) == greedy(ids, 20, judged)
-    assert result.text != generate(model, prompt, max_tokens=20).text
+    assert result.text != generate(model, TALK, max_tokens=20).text
 
 
 def test_a_bias_of_tokens_is_added_to_their_scores() -> None:
     model = gguf_model()
     first = generate(model, FACT, max_tokens=1).token_ids[0]
-    [paris] = model.encode_inside(" Paris") if len(model.encode_inside(" Paris")) == 1 else [None]
-    assert paris is not None
+    [paris] = model.encode_inside(" Paris")
     bias = {first: -100.0, paris: 7.5}
 
     def judged(scores: NDArray[np.float64], written: list[int]) -> NDArray[np.float64]:
@@ -158,18 +149,15 @@ def test_a_bias_of_tokens_is_added_to_their_scores() -> None:
     ],
     ids=str,
 )
-def test_log_probabilities_are_the_models(parameters: ParameterSets) -> None:
+def test_log_probabilities_are_the_models(parameters: dict[str, Any]) -> None:
     """Those of jump-forward tokens, too; and the text is the one without."""
     model = gguf_model()
     result = generate(model, FACT, logprobs=True, **parameters)
     assert result.logprobs is not None
     assert generate(model, FACT, **parameters).token_ids == result.token_ids
-    prompt = model.encode(FACT)
-    session = model.session()
-    session.extend(prompt[:-1])
-    told = scores_after([prompt[-1], *result.token_ids[:-1]], session)
-    for token, logprob, scores in zip(result.token_ids, result.logprobs, told, strict=True):
-        expected = scores[token] - scores.max() - math.log(np.exp(scores - scores.max()).sum())
+    rows = scores_along(model.encode(FACT), result.token_ids[:-1])
+    for token, logprob, row in zip(result.token_ids, result.logprobs, rows, strict=True):
+        expected = float(row[token])
         near = 0.4 if "schema" in parameters else 0.02  # jump-forward tokens are read together, which rounds otherwise
         assert logprob.model == pytest.approx(expected, abs=near, rel=0.02)
         assert logprob.mask <= 0
@@ -188,9 +176,7 @@ def test_a_word_with_a_bias_is_less_likely_and_almost_never_there_with_a_large_o
         job = sfgen.Job(model, config, samples=count)
         return sum("heads" in str(record["text"]).lower() for record in sfgen.job_records(job, [prompt]))
 
-    session = model.session()
-    scores = np.array(session.extend(model.encode(prompt)), dtype=np.float64)
-    shares = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+    [shares] = map(np.exp, scores_along(model.encode(prompt), []))
     share = sum(
         float(shares[token])
         for token, data in enumerate(model.vocabulary.tokens)
@@ -204,11 +190,10 @@ def test_a_word_with_a_bias_is_less_likely_and_almost_never_there_with_a_large_o
 
 
 def test_a_word_with_a_large_bias_is_as_good_as_banned_at_temperature_0() -> None:
-    prompt = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
-    assert "tapestry" in generate(gguf_model(), prompt, max_tokens=12).text
-    result = generate(gguf_model(), prompt, max_tokens=12, word_bias={"tapestry": -100})
+    assert "tapestry" in generate(gguf_model(), TAPESTRY, max_tokens=12).text
+    result = generate(gguf_model(), TAPESTRY, max_tokens=12, word_bias={"tapestry": -100})
     assert not banned_words_in(result.text, ["tapestry"])
-    assert generate(gguf_model(), prompt, max_tokens=12, word_bias={"tapestry": 0}).text.startswith(" tapestry")
+    assert generate(gguf_model(), TAPESTRY, max_tokens=12, word_bias={"tapestry": 0}).text.startswith(" tapestry")
 
 
 # ---- stop strings --------------------------------------------------------------------------------------------------

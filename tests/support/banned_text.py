@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import regex
 
@@ -97,6 +97,17 @@ class BannedText:
         half = None if starts[-1] == len(prompt + data) else len(text)
         start = next(under_way, half)
         return None if start is None else starts[start] - len(prompt)
+
+
+def banned_words_in(text: str, words: Iterable[str], match: str = "word", prompt: str = "") -> list[str]:
+    """The words that stand in a finished text.
+
+    >>> banned_words_in("We TALK.", ["talk"]), banned_words_in("talking", ["talk"])
+    (['talk'], [])
+    >>> banned_words_in("lk", ["talk"], prompt="ta")
+    ['talk']
+    """
+    return [word for word in words if BannedText([word], match, prompt.encode()).is_in(text.encode())]
 
 
 def characters(data: bytes, *, ended: bool) -> tuple[str, list[int]]:

@@ -5,12 +5,14 @@ Whatever the constraint, a text is whole, within its limit, and made of its toke
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
+from real_model import gguf_model
 from tried import Amount, tried
 
 from sfgen import Sampler, generate
@@ -77,18 +79,17 @@ def drawn(amount: Amount) -> settings:
     return settings(tried(amount), phases=(Phase.explicit, Phase.generate))
 
 
-def written(model: Any, at: Circumstances, examples: Iterable[str], **constraint: Any) -> Result:
+def written(at: Circumstances, examples: Iterable[str], **constraint: Any) -> Result:
     """Write a text, and check what holds of every constraint.
 
     Args:
-        model: The model.
         at: The circumstances.
         examples: Texts that the constraint allows: one of them fits within the limit, so that nothing may be refused.
         constraint: The constraint, as a parameter of ``generate``.
     """
-    limit = max(1, fewest_tokens(model, examples) + at.room)
+    limit = max(1, fewest_tokens(examples) + at.room)
     result = generate(
-        model,
+        gguf_model(),
         at.prompt,
         sampler=at.sampler,
         max_tokens=limit,
@@ -96,14 +97,15 @@ def written(model: Any, at: Circumstances, examples: Iterable[str], **constraint
         fast_forward=at.fast_forward,
         **constraint,
     )
-    check_tokens(model, at.prompt, result, limit)
+    check_tokens(at.prompt, result, limit)
     assert result.finish_reason in ("complete", "end_token")
     return result
 
 
-def check_tokens(model: Any, prompt: str, result: Result, limit: int) -> None:
+def check_tokens(prompt: str, result: Result, limit: int) -> None:
     """Check that the tokens spell the text, and that those which write some of it are no more than the limit."""
-    pieces = [model.vocabulary.tokens[token] for token in result.token_ids]
+    tokens = gguf_model().vocabulary.tokens
+    pieces = [tokens[token] for token in result.token_ids]
     healed = (result.healed or "").encode()
     assert b"".join(pieces) == healed + result.text.encode()
     assert prompt.endswith(result.healed or "")
@@ -114,20 +116,19 @@ def check_tokens(model: Any, prompt: str, result: Result, limit: int) -> None:
     assert counted <= limit
 
 
-def is_refused(model: Any, limit: int, **constraint: Any) -> bool:
+def is_refused(limit: int, **constraint: Any) -> bool:
     """Tell whether a limit is refused, as one that is below what the shortest text needs."""
     try:
-        result = generate(model, [2, 1000], sampler=Sampler(1.0, 0), max_tokens=limit, **constraint)
+        result = generate(gguf_model(), [2, 1000], sampler=Sampler(1.0, 0), max_tokens=limit, **constraint)
     except LimitTooSmall:
         return True
-    check_tokens(model, "", result, limit)
+    check_tokens("", result, limit)
     return False
 
 
-def fewest_tokens(model: Any, texts: Iterable[str]) -> int:
+def fewest_tokens(texts: Iterable[str]) -> int:
     """The fewest tokens that write one of the texts, by trying all ways to cut it."""
-    ids = model.vocabulary.ids
-    longest = max(map(len, ids))
+    ids, longest = gguf_model().vocabulary.ids, _longest_token()
     found = []
     for data in map(str.encode, texts):
         fewest = [0]
@@ -136,3 +137,8 @@ def fewest_tokens(model: Any, texts: Iterable[str]) -> int:
             fewest.append(1 + min(fewest[start] for start in starts if data[start:end] in ids))
         found.append(fewest[-1])
     return min(found)
+
+
+@functools.cache
+def _longest_token() -> int:
+    return max(map(len, gguf_model().vocabulary.ids))

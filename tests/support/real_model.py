@@ -1,7 +1,7 @@
 """The one real model of the tests, Gemma 3 270M (base): where it lies, and how tests that need it are skipped.
 
 `make real-model` puts the GGUF file there, `make real` the same weights for transformers besides. SFGEN_REAL names
-another folder.
+another folder. Benchmarks take the paths from here in environments that have no pytest.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pytest
-from packages import ALL, needs_package
+if TYPE_CHECKING:
+    import pytest
 
 FOLDER = Path(os.environ.get("SFGEN_REAL") or Path(__file__).parents[2] / ".real")
 FILE = FOLDER / "gemma-3-270m-q4_k_m.gguf"
@@ -21,6 +21,9 @@ DIRECTORY = FOLDER / "gemma-3-270m"
 
 def needs_file() -> list[pytest.MarkDecorator]:
     """Marks for tests that read the GGUF file, which CI has."""
+    import pytest
+    from packages import ALL, needs_package
+
     absent = not FILE.is_file() and not os.environ.get(ALL)
     return [
         needs_package("llama_cpp"),
@@ -30,6 +33,8 @@ def needs_file() -> list[pytest.MarkDecorator]:
 
 def needs_directory() -> list[pytest.MarkDecorator]:
     """Marks for tests that read the copy for transformers, or take long: `make real` alone runs them."""
+    import pytest
+
     return [*needs_file(), pytest.mark.skipif(not DIRECTORY.is_dir(), reason="no copy of the real model (make real)")]
 
 

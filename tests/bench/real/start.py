@@ -12,14 +12,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench.machine import machine
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
-
 from real_model import FILE
+
+from ..machine import machine
 
 _MODEL = ("-m", str(FILE), "--device", "cpu", "--threads", "1", "--quiet")
 _COMMANDS: dict[str, tuple[str, ...]] = {

@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-
-from sfgen import load_model
+from real_model import FILE, FOLDER, gguf_model
 
 from .generator import Item, read_items
 from .remembered import RememberedModel
 from .tasks import LAYOUTS, TASKS, Layout, Task, Value
 from .writers import PEERS, Free, Ours, Writer
 
-FILE = Path(__file__).resolve().parents[4] / ".real" / "gemma-3-270m-q4_k_m.gguf"
-RECORDS = FILE.with_name("quality.jsonl")
+RECORDS = FOLDER / "quality.jsonl"
 """What was written so far: a run that was cut off goes on behind it, one that is to begin anew deletes it."""
 CHUNK = 25
 """Items of a task before the next task's turn."""
@@ -141,7 +139,7 @@ def records(*, sketch: bool) -> Iterator[Record]:
         print(f"{len(kept)} texts are of an earlier run: {RECORDS}", file=sys.stderr)
     yield from kept
     done = {(record.part, record.task, record.item) for record in kept}
-    model = RememberedModel(load_model(FILE, device="cpu", threads=1))
+    model = RememberedModel(gguf_model())
     for part in parts(FILE):
         count = 2 if sketch else part.items
         for first in range(0, count, CHUNK):

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import mean
 
+from real_model import FILE
+
 from ...machine import machine
-from .measured import FILE, Part, Record, parts, records
+from .measured import Part, Record, parts, records
 from .statistics import Comparison, compared
 from .tasks import LAYOUTS, TASKS
 from .writers import MOST_TOKENS, PEERS

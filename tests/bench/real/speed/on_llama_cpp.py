@@ -6,18 +6,16 @@ Each text begins with nothing read: what a library keeps of earlier prompts is d
 from __future__ import annotations
 
 import json
-import os
 import re
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, ClassVar
+
+from real_model import FILE, gguf_model
 
 from .engine import Engine, Text
 from .passes import Passes, of_llama_cpp
 from .tasks import KINDS, Task
 
-FOLDER = Path(os.environ.get("SFGEN_REAL") or Path(__file__).resolve().parents[4] / ".real")
-FILE = FOLDER / "gemma-3-270m-q4_k_m.gguf"
 CELLS = 1024
 """How many tokens a prompt and its text may have together."""
 _FREE = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "repeat_penalty": 1.0}
@@ -38,9 +36,7 @@ class Sfgen(OnLlamaCpp):
     interface = "`generate(model, prompt, index=Index(JsonSchema(…) or Grammar.from_gbnf(…) or …, vocabulary), …)`"
 
     def __init__(self) -> None:
-        from sfgen import load_model
-
-        self.model: Any = load_model(FILE, device="cpu", threads=1)
+        self.model: Any = gguf_model()
 
     def compile(self, task: Task) -> Any:
         return index_of(task, self.model.vocabulary)

@@ -10,15 +10,15 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, ClassVar
 
+from real_model import DIRECTORY
+
 from ...engines import LlGuidance, XGrammar
 from ...generation_processors import MaskProcessor
 from ...schema_engines import LlGuidanceSchemas, XGrammarSchemas
 from .engine import Engine, Text
-from .on_llama_cpp import FOLDER, by_sfgen, gbnf_of, index_of, pattern_of
+from .on_llama_cpp import by_sfgen, gbnf_of, index_of, pattern_of
 from .passes import Passes, of_network
 from .tasks import KINDS, Task
-
-DIRECTORY = FOLDER / "gemma-3-270m"
 
 
 @cache
