@@ -1,4 +1,4 @@
-"""What the measurements of bans and choices with the real model count with, on texts and models that are small."""
+"""The counting of the measurements of bans and choices with the real model, on texts and models that are small."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .generation_measure import BASELINE, FREE, Row
+from .tables import markdown_table
 
 SFGEN = "sfgen"
 OWN = (SFGEN, "sfgen, no jump-forward tokens", FREE, BASELINE)
@@ -147,7 +148,7 @@ def _targets(run: Run) -> str:
                 found = run.ratios(subject, task, SFGEN, peer, "token_seconds")
                 title = f"{subject}, {task}: time for a token, against the same peer"
                 rows.append(_target(title, "below 1", found, statistics.median(found) < 1))
-    return _table(["target", "wanted", "measured", ""], rows)
+    return markdown_table(["target", "wanted", "measured", ""], rows)
 
 
 def _target(title: str, wanted: str, found: Sequence[float], is_met: bool) -> list[str]:
@@ -158,7 +159,7 @@ def _subject(run: Run, subject: str) -> list[str]:
     parts = [f"## {subject}"]
     for task in run.tasks(subject):
         rows = [row for row in run.rows if (row.subject, row.task) == (subject, task)]
-        parts += [f"### {task}", _table(_HEAD, [_cells(run, row) for row in rows])]
+        parts += [f"### {task}", markdown_table(_HEAD, [_cells(run, row) for row in rows])]
     return parts
 
 
@@ -208,8 +209,3 @@ def figure(value: float) -> str:
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))

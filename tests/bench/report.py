@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .cold import ColdStart
 from .engines import ENGINES
 from .measure import Measurement, Settings
+from .tables import markdown_table
 from .targets import judge, mean, ratios
 
 TITLES = {"gpt2": "GPT-2", "llama3": "Llama-3", "gemma2": "Gemma-2", "tiny": "The embedded model"}
@@ -82,7 +83,7 @@ def _how(run: Run) -> str:
 
 def _targets(run: Run) -> str:
     rows = [[judged.target, f"**{judged.result}**", judged.measured] for judged in judge(run.measurements)]
-    return "### Targets\n\n" + _table(["target", "", "measured"], rows, numbers=False)
+    return "### Targets\n\n" + markdown_table(["target", "", "measured"], rows, numbers=False)
 
 
 def _means(run: Run) -> str:
@@ -108,7 +109,7 @@ def _means(run: Run) -> str:
         return ""
     head = ["against", *(TITLES.get(name, name) for name in run.sizes)]
     title = "### How many times sfgen is faster or smaller: geometric means (number of patterns)"
-    return f"{title}\n\n{_table(head, rows)}"
+    return f"{title}\n\n{markdown_table(head, rows)}"
 
 
 def _cold(run: Run) -> str:
@@ -117,7 +118,7 @@ def _cold(run: Run) -> str:
     rows = [[c.title, *(_milliseconds(value) for value in (c.load, c.first, c.second))] for c in run.cold]
     head = ["ms", "import, load vocabulary", "first pattern to mask", "second pattern to mask"]
     title = TITLES.get(run.cold_vocabulary, run.cold_vocabulary)
-    return f"### Cold start: a new process, {title}\n\n{_table(head, rows)}"
+    return f"### Cold start: a new process, {title}\n\n{markdown_table(head, rows)}"
 
 
 def _first(run: Run, measurements: Sequence[Measurement]) -> str:
@@ -163,7 +164,7 @@ def _rows(run: Run, measurements: Sequence[Measurement]) -> str:
         )
     head = ["masks of all states, ms", "states", "sfgen: compile + masks", "masks alone", "outlines-core: Index",
             "ratio", "ratio, masks alone"]  # fmt: skip
-    return _table(head, rows)
+    return markdown_table(head, rows)
 
 
 def _memory(run: Run, measurements: Sequence[Measurement]) -> str:
@@ -181,7 +182,7 @@ def _by_engine(run: Run, measurements: Sequence[Measurement], title: str, cell: 
     for pattern in run.patterns:
         cells = [found.get((pattern, engine)) for engine in run.engines]
         rows.append([pattern, *("–" if m is None else _failed(m) or cell(m) for m in cells)])
-    return _table([title, *run.engines], rows)
+    return markdown_table([title, *run.engines], rows)
 
 
 def _failed(m: Measurement) -> str:
@@ -207,11 +208,6 @@ def _notes(run: Run) -> str:
 
 def _patterns(run: Run) -> str:
     return "### Patterns\n\n" + "\n".join(f"* {name}: `` {pattern} ``" for name, pattern in run.patterns.items())
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = True) -> str:
-    rule = ["---", *(["---:" if numbers else "---"] * (len(head) - 1))]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
 
 
 def _milliseconds(seconds: float | None) -> str:

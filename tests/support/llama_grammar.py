@@ -1,4 +1,4 @@
-"""What llama.cpp itself says of a text by a GBNF grammar: the oracle of our reader and of all that is written by it."""
+"""llama.cpp's own verdict on a text by a GBNF grammar: the oracle of our reader and of all that is written by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bans of 500 phrases do to the texts of a real model, by each way of banning: the section *Bans*.
+"""How bans of 500 phrases change the texts of a real model, by each way of banning: the section *Bans*.
 
 The prompts are those of ``tests/data/real/ban_prompts.json``, the phrases those that the model likes
 (``liked_phrases.py``). Blocks of prompts are written by all ways, one after the other, so that what else the machine
@@ -37,7 +37,7 @@ WHOLE = "exact"
 
 @dataclass
 class Row:
-    """What one way wrote.
+    """The texts of one way.
 
     Attributes:
         written: Its texts.
@@ -57,7 +57,7 @@ def section(sketch: bool) -> str:
 
 
 def measured(sketch: bool) -> dict[str, Row]:
-    """What each way writes, by its name."""
+    """The texts of each way, by its name."""
     from real_model import gguf_model
 
     model, banned, all_prompts = gguf_model(), phrases(), prompts()

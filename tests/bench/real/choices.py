@@ -51,7 +51,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answers:
-    """What one way answered.
+    """The answers of one way.
 
     Attributes:
         texts: To each question, once or several times.

@@ -13,7 +13,6 @@ import argparse
 import itertools
 import json
 import re
-import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 TESTS = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TESTS / "support"))
 
 DATA = TESTS / "data" / "real"
 PROMPTS = DATA / "ban_prompts.json"
@@ -69,7 +67,7 @@ def _stands_in_words(character: str) -> bool:
 
 
 def free_texts(model: Any) -> Iterator[str]:
-    """What the model writes freely, with the seeds of this module."""
+    """Free texts of the model, with the seeds of this module."""
     from sfgen import GenerationConfig, Job, Sampler, job_records
 
     for seed in SEEDS:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from real_model import FILE
 
 from ..machine import machine
+from ..tables import markdown_table
 
 _MODEL = ("-m", str(FILE), "--device", "cpu", "--threads", "1", "--quiet")
 _COMMANDS: dict[str, tuple[str, ...]] = {
@@ -27,7 +28,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
         "ban", *_MODEL, "--words", "talk,listen", "--max-tokens", "1", "Hello",
     ),
 }  # fmt: skip
-"""What each command writes is a token, but for the schema: what matches is written whole."""
+"""Each command writes one token, but for the schema: its text is written whole."""
 
 _PARTS = """
 import time
@@ -96,7 +97,7 @@ print((time.process_time() - processor) / count, (time.perf_counter() - wall) / 
 
 
 class Spent(NamedTuple):
-    """What a process took.
+    """The cost of a process.
 
     Attributes:
         seconds: Of processor time.
@@ -136,11 +137,6 @@ def section(sketch: bool) -> str:
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _starts(rounds: int) -> str:
     """The processor time of whole commands, with kernels that were compiled before and without."""
     warm: dict[str, list[float]] = {name: [] for name in _COMMANDS}
@@ -154,7 +150,7 @@ def _starts(rounds: int) -> str:
         rows.append([name, f"{statistics.median(warm[name][1:]):.2f}", f"{cold:.2f}"])
     return (
         "Processor time in seconds of a whole command. The first time on a machine is that without any compiled "
-        "kernel.\n\n" + _table(("command", "always", "the first time"), rows)
+        "kernel.\n\n" + markdown_table(("command", "always", "the first time"), rows)
     )
 
 
@@ -165,7 +161,7 @@ def _parts(rounds: int) -> str:
             name, seconds = line.split("\t")
             found.setdefault(name, []).append(float(seconds))
     rows = [[name, f"{statistics.median(seconds):.2f}"] for name, seconds in found.items()]
-    return "Its parts:\n\n" + _table(("part", "s"), rows)
+    return "Its parts:\n\n" + markdown_table(("part", "s"), rows)
 
 
 def _memory() -> str:
@@ -177,7 +173,7 @@ def _memory() -> str:
     return (
         "Memory in MiB of a process that writes 100 tokens, Python included: the most that was resident, with the "
         "mapped weights, and what is resident at the end without files.\n\n"
-        + _table(("process", "peak", "of llama-cpp-python's", "without files"), rows)
+        + markdown_table(("process", "peak", "of llama-cpp-python's", "without files"), rows)
     )
 
 
@@ -204,5 +200,5 @@ def _threads(tokens: int) -> str:
     return (
         "Milliseconds a token. The command lets threads sleep while they wait; from Python that is up to the "
         f"environment. The load average of the machine was {os.getloadavg()[1]:.1f} at the end, with all that else "
-        "ran.\n\n" + _table(("beside", "threads", "they wait", "processor", "wall"), rows)
+        "ran.\n\n" + markdown_table(("beside", "threads", "they wait", "processor", "wall"), rows)
     )

@@ -18,14 +18,14 @@ from .tasks import LAYOUTS, TASKS, Layout, Task, Value
 from .writers import PEERS, Free, Ours, Writer
 
 RECORDS = FOLDER / "quality.jsonl"
-"""What was written so far: a run that was cut off goes on behind it, one that is to begin anew deletes it."""
+"""The texts so far: a run that was cut off goes on behind it, one that is to begin anew deletes it."""
 CHUNK = 25
 """Items of a task before the next task's turn."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What is right of a text.
+    """How much is right of a text.
 
     Attributes:
         valid: Whether its first JSON object is valid by the schema.
@@ -120,7 +120,7 @@ def first_object(text: str) -> Value | None:
 
 
 def fields(value: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """What is in an object, by path: ``{"/a": 1, "/b/c": 2}``."""
+    """The members of an object, by path: ``{"/a": 1, "/b/c": 2}``."""
     found = {}
     for name, member in value.items():
         path = f"{above}/{name}"

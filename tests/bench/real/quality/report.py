@@ -40,7 +40,7 @@ SETTINGS = (
     ("`after`", Writing("thought", "sfgen after"), Writing("spaced", "sfgen")),
     ("a thought, no constraint", Writing("thought", "free"), Writing("spaced", "free")),
 )
-"""What is set, with a setting that is not the default, and with the default."""
+"""The parameter, a setting of it that is not the default, and the default."""
 
 
 class Results:
@@ -65,7 +65,7 @@ class Results:
         return [(record, others[key]) for key, record in self._of.get(first, {}).items() if key in others]
 
     def comparison(self, first: Writing, second: Writing) -> Comparison:
-        """What two have right of the same items."""
+        """The items that two have right, of the same ones."""
         pairs = self.pairs(first, second)
         return compared([one.judged.right for one, _ in pairs], [other.judged.right for _, other in pairs])
 
@@ -163,7 +163,7 @@ def _settings(results: Results) -> Iterator[str]:
 
 
 def verdict(comparison: Comparison) -> str:
-    """What follows for a default from a setting beside it."""
+    """The verdict on a default, from a setting beside it."""
     low, high = comparison.interval(0.99)
     found = "better" if low > 0 else "worse" if high < 0 else "no difference shown"
     return found if comparison.items >= _ENOUGH or found != "better" else f"{found}, on too few items"

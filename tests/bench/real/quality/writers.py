@@ -180,7 +180,7 @@ class Outlines(Peer):
 
     @cached_property
     def backend(self) -> Any:
-        """What makes processors."""
+        """The maker of processors."""
         model = import_module("outlines").from_llamacpp(self.llama)
         return import_module("outlines.backends.outlines_core").OutlinesCoreBackend(model)
 

@@ -26,7 +26,7 @@ class Text(NamedTuple):
 
 @dataclass(frozen=True)
 class Measured:
-    """What a text took; seconds of the processor unless said otherwise.
+    """The cost of a text; seconds of the processor unless said otherwise.
 
     Attributes:
         text: The text.

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 
 from ...machine import machine
+from ...tables import markdown_table
 from .engine import Engine, Measured
 from .rounds import Found, Row
 from .tasks import FREE_LIMIT, KINDS
@@ -38,7 +39,7 @@ def report(platforms: Sequence[Found]) -> str:
 
 
 def _platform(found: Found) -> list[str]:
-    """What was measured on one platform."""
+    """All figures of one platform."""
     platform = found.platform
     file = "`gemma-3-270m-q4_k_m.gguf`" if platform.name == "llama.cpp" else "the same weights in float32"
     lines = [f"### On {platform.name}", "", f"Gemma 3 270M, {file}; rounds: {found.rounds}.", ""]
@@ -60,8 +61,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], title: str) -> li
     filled = [row for row in rows if any(row[1:])]
     if not filled:
         return []
-    marks = ["---", *["---:"] * (len(head) - 1)]
-    return [f"**{title}**", "", *(f"| {' | '.join(row)} |" for row in [head, marks, *filled]), ""]
+    return [f"**{title}**", "", markdown_table(head, filled), ""]
 
 
 # ---- ratios --------------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def _figures(found: Found, engine: type[Engine], kind: str) -> list[str]:
 
 
 def _notes(found: Found) -> list[str]:
-    """What was called, with which versions, and what failed."""
+    """The interfaces that were called, their versions, and all failures."""
     lines = ["What was called:", ""]
     for engine in found.platform.engines:
         if engine.name in found.absent:

@@ -20,7 +20,7 @@ _PATIENCE = 90  # seconds for a constraint, or a text
 
 @dataclass(frozen=True)
 class Platform:
-    """What runs the model.
+    """The library that runs the model, and those that use it.
 
     Attributes:
         name: Of the report.
@@ -63,7 +63,7 @@ TRANSFORMERS = Platform(
 
 @dataclass
 class Row:
-    """What one engine did with one task.
+    """The texts of one engine for one task.
 
     Attributes:
         engine: Its name.
@@ -93,7 +93,7 @@ class Row:
 
 @dataclass
 class Found:
-    """What was measured on a platform.
+    """All measurements on a platform.
 
     Attributes:
         platform: The platform.
