@@ -347,6 +347,25 @@ def test_free_text_begins_as_the_model_would_write_the_end_of_the_prompt(
             path, rest = behind, left
 
 
+@pytest.mark.parametrize("pattern", [None, "[ab:]{1,6}", "a{2}"])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_end_that_can_be_cut_in_thousands_of_ways_takes_a_bounded_time(pattern: str | None, seed: int) -> None:
+    """Whatever is not weighed, the tokens write the end of the prompt and then the text."""
+    model = Cutter([b"a" * length for length in range(2, 16)], seed)
+    plain, across = model.score, [model.vocabulary.ids[b"a" * length] for length in (13, 14, 15)]
+
+    def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
+        scores = plain(tokens).copy()
+        scores[across] -= 30
+        return scores
+
+    model.score = score
+    result = sfgen.generate(model, ":" + "a" * 12, index=pattern, sampler=Sampler(1.0, 0), max_tokens=4, heal=True)
+    assert result.healed == "a" * 12
+    assert joined(model, result.token_ids).decode() == "a" * 12 + result.text
+    assert result.forward_passes < 100
+
+
 @given(pieces=vocabularies, prompt=prompts, pattern=patterns, seed=st.integers(0, 99))
 def test_nothing_is_asked_twice_and_who_observes_changes_nothing(
     pieces: list[bytes], prompt: str, pattern: str, seed: int

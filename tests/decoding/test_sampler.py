@@ -291,7 +291,7 @@ _UNUSUAL = (math.nan, math.inf, -math.inf)
     steps=st.sampled_from([1, 2, 1000]),
     unusual=st.lists(st.sampled_from(_UNUSUAL), max_size=2),
     options=st.fixed_dictionaries(
-        {"temperature": st.sampled_from([0.0, 1e-3, 0.8, 1.0, 50.0])},
+        {"temperature": st.sampled_from([0.0, 1e-3, 0.8, 1.0, 50.0, 1e6])},
         optional={
             "top_k": st.sampled_from([1, 2, 5, 40, 4000]),
             "top_p": st.sampled_from([0.0, 0.5, 0.95, 1.0]),
@@ -309,6 +309,7 @@ def test_a_choice_among_all_scores_is_that_by_those_of_the_allowed_tokens(
     allowed = np.flatnonzero(generator.random(size) < share).astype(np.int32)
     if not allowed.size:
         allowed = np.array([size // 2], dtype=np.int32)
+    allowed.setflags(write=False)  # as a constraint's are
     quick, plain = (Sampler(seed=1, **options).start() for _ in range(2))
     for _ in range(4):  # what is not allowed is looked for when the same tokens are allowed again
         found = _or_error(lambda: quick.choose_among(every, allowed))
@@ -316,6 +317,16 @@ def test_a_choice_among_all_scores_is_that_by_those_of_the_allowed_tokens(
         if isinstance(expected, tuple) and expected[1] is not None:
             expected = expected[0], pytest.approx(expected[1], rel=1e-9)
         assert found == expected
+
+
+def test_tokens_that_are_written_into_the_same_array_are_those_that_are_allowed() -> None:
+    every, allowed, draws = np.zeros(1000), np.arange(990, dtype=np.int32), Sampler(1.0, 0).start()
+    for first in (10, 10, 10, 0, 5, 10) * 10:
+        allowed[:] = np.arange(first, first + 990)
+        every[:] = -50.0
+        every[[first, (first + 995) % 1000]] = 9.0, 8.0  # the second one is not allowed
+        place, probability = draws.choose_among(every, allowed)
+        assert (place, pytest.approx(1.0)) == (0, probability)
 
 
 def _or_error(choose: Callable[[], tuple[int, float | None]]) -> tuple[int, Any] | str:

@@ -116,6 +116,7 @@ def test_threads_of_a_core_count_once(siblings: dict[int, str], cores: int, tmp_
         ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "900000 100000\n"}, 4),
         ({"proc/self/cgroup": "0::/a/b c\n", "sys/fs/cgroup/a/cpu.max": "300000 100000\n"}, 3),
         ({"proc/self/cgroup": "0::/a\n", "sys/fs/cgroup/cpu.max": "nonsense\n"}, 4),
+        ({"proc/self/cgroup": "nonsense\n\n0::/\n", "sys/fs/cgroup/cpu.max": "200000 100000\n"}, 2),
         (
             {
                 "proc/self/cgroup": "5:memory:/x\n4:cpu,cpuacct:/docker/1\n1:name=systemd:/x\n",

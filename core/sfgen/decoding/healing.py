@@ -12,7 +12,8 @@ into digits, for a number may follow; under a constraint that allows no number, 
 space what it has never seen there. So a token that ends at the seam, or before it, is weighed by the probability that
 what follows it is allowed (``InsideTokens``): that takes a forward pass more. In free text, too, a token that ends
 before the seam is weighed: behind ``The capital of`` a space alone may be likelier than `` France``, but what follows
-it is a number, and never the rest of `` Fran``.
+it is a number, and never the rest of `` Fran``. The forward passes are bounded: what they do not reach counts as the
+model says, and the prompt's end is written all the same.
 """
 
 from __future__ import annotations
@@ -118,9 +119,12 @@ def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> I
     return reversed(found)
 
 
-_LOG_RARE = math.log(1e-5)
+_LOG_RARE = math.log(1e-4)
 """A token that is so much less likely than the likeliest one across the seam is left as it is: to weigh all ways to cut
 the healed end takes a forward pass for each, and changes nothing that is seen."""
+
+_MOST = 64
+"""The most forward passes of one weighing: twenty spaces can be cut in half a million ways."""
 
 
 @dataclass
@@ -139,28 +143,33 @@ class InsideTokens:
     passes: ForwardPasses
     free: bool
 
-    def weigh(self, node: Node, floor: float = -math.inf) -> Generator[Ask | AskAgain, Scores | None, None]:
+    def weigh(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, None]:
         """Multiply their probabilities by those of what may follow them.
 
         Args:
             node: The last node of the path, with scores.
-            floor: The least score there of tokens that are weighed.
         """
+        yield from self._weigh(node, -math.inf, self.passes.count + _MOST)
+
+    def _weigh(self, node: Node, floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, None]:
+        """Weigh the tokens with a score of at least ``floor``, by forward passes up to the number ``last``."""
         assert node.scores is not None, "it was just scored"
-        allowed, position = node.all_allowed(), len(self.text)
-        inside = np.flatnonzero(np.isin(allowed, self._inside(node)))
-        across = np.delete(node.scores, inside)
-        floor = max(floor, float(across.max(initial=-np.inf)) + _LOG_RARE)
-        for place in inside.tolist():
-            score = float(node.scores[place])
-            if score < floor or (node.dead is not None and node.dead[place]):
-                continue
+        allowed, position, scores = node.all_allowed(), len(self.text), node.scores.copy()
+        is_inside = np.isin(allowed, self._inside(node))
+        floor = max(floor, float(scores[~is_inside].max(initial=-np.inf)) + _LOG_RARE)
+        is_weighed = is_inside & (scores >= floor)
+        if node.dead is not None:
+            is_weighed &= ~node.dead
+        # The likeliest, as many as there are passes for; the rarest of them first, which leave passes to the others.
+        places = sorted(np.flatnonzero(is_weighed).tolist(), key=scores.item)
+        places = places[max(0, len(places) - (last - self.passes.count)) :]
+        for waiting, place in zip(range(len(places), 0, -1), places, strict=True):
+            until = self.passes.count + (last - self.passes.count) // waiting
             self.text.take(int(allowed[place]), forced=False, dead=False)
-            log_share = yield from self._log_share(self.text.find_allowed(), floor - score)
+            scores[place] += yield from self._log_share(self.text.find_allowed(), floor - float(scores[place]), until)
             self.passes.cursor.cut(len(self.text.prompt_ids) + position)
             self.text.cut(position)
-            node.taken = node.scores.copy()
-            node.taken[place] += log_share
+        node.taken = scores
 
     def _inside(self, node: Node) -> Int32:
         """The tokens that the rest of the healed end begins with, but for one that is all of it in free text."""
@@ -169,12 +178,12 @@ class InsideTokens:
         found = [trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes]
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
-    def _log_share(self, node: Node, log_floor: float) -> Generator[Ask | AskAgain, Scores | None, float]:
+    def _log_share(self, node: Node, log_floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, float]:
         """The logarithm of the probability that the model gives to what may stand at a node."""
         scores = yield from self.passes.ask()
         yield from self.passes.keep(node, scores, None)
         total = log_sum(scores.astype(np.float64))
         if node.unhealed:
-            yield from self.weigh(node, total + log_floor)
+            yield from self._weigh(node, total + log_floor, last)
         assert node.scores is not None, "it was just scored"
         return log_sum(node.scores.astype(np.float64)) - total

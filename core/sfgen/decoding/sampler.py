@@ -247,8 +247,9 @@ class Sampler:
         if self.min_p and (self.top_p is None or self.top_p >= 1):
             below = self.temperature * math.log(self.min_p)
             # A bit more than that, whatever is rounded.
-            border = highest + below - 4 * max(float(np.finfo(every.dtype).eps), 1e-12) * (abs(highest) - below)
-            return np.flatnonzero(every >= border) if math.isfinite(border) else None
+            kind = np.finfo(every.dtype)
+            border = highest + below - 4 * max(float(kind.eps), 1e-12) * (abs(highest) - below)
+            return np.flatnonzero(every >= border) if border > float(kind.min) else None
         return None
 
     def _truncate(self, scores: Scores, weights: NDArray[np.float64]) -> None:
@@ -343,8 +344,11 @@ class Draws:
         return place_of(drawn, allowed), float(weights[drawn] / weights.sum())
 
     def _others(self, every: Scores, allowed: Int32) -> NDArray[np.intp] | None:
-        """The tokens that are not allowed, where they are few and the same array came before; else ``None``."""
-        if allowed is not self._allowed:
+        """The tokens that are not allowed, where they are few and the same array came before; else ``None``.
+
+        Of an array that can be written to, they may have changed since.
+        """
+        if allowed is not self._allowed or allowed.flags.writeable:
             self._allowed, self._not_allowed = allowed, None
             return None
         if allowed.size < _NEARLY_ALL * every.size:

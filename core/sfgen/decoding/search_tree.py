@@ -79,7 +79,10 @@ class Node:
 
     @property
     def scores(self) -> Scores | None:
-        """The model's scores of the allowed tokens, float ``[allowed]``; ``None``: it is not scored."""
+        """The model's scores of the allowed tokens, float ``[allowed]``; ``None``: it is not scored.
+
+        Who reads them has them taken out of those of all tokens, once.
+        """
         self.take_out()
         return self.taken
 

@@ -64,7 +64,7 @@ def _quota(root: Path) -> int:
         lines = []
     most = math.inf
     for line in lines:  # NUMBER:CONTROLLERS:PATH, without controllers in version 2
-        _, controllers, path = line.split(":", 2)
+        controllers, _, path = line.partition(":")[2].partition(":")
         if controllers and "cpu" not in controllers.split(","):
             continue
         group = PurePosixPath(path.lstrip("/"))
