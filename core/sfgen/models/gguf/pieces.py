@@ -51,6 +51,8 @@ def read_pieces(model: LoadedModel) -> Pieces:
     for start in range(0, model.width, _PART):
         tokens = range(start, min(start + _PART, model.width))
         part = expected[tokens.start : tokens.stop]
+        # Equal as a whole they are equal one by one: where llama.cpp takes a token for another kind, it leaves its text
+        # out or writes it otherwise, and never moves bytes to the next one.
         if len(part) == len(tokens) and _written_together(model, tokens, sum(map(len, part))) == b"".join(part):
             silent += [token for token, piece in zip(tokens, part, strict=True) if not piece]
         else:
