@@ -299,3 +299,9 @@ def test_a_directory_may_have_any_name(directory: Path, monkeypatch: pytest.Monk
 def test_the_names_of_ours_are_those_that_the_shell_completes() -> None:
     assert tuple(inventory.BUILT_IN) == BUILT_IN
     assert hub.BUILT_IN is BUILT_IN
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000, "owner/" + "b" * 300, "a--b", "a..b", f"{'a' * 300}.gguf"])
+def test_a_name_that_neither_a_file_nor_the_hub_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ModelError, match="no model"):
+        load_model(name)

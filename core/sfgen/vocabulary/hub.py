@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -99,7 +98,7 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
     """
     name = str(name_or_path)
     directory = Path(os.path.expanduser(name))  # which leaves the home of a user who is not there as it is
-    if name and directory.exists():
+    if name and os.path.exists(directory):  # Path.exists raises where a name is too long
         return Located(str(directory), directory, is_offline=True)
     if is_named_gguf(name):
         raise NotFound(f"no file {name}", hint="Check the path and the spelling.")
@@ -203,8 +202,14 @@ def _near_built_in(name: str) -> str | None:
 
 
 def _could_be_hub_id(name: str) -> bool:
-    """Hub ids are ``name`` or ``owner/name`` in letters, digits, ``-``, ``_`` and ``.``."""
-    return re.fullmatch(r"(?:[\w.-]*\w[\w.-]*/)?[\w.-]*\w[\w.-]*", name, re.ASCII) is not None
+    """Hub ids are ``name`` or ``owner/name`` in letters, digits, ``-``, ``_`` and ``.``, as the hub's own rules say."""
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return name.isascii()
 
 
 # ---- the cache -------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ def gguf_path(name: str | Path) -> Path | None:
     Its content counts, whatever its name.
     """
     path = Path(os.path.expanduser(name))
-    return path if path.is_file() and is_gguf(path) else None
+    return path if os.path.isfile(path) and is_gguf(path) else None  # Path.is_file raises where a name is too long
 
 
 def read_files(path: Path, name: str) -> GgufFiles:
