@@ -28,7 +28,7 @@ from .liked_phrases import phrases, prompts, words_of
 
 BLOCK = 10
 """Prompts that all ways write before the next ones come."""
-MINUTES = 32
+MINUTES = 60
 """No block begins later than this."""
 EXACT = (10, 16, 300)
 """The texts that are drawn as a whole, their tokens, and the prefixes that may be scored for each."""

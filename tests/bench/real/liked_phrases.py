@@ -101,7 +101,7 @@ def liked(texts: Iterable[str]) -> list[str]:
 def _phrases_of(text: str, size: int) -> set[tuple[str, ...]]:
     """The phrases of a text: words with nothing but a blank between them, some of which say something."""
     found = set()
-    whole = re.sub(r"\w+['’]\w+", ".", text.casefold())  # no half of "don't" is a word
+    whole = re.sub(r"<[^<>\s]*>|\w+['’]\w+", ".", text.casefold())  # no tag, and no half of "don't", is a word
     for stretch in re.split(r"[^\w ]|_|\d", whole):
         for phrase in _runs(tuple(stretch.split()), size):
             if not FUNCTION_WORDS.issuperset(phrase) and max(map(len, phrase)) > 2:
