@@ -172,7 +172,7 @@ def report(rows: dict[str, Row], banned: Sequence[str]) -> str:
         "the share of a text's pairs of words that are different, *repeated fours* the share of its runs of four words "
         "that stood before. Processor time is that of a token of the finished texts, everything included, as a "
         "multiple of free; a text that goes back ends later than those beside it, and then has forward passes to "
-        "itself. *image* is among the phrases because the model writes its token `<start_of_image>`, which is text.",
+        "itself.",
         "",
         "| way | texts with a phrase | phrases a text | log-probability | beside free | distinct pairs | "
         "repeated fours | tokens a text | rollbacks a text | forward passes a token | processor time |",
