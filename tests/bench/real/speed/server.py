@@ -58,12 +58,12 @@ class Server:
         python = GUIDANCE_PYTHON if group == "guidance" else Path(sys.executable)
         if not python.exists():
             raise Failed(f"{python.relative_to(ROOT)} is missing: make real-bench")
+        self._command = [str(python), "-m", __name__, group]
+        self._start()
+
+    def _start(self) -> None:
         self._process = subprocess.Popen(
-            [str(python), "-m", __name__, group],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            self._command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
     def loaded(self) -> dict[str, str]:
@@ -86,6 +86,9 @@ class Server:
         self._process.communicate()
 
     def _ask(self, request: list[Any], patience: float) -> Any:
+        if self._process.poll() is not None:  # it failed in the task before
+            self._start()
+            self.loaded()
         stream: Any = self._process.stdin
         with contextlib.suppress(BrokenPipeError):
             stream.write((json.dumps(request) + "\n").encode())
@@ -94,8 +97,6 @@ class Server:
 
     def _answer(self, patience: float) -> Any:
         stream: Any = self._process.stdout
-        if stream.closed:
-            raise Failed("its process was stopped before")
         if not select.select([stream], [], [], patience)[0]:
             self.stop()
             raise Failed(f"stopped after {patience:.0f} s")
@@ -124,6 +125,8 @@ def _serve(group: str) -> None:
         key = name, task.schema, task.lark, task.labels, task.temperature
         try:
             if what == "write":
+                if key not in kept:  # this process was started after another one had failed
+                    kept[key] = engine.compile(task)
                 _send(out, {"result": asdict(engine.measured(task, kept[key], seed))})
             elif key in kept:
                 _send(out, {"result": None})
