@@ -24,6 +24,9 @@ INTERRUPTED = 130
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _WAITING = "OMP_WAIT_POLICY"
+_SPINS = "GOMP_SPINCOUNT"
+_FEW_SPINS = "300"
+"""Some microseconds. None at all doubles the time on an idle machine, where most waits are that short."""
 
 _SOON = 0.01  # seconds until a signal is sent once more
 
@@ -161,19 +164,19 @@ def import_numpy() -> None:
 
 
 def let_threads_sleep(model: str) -> None:
-    """Let the threads of llama.cpp sleep while they wait for each other.
+    """Let the threads of llama.cpp sleep where they wait for each other for more than some microseconds.
 
-    They would keep their processors busy, which costs twice the processor time, and beside other load ten times the
-    time: all wait for the one that has lost its processor. OpenMP reads the variable when it is loaded, also in the
-    processes of a batch. What the user has set stays.
+    They would keep their processors busy, which beside other load takes twice the time and more: all wait for the one that
+    has lost its processor. OpenMP (GNU's) reads the variable when it is loaded, also in the processes of a batch. What
+    the user has set stays.
 
     Args:
         model: The name of the model; other libraries than llama.cpp are not told.
     """
     from sfgen.models.gguf.files import gguf_path
 
-    if gguf_path(model) is not None:
-        os.environ.setdefault(_WAITING, "passive")
+    if _WAITING not in os.environ and gguf_path(model) is not None:
+        os.environ.setdefault(_SPINS, _FEW_SPINS)
 
 
 @contextlib.contextmanager

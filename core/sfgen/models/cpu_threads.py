@@ -7,8 +7,9 @@ take 150 times as long as with one.
 
 So there is never more than one thread for a core: the hyper-threads of a core share what computes, and a second one
 only waits longer. llama.cpp's threads wait for each other in OpenMP, where they keep their processors busy unless
-OMP_WAIT_POLICY is ``passive`` when llama.cpp is loaded. Nothing in its interface changes that (a thread pool's ``poll``
-is for builds without OpenMP), and the environment is not the library's: the command sets it.
+GOMP_SPINCOUNT is low when llama.cpp is loaded. Nothing in its interface changes that (a thread pool's ``poll`` is for
+builds without OpenMP), and the environment is not the library's: the command sets it. It is not 0
+(``OMP_WAIT_POLICY=passive``): to wake a thread takes longer than most waits, and a token twice as long.
 """
 
 from __future__ import annotations

@@ -177,6 +177,14 @@ def _memory() -> str:
     )
 
 
+_WAITS: dict[str, dict[str, str]] = {
+    "busily": {},
+    "busily, then asleep (`GOMP_SPINCOUNT=300`)": {"GOMP_SPINCOUNT": "300"},
+    "asleep (`OMP_WAIT_POLICY=passive`)": {"OMP_WAIT_POLICY": "passive"},
+}
+"""How threads wait for each other, and what tells OpenMP so."""
+
+
 def _threads(tokens: int) -> str:
     """Time a token with one thread, by default and with all processors, alone and beside a busy process for each."""
     processors = os.cpu_count() or 1
@@ -184,21 +192,19 @@ def _threads(tokens: int) -> str:
     for surroundings, busy in (("no process of ours", 0), ("a busy process", 1)):
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
-            for waiting in ("passive", ""):
+            for wait, environment in _WAITS.items():
                 for name, threads in (("1", 1), ("default", 0), (f"all {processors}", processors)):
-                    if threads == 1 and not waiting:
+                    if threads == 1 and environment:
                         continue
-                    environment = {"OMP_WAIT_POLICY": waiting} if waiting else {}
                     done = run(["-c", _THREADS, str(FILE), str(threads), str(tokens)], environment)
                     processor, wall = (f"{1000 * float(each):.1f}" for each in done.written.split())
-                    wait = "" if threads == 1 else "asleep" if waiting else "busily"
-                    rows.append([surroundings, name, wait, processor, wall])
+                    rows.append([surroundings, name, "" if threads == 1 else wait, processor, wall])
         finally:
             for other in others:
                 other.kill()
                 other.wait()
     return (
-        "Milliseconds a token. The command lets threads sleep while they wait; from Python that is up to the "
+        "Milliseconds a token. The command lets threads sleep after some microseconds; from Python that is up to the "
         f"environment. The load average of the machine was {os.getloadavg()[1]:.1f} at the end, with all that else "
         "ran.\n\n" + markdown_table(("beside", "threads", "they wait", "processor", "wall"), rows)
     )

@@ -42,8 +42,8 @@ class GgufModel:
             or ``mps``.
         dtype: ``auto``: the weights stay in the types that the file has them in.
         threads: How many threads read; ``None``: one for a small model, else one for each core that this process may
-            use. llama.cpp's threads keep their processors busy while they wait for each other; where OMP_WAIT_POLICY is
-            ``passive`` before it is loaded, they sleep, if it was built with OpenMP.
+            use. llama.cpp's threads keep their processors busy while they wait for each other; where GOMP_SPINCOUNT is
+            300 before it is loaded, they sleep after some microseconds, if it was built with GNU's OpenMP.
         title: What messages and records call it; the path if not given.
 
     Attributes:
