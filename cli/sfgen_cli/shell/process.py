@@ -166,9 +166,9 @@ def import_numpy() -> None:
 def let_threads_sleep(model: str) -> None:
     """Let the threads of llama.cpp sleep where they wait for each other for more than some microseconds.
 
-    They would keep their processors busy, which beside other load takes twice the time and more: all wait for the one that
-    has lost its processor. OpenMP (GNU's) reads the variable when it is loaded, also in the processes of a batch. What
-    the user has set stays.
+    They would keep their processors busy, which beside other load takes twice the time and more: all wait for the one
+    that has lost its processor. OpenMP (GNU's) reads the variable when it is loaded, also in the processes of a batch.
+    What the user has set stays.
 
     Args:
         model: The name of the model; other libraries than llama.cpp are not told.

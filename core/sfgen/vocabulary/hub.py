@@ -203,7 +203,8 @@ def _near_built_in(name: str) -> str | None:
 
 def _could_be_hub_id(name: str) -> bool:
     """Hub ids are ``name`` or ``owner/name`` in letters, digits, ``-``, ``_`` and ``.``, as the hub's own rules say."""
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # it is, at run time
 
     try:
         validate_repo_id(name)
