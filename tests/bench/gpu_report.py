@@ -72,9 +72,9 @@ def report(sections: Sequence[Section], *, machine: str, model: str, tokens: int
         "",
         *_parts(sections),
         "",
-        "A step is one token of every text. What is not in the first line or in a choice is the loop of each text. "
-        "cuDNN makes a plan for each length that it has not seen in this process, and its line has a new length at "
-        "each pass; the rounds above have seen all of theirs, and sfgen keeps attention away from cuDNN.",
+        "A step is one token of every text. All that is neither in the first line nor in a choice is the loop of each "
+        "text. cuDNN makes a plan for each length that it has not seen in this process, and its line has a new length "
+        "at each pass; the rounds above have seen all of theirs, and sfgen keeps attention away from cuDNN.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -95,6 +95,25 @@ def test_choices_are_split_at_commas(sfgen: Sfgen) -> None:
     assert record["choices"] == ["a,b", "c", "d"]
 
 
+@pytest.mark.parametrize(
+    ("choices", "hint"),
+    [
+        ("b, a", "the choice ' a' begins with a space; without it: --choices b,a\n"),
+        (r"b\\,c\, c,  a", r"the choice '  a' begins with a space; without it: --choices 'b\\,c\, c,a'" + "\n"),
+        (" b, a", ""),
+        ("b,a ", ""),
+        (r"b\, a", ""),
+        ("b, a -q", ""),
+    ],
+)
+def test_a_blank_behind_a_comma_of_choices_is_told(sfgen: Sfgen, choices: str, hint: str) -> None:
+    text, _, quiet = choices.partition(" -")
+    done = sfgen("gen", "-m", "uniform", "--choices", text, *(["-q"] if quiet else []))
+    assert done.err == (f"sfgen: {hint}" if hint else "")
+    checked = sfgen("check", "--choices", text, "--text", "b", *(["-q"] if quiet else []))
+    assert [line for line in checked.err.splitlines(True) if "begins with a space" in line] == [done.err] * bool(hint)
+
+
 def test_a_saved_index_gives_what_the_pattern_gives(sfgen: Sfgen, tmp_path: Path) -> None:
     file = tmp_path / "my.safetensors"
     done = sfgen("index", "--regex", RECORD, "--save", file)

@@ -84,6 +84,8 @@ def test_records_have_what_the_prompt_was_made_of() -> None:
         ('{"a": {prompt}}', "has no pair: line 1, column 1"),
         ("{}", "names no key: line 1, column 1"),
         ("{ }", "names no key"),
+        ('Text: Ada\nJSON: {"age": 36}\n{prompt}', "begins JSON, not a key: line 2, column 7"),
+        ('{ "age": 36}{prompt}', "begins JSON, not a key: line 1, column 1"),
         ("Sentiment:", "names no key: all prompts would be the same"),
         ("{{prompt}}", "names no key: all prompts would be the same"),
         ("{prompt}\ud800", "has half of a surrogate pair"),

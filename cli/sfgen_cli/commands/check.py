@@ -17,7 +17,12 @@ from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.constraint import ConstraintOptions
 from sfgen_cli.options.grammar import GrammarOptions
 from sfgen_cli.options.prompts import reader_of_stdin, without_newline
-from sfgen_cli.options.requested import RequestedConstraint, looks_like_a_pattern_for_a_file, read_constraint
+from sfgen_cli.options.requested import (
+    RequestedConstraint,
+    choices_hint,
+    looks_like_a_pattern_for_a_file,
+    read_constraint,
+)
 from sfgen_cli.report.checked_texts import Source, sources
 from sfgen_cli.shell.flatten import Named, flattened
 from sfgen_cli.shell.hints import told
@@ -146,6 +151,8 @@ def check(
     if constraint:
         if constraint.pattern == "":
             note("sfgen: the pattern is empty: only the empty text matches it", quiet=quiet)
+        if hint := choices_hint(given.choices or ()):
+            note(f"sfgen: {hint}", quiet=quiet)
         matching = _matching(constraint, quiet=quiet)
     by_line = lines or (matching is not None and matching.each_line)
     several = len(texts) > 1

@@ -35,7 +35,7 @@ Choices = Annotated[
     list[str] | None,
     typer.Option(
         metavar="A,B",
-        help=r"One of these texts; repeatable, [bold]\,[/] is a comma.",
+        help=r"One of these texts; repeatable, [bold]\,[/] is a comma, a space behind a comma is part of the choice.",
         rich_help_panel=CONSTRAINT,
     ),
 ]

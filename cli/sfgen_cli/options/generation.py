@@ -21,7 +21,7 @@ Prompt = Annotated[
     str | None,
     typer.Argument(
         metavar="PROMPT",
-        help="The text to continue. What is piped in is read to its end and stands before it, a blank line between; "
+        help="The text to continue. Piped-in text is read to its end and stands before it, a blank line between; "
         "[bold]-[/] is what is piped in alone. Where stdin belongs to something else, as in a shell's loop, add "
         "[bold]</dev/null[/]. One that begins with [bold]-[/] is put after [bold]--[/].",
         rich_help_panel=_PROMPT,

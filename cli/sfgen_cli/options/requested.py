@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -410,3 +410,23 @@ def split_choices(option: str) -> list[str]:
     """
     pieces = re.findall(r"(?:\\.|[^\\,]|\\$)+", option, re.DOTALL)
     return [re.sub(r"\\([\\,])", r"\1", piece) for piece in pieces]
+
+
+def choices_hint(options: Iterable[str]) -> str:
+    """Hint at choices in which the blank behind a comma perhaps was not meant.
+
+    Words of a ban and of a template lose such a blank; a choice keeps it, and behind a prompt without one at its end it
+    is then far likelier than the first. It is empty where the first choice has a blank, too.
+
+    >>> choices_hint(["good, bad"])
+    "the choice ' bad' begins with a space; without it: --choices good,bad"
+    >>> choices_hint([" good, bad"])
+    ''
+    """
+    for option in options:
+        first, *others = split_choices(option) or [""]
+        spaced = [text for text in others if text.startswith(" ")]
+        if spaced and not first.startswith(" "):
+            bare = ",".join(re.sub(r"([\\,])", r"\\\1", text.lstrip(" ")) for text in (first, *others))
+            return f"the choice {spaced[0]!r} begins with a space; without it: --choices {quoted(bare, instead='A,B')}"
+    return ""

@@ -64,7 +64,7 @@ class PromptTemplate:
         text: The text; ``{{`` and ``}}`` are braces.
 
     Raises:
-        UsageError: A brace stands alone, or no key is named.
+        UsageError: A brace stands alone or begins JSON, or no key is named.
 
     >>> template = PromptTemplate("{{{prompt}}} has {stars} of {of.most}.")
     >>> template.filled({"prompt": "Nice!", "stars": 4, "of": {"most": 5}})
@@ -97,6 +97,8 @@ class PromptTemplate:
             written, key = found[0], found[1]
             if (key is None and len(written) == 1) or (key is not None and not key.strip()):
                 raise self._error(found.start(), "names no key" if key is not None else "has no pair")
+            if key is not None and key.strip().startswith('"'):  # an example for the model, as a rule
+                raise self._error(found.start(), "begins JSON, not a key")
             pieces += [(self.text[end : found.start()], False), (key.strip(), True) if key else (written[0], False)]
             end = found.end()
         return [*pieces, (self.text[end:], False)]

@@ -83,7 +83,7 @@ def _lines(results: Results, measured: list[Part]) -> Iterator[str]:
     yield from (
         "## Quality",
         "",
-        f"What a constraint does to answers. Run on {machine()}, one thread, with {versions}. Tasks: "
+        f"Answers with and without a constraint. Run on {machine()}, one thread, with {versions}. Tasks: "
         + "; ".join(f"{task.title} ({len(task.examples)} examples)" for task in TASKS.values())
         + ". Items come from a generator (`tests/bench/real/quality/generator.py`, `tests/data/real`), so that the "
         "right answer is known; the model reads a few examples, `Text: …` and `JSON:`, and writes greedily. All who "

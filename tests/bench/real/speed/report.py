@@ -180,7 +180,7 @@ def _figures(found: Found, engine: type[Engine], kind: str) -> list[str]:
 
 def _notes(found: Found) -> list[str]:
     """The interfaces that were called, their versions, and all failures."""
-    lines = ["What was called:", ""]
+    lines = ["Calls:", ""]
     for engine in found.platform.engines:
         if engine.name in found.absent:
             lines.append(f"* {engine.name}: not measured: {found.absent[engine.name]}")
