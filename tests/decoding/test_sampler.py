@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tried import rounds, tried
@@ -291,7 +291,7 @@ _UNUSUAL = (math.nan, math.inf, -math.inf)
     steps=st.sampled_from([1, 2, 1000]),
     unusual=st.lists(st.sampled_from(_UNUSUAL), max_size=2),
     options=st.fixed_dictionaries(
-        {"temperature": st.sampled_from([0.0, 1e-3, 0.8, 1.0, 50.0, 1e6])},
+        {"temperature": st.sampled_from([0.0, 1e-3, 0.8, 1.0, 50.0, 1e6, 1e300])},
         optional={
             "top_k": st.sampled_from([1, 2, 5, 40, 4000]),
             "top_p": st.sampled_from([0.0, 0.5, 0.95, 1.0]),
@@ -299,6 +299,7 @@ _UNUSUAL = (math.nan, math.inf, -math.inf)
         },
     ),
 )
+@example(0, 100, 1.0, "float32", 1000, [], {"temperature": 1e300, "min_p": 1.0})  # all weights are rounded to 1
 def test_a_choice_among_all_scores_is_that_by_those_of_the_allowed_tokens(
     seed: int, size: int, share: float, kind: str, steps: int, unusual: list[float], options: dict[str, Any]
 ) -> None:

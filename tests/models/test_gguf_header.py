@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,18 @@ class TestDamagedFiles:
         (tmp_path / "odd").write_bytes(start + bytes(64 if "ends inside" not in message else 0))
         with pytest.raises(ModelError, match=message):
             read_header(tmp_path / "odd", "x")
+
+    def test_a_name_that_takes_the_weights_for_its_text(self, tmp_path: Path) -> None:
+        """A wrong length may lie inside a file of gigabytes: as much is not read."""
+        with (tmp_path / "large").open("wb") as large:
+            large.write(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 100_000_000))
+            large.truncate(200_000_000)  # takes no room on the disk
+        tracemalloc.start()
+        with pytest.raises(ModelError, match="a name or a text in its header would have 100,000,000 bytes"):
+            read_header(tmp_path / "large", "x")
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 1_000_000
 
     def test_a_tensor_beyond_the_end_is_named(self, tmp_path: Path) -> None:
         data = b"GGUF" + struct.pack("<IQQQ1sIQIQ", 3, 1, 0, 1, b"t", 1, 100, 0, 32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,10 @@ from real_model import FILE, needs_file
 from real_tokenizers import loaded
 from tried import tried
 
+from sfgen.errors import VocabularyError
 from sfgen.models.gguf.header import read_header
 from sfgen.models.gguf.loaded import LoadedModel
+from sfgen.models.gguf.model import gguf_vocabulary
 from sfgen.models.gguf.pieces import read_pieces
 from sfgen.models.gguf.vocabulary import read_vocabulary
 
@@ -119,6 +122,48 @@ def test_more_than_are_asked_for_at_once(tmp_path: Path) -> None:
     vocabulary = read_vocabulary(model, "x")
     assert vocabulary.tokens[256:258] == (b" w0", b" w1")
     assert vocabulary.end_token_ids == (300, 5256)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["a", "b", "a"], "for the tokens 256 and 258: a"),
+        (["a", "<0x0A>"], "for the tokens 10 and 257: <0x0A>"),
+        (["a", "a\0b"], "for the tokens 256 and 257: a"),
+        (["", "[EMPTY_256]"], r"for the tokens 256 and 257: \[EMPTY_256\]"),
+    ],
+)
+def test_a_token_that_comes_twice_is_refused(tmp_path: Path, texts: list[str], message: str) -> None:
+    """llama.cpp would end the process, and names a token without a text."""
+    file = write_tokenizer(tmp_path / "file", [*BYTES, *((text, NORMAL) for text in texts)], {})
+    with pytest.raises(VocabularyError, match=message):
+        gguf_vocabulary(file)
+
+
+def test_tokens_without_a_text_are_not_the_same(tmp_path: Path) -> None:
+    file = write_tokenizer(tmp_path / "file", [*BYTES, ("", NORMAL), ("\0", NORMAL), ("", NORMAL)], {})
+    assert len(gguf_vocabulary(file)) == 259
+
+
+def test_another_number_of_kinds_is_not_read(tmp_path: Path) -> None:
+    """llama.cpp reads the first ones. A damaged list may be long: as much memory is not taken."""
+    from gguf import GGUFWriter
+
+    file, tokens = tmp_path / "file", [*BYTES, ("a", NORMAL)]
+    writer: Any = GGUFWriter(file, "llama")
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list([text for text, _ in tokens])
+    writer.add_token_types([kind for _, kind in tokens] + [NORMAL] * 500_000)
+    writer.write_header_to_file(file)
+    writer.write_kv_data_to_file()
+    writer.close()
+    model = tokenizer_of(file)
+    tracemalloc.start()
+    written = read_pieces(model).written
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert written == [*(bytes([byte]) for byte in range(256)), b"a"]
+    assert most < 1_000_000
 
 
 @pytest.mark.parametrize("kind", ["llama-bpe", "llama-spm", "qwen2", "gemma2"])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pytest
 
-FOLDER = Path(os.environ.get("SFGEN_REAL") or Path(__file__).parents[2] / ".real")
+FOLDER = Path(os.environ.get("SFGEN_REAL") or Path(__file__).parents[2] / ".real").absolute()
 FILE = FOLDER / "gemma-3-270m-q4_k_m.gguf"
 DIRECTORY = FOLDER / "gemma-3-270m"
 

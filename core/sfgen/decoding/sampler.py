@@ -245,8 +245,8 @@ class Sampler:
             border = reached_by(every, self.top_k)
             return None if border is None else np.flatnonzero(every >= border)
         if self.min_p and (self.top_p is None or self.top_p >= 1):
-            below = self.temperature * math.log(self.min_p)
-            # A bit more than that, whatever is rounded.
+            # A bit more than that, whatever is rounded: scores, and weights, which may be 1 below the highest score.
+            below = self.temperature * (math.log(self.min_p) - 1e-12)
             kind = np.finfo(every.dtype)
             border = highest + below - 4 * max(float(kind.eps), 1e-12) * (abs(highest) - below)
             return np.flatnonzero(every >= border) if border > float(kind.min) else None

@@ -24,6 +24,8 @@ _AGAIN = "Copy or download the file again."
 _INSIDE = "it ends inside its header"
 _VERSIONS = (2, 3)
 _MOST_DIMENSIONS = 4
+_LONGEST_TEXT = 1 << 26
+"""More than any name, template or tokenizer.json has; the length of a damaged text may be that of all the weights."""
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
 _WHOLE = frozenset({4, 5})
@@ -128,6 +130,10 @@ class Header:
         """Return a text value by name, or the empty text."""
         value = self.metadata.get(name, "")
         return value if isinstance(value, str) else ""
+
+    def length(self, name: str) -> int:
+        """Return the length of a list by name; 0 if there is none."""
+        return self.lists[name].length if name in self.lists else 0
 
     def texts(self, name: str) -> list[bytes]:
         """Read a list of texts; an empty one if there is none of that name."""
@@ -288,7 +294,10 @@ class _Cursor:
         return number
 
     def string(self) -> str:
-        return self.take(self.number("<Q")).decode("utf-8", "replace")
+        length = self.number("<Q")
+        if length > _LONGEST_TEXT and length <= self.size - self.position:
+            raise self.damaged(f"a name or a text in its header would have {length:,} bytes")
+        return self.take(length).decode("utf-8", "replace")
 
     def pass_strings(self, count: int) -> None:
         """Pass over a list of texts; a tokenizer has half a million."""

@@ -64,9 +64,11 @@ def read_pieces(model: LoadedModel) -> Pieces:
 
 def _expected(model: LoadedModel) -> list[bytes]:
     """What the tokens write by the file; an empty list where it does not tell."""
-    kinds = model.header.numbers("tokenizer.ggml.token_type")
-    found = model.header.texts("tokenizer.ggml.tokens")
-    if not len(found) == len(kinds) == model.width:
+    kind_list, token_list = "tokenizer.ggml.token_type", "tokenizer.ggml.tokens"
+    if not model.header.length(token_list) == model.header.length(kind_list) == model.width:
+        return []
+    kinds, found = model.header.numbers(kind_list), model.header.texts(token_list)
+    if not kinds or not found:  # of other types
         return []
     for token, kind in enumerate(kinds):  # in place: they take much memory
         text = found[token]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sfgen.errors import VocabularyError
 from sfgen.models.gguf.loaded import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
 from sfgen.models.gguf.pieces import read_pieces
+from sfgen.printable import shown_name
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.byte_level import byte_level_bytes
 
@@ -35,6 +36,29 @@ def check_tokenizer(kind: str, name: str) -> None:
             f"the tokenizer of {name} is of a kind that is not supported: {called}",
             hint="Use a model with a byte-level BPE or SentencePiece BPE tokenizer.",
         )
+
+
+def check_distinct(texts: list[bytes], name: str) -> None:
+    """Refuse a tokenizer that has a token twice: llama.cpp ends the process there.
+
+    Args:
+        texts: The texts of its tokens, as the file has them.
+        name: What messages call the model.
+
+    Raises:
+        VocabularyError: Two tokens are the same.
+    """
+    if b"" in texts or b"\0" in b"".join(texts):  # llama.cpp names an empty one, and reads no further than a zero
+        texts = [text.partition(b"\0")[0] or b"[EMPTY_%d]" % token for token, text in enumerate(texts)]
+    if len(set(texts)) == len(texts):
+        return
+    first: dict[bytes, int] = {}
+    token, text = next((token, text) for token, text in enumerate(texts) if first.setdefault(text, token) != token)
+    raise VocabularyError(
+        f"the tokenizer of {name} has the same text for the tokens {first[text]} and {token}: "
+        f"{shown_name(text.decode('utf-8', 'replace'))}",
+        hint="Copy or download the file again, or convert the model again.",
+    )
 
 
 def read_vocabulary(model: LoadedModel, name: str) -> Vocabulary:
