@@ -366,6 +366,25 @@ def test_an_end_that_can_be_cut_in_thousands_of_ways_takes_a_bounded_time(patter
     assert result.forward_passes < 100
 
 
+@pytest.mark.parametrize("pattern", [None, "[ab:]{1,6}"])
+def test_an_end_of_many_tokens_takes_a_bounded_time(pattern: str | None) -> None:
+    """A model that writes the end in the smallest pieces comes to one place after the other that can be weighed."""
+    model = Cutter([b"a" * length for length in range(2, 40)], 0)
+    plain, long = model.score, [model.vocabulary.ids[b"a" * length] for length in range(3, 40)]
+
+    def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
+        scores = plain(tokens).copy()
+        scores[long] -= 30
+        return scores
+
+    model.score = score
+    result = sfgen.generate(model, ":" + "a" * 31, index=pattern, sampler=Sampler(1.0, 0), max_tokens=4, heal=True)
+    assert result.healed == "a" * 31
+    assert joined(model, result.token_ids).decode() == "a" * 31 + result.text
+    assert len(result.token_ids) > 15
+    assert result.forward_passes < 128 + 31 + 4
+
+
 @given(pieces=vocabularies, prompt=prompts, pattern=patterns, seed=st.integers(0, 99))
 def test_nothing_is_asked_twice_and_who_observes_changes_nothing(
     pieces: list[bytes], prompt: str, pattern: str, seed: int

@@ -223,6 +223,7 @@ MODELS = [
     # --- names
     Case("gen -m /no/such/model x", 1, "no model /no/such/model"),
     Case("gen -m nobody/nothing x", 1, "no model nobody/nothing"),
+    Case("gen -m gemma-3.gguf x", 1, "Check the path and the spelling."),
     Case("gen -m nobody/nothing x", 1, "nobody/nothing; the hub's cache is "),
     Case("gen -m llama3.2:1b x", 1, "A name like this is Ollama's. Its models are GGUF files"),
     Case("gen -m ~nosuchuser/model x", 1, "no model ~nosuchuser/model: no directory"),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -123,13 +123,14 @@ _LOG_RARE = math.log(1e-4)
 """A token that is so much less likely than the likeliest one across the seam is left as it is: to weigh all ways to cut
 the healed end takes a forward pass for each, and changes nothing that is seen."""
 
-_MOST = 64
-"""The most forward passes of one weighing: twenty spaces can be cut in half a million ways."""
+_MOST = 128
+"""The forward passes of all weighings in a text: twenty spaces can be cut in half a million ways. Each weighing may
+take half of those that are left: behind the first token there may be as many ways again."""
 
 
 @dataclass
 class InsideTokens:
-    """The weighing of tokens inside the healed end of a prompt.
+    """The weighings of tokens inside the healed end of a prompt, one after the other.
 
     It is a part of the loop's generator.
 
@@ -142,6 +143,7 @@ class InsideTokens:
     text: Text
     passes: ForwardPasses
     free: bool
+    _left: int = field(default=_MOST, init=False)
 
     def weigh(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, None]:
         """Multiply their probabilities by those of what may follow them.
@@ -149,7 +151,9 @@ class InsideTokens:
         Args:
             node: The last node of the path, with scores.
         """
-        yield from self._weigh(node, -math.inf, self.passes.count + _MOST)
+        before = self.passes.count
+        yield from self._weigh(node, -math.inf, before + self._left // 2)
+        self._left -= self.passes.count - before
 
     def _weigh(self, node: Node, floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, None]:
         """Weigh the tokens with a score of at least ``floor``, by forward passes up to the number ``last``."""

@@ -104,6 +104,8 @@ class Loop:
         self.path = self.text.path
         self.end_tokens = frozenset(self.text.vocabulary.end_token_ids)
         self.passes = ForwardPasses(self.text, self.observe)
+        is_free = not self.constrained or self.text.marker is not None
+        self.inside_tokens = InsideTokens(self.text, self.passes, is_free)
         self.token_logprobs = TokenLogprobs(self.path) if self.logprobs else None
         if self.token_logprobs is not None:
             self.passes.observe = self.token_logprobs.observe
@@ -182,8 +184,7 @@ class Loop:
         if allowed.size > 1 and not node.is_scored and not only_ends:
             yield from self.passes.score(node)
             if node.unhealed:
-                is_free = not self.constrained or self.text.marker is not None
-                yield from InsideTokens(self.text, self.passes, is_free).weigh(node)
+                yield from self.inside_tokens.weigh(node)
         choice = self._choose(node) if allowed.size and not only_ends else None
         if choice is None:
             return (yield from self._back_out())

@@ -71,12 +71,13 @@ def _is_called(name: str, called: str) -> bool:
 def _is_of_ollama(name: str) -> bool:
     """Whether a name has the shape of Ollama's: with a tag, or that of a family alone.
 
-    >>> [_is_of_ollama(name) for name in ("llama3.2:1b", "llama3.2", "mario/qwen:7b", "org/llama3", "C:/x", "gpt2")]
+    >>> [_is_of_ollama(name) for name in ("llama3.2:1b", "llama3.2", "mario/qwen:7b", "llama3.gguf", "C:/x", "gpt2")]
     [True, True, True, False, False, False]
     """
     if re.fullmatch(r"[\w.-]{2,}(/[\w.-]+)*:[\w.-]+", name):
         return True
-    return re.fullmatch(r"[\w.-]+", name) is not None and name.casefold().startswith(_FAMILIES)
+    is_word = re.fullmatch(r"[\w.-]+", name) is not None and not is_named_gguf(name)
+    return is_word and name.casefold().startswith(_FAMILIES)
 
 
 def _near(name: str, found: list[FoundModel]) -> list[str]:
