@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import torch
 
+import sfgen
+from sfgen.errors import UsageError
 from sfgen.models.cpu_threads import CpuThreads, threads_for
 from sfgen.models.transformers_session import TransformersSession
 
@@ -147,3 +149,16 @@ def test_other_models_read_with_as_many_as_there_are(larger: str) -> None:
         model.device = torch.device("cuda")
     with CpuThreads(model).bounded():
         assert torch.get_num_threads() == 3
+
+
+@pytest.mark.parametrize("threads", [1025, 10**11])
+def test_more_threads_than_a_system_has_room_for_are_refused(threads: int) -> None:
+    """OpenMP and llama.cpp would end the process."""
+    with pytest.raises(UsageError, match="threads must be at most 1024"):
+        sfgen.load_model("tiny", threads=threads)
+    with pytest.raises(UsageError, match="threads must be at most 1024"):
+        sfgen.ModelSpec("tiny", threads=threads)
+
+
+def test_many_threads_are_not_refused() -> None:
+    assert sfgen.generate(sfgen.load_model("tiny", threads=1024), "A", max_tokens=1, temperature=0).token_ids

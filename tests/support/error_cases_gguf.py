@@ -151,6 +151,7 @@ GGUF = [
         both(_file(), patched("sfgen.models.gguf.preflight.physical_memory", lambda: 9000)),
     ),
     Case(f"{_GEN} --threads 0", 2, "--threads"),
+    Case(f"{_GEN} --threads 1025", 2, "1<=x<=1024"),
     # --- the package
     Case(_GEN, 1, "the package llama-cpp-python, which is not installed", both(_file(), _without_package)),
     Case(_GEN, 1, "the package llama-cpp-python cannot be loaded", both(_file(), _package_that_fails), needs=_LIB),

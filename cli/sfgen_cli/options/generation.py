@@ -79,6 +79,7 @@ Threads = Annotated[
     int | None,
     typer.Option(
         min=1,
+        max=1024,
         metavar="N",
         help="Processor threads that the model uses. Default: one for a small model, else one for each core.",
         rich_help_panel=_MODEL,

@@ -22,8 +22,35 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from sfgen import arguments
+from sfgen.errors import UsageError
+
 _SMALL = 10_000_000
 """Parameters; up to here one thread is enough."""
+
+
+_MOST_THREADS = 1024
+"""What starts threads ends the process where the system has no room for them."""
+
+
+def checked_threads(threads: int | None) -> int | None:
+    """Check how many threads somebody wants a model to use.
+
+    Args:
+        threads: From 1 to 1024; ``None``: it is left open.
+
+    Raises:
+        UsageError: It is another number.
+    """
+    if threads is None:
+        return None
+    number = arguments.whole_number("threads", threads, least=1)
+    if number > _MOST_THREADS:
+        raise UsageError(
+            f"threads must be at most {_MOST_THREADS}, not {number}",
+            hint="More threads than processor cores only wait for each other.",
+        )
+    return number
 
 
 def threads_for(parameters: int, root: Path = Path("/")) -> int:

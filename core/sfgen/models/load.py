@@ -52,13 +52,14 @@ def load_model(
         UsageError: ``tokenizer`` with a model that has its own, or ``zip:`` without a file.
     """
     from sfgen.errors import ModelError, UsageError
+    from sfgen.models.cpu_threads import checked_threads
     from sfgen.models.device import check_names
 
     arguments.path("name", name, error=ModelError)
     arguments.flag("trust_remote_code", trust_remote_code)
     arguments.flag("offline", offline)
     check_names(device, dtype)
-    threads = None if threads is None else arguments.whole_number("threads", threads, least=1)
+    threads = checked_threads(threads)
     if str(name) == "uniform":
         from sfgen.models.uniform import UniformModel
         from sfgen.vocabulary import Vocabulary

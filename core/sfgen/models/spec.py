@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from sfgen import arguments
 from sfgen.errors import ModelError, VocabularyError
+from sfgen.models.cpu_threads import checked_threads
 from sfgen.models.device import check_names
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ class ModelSpec:
         if self.tokenizer is not None:
             arguments.path("tokenizer", self.tokenizer, error=VocabularyError)
         check_names(self.device, self.dtype)
-        if self.threads is not None:
-            arguments.whole_number("threads", self.threads, least=1)
+        checked_threads(self.threads)
         arguments.flag("trust_remote_code", self.trust_remote_code)
         arguments.flag("offline", self.offline)
 

@@ -10,6 +10,7 @@ from sfgen import arguments
 from sfgen.errors import ModelError
 from sfgen.models import architecture
 from sfgen.models.checkpoint import Checkpoint
+from sfgen.models.cpu_threads import checked_threads
 from sfgen.models.messages import ChatPrompt, Message, Tools
 from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
@@ -82,7 +83,7 @@ class TransformersModel:
         )  # fmt: skip
         self.name = source.name
         self._source = source
-        self._threads = None if threads is None else arguments.whole_number("threads", threads, least=1)
+        self._threads = checked_threads(threads)
         self.context_length: int | None = architecture.context_length(source.config)
         self.vocabulary = Vocabulary.from_tokenizer(
             source.tokenizer, end_token_ids=source.end_token_ids, size=source.rows

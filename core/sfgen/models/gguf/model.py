@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from sfgen import arguments
 from sfgen.delays import Delay, delayed
 from sfgen.errors import ModelError
-from sfgen.models.cpu_threads import threads_for
+from sfgen.models.cpu_threads import checked_threads, threads_for
 from sfgen.models.device import check_names
 from sfgen.models.gguf.batch import GgufBatch
 from sfgen.models.gguf.files import GgufFiles
@@ -70,7 +70,7 @@ class GgufModel:
             str(arguments.path("path", path, error=ModelError)) if title is None else arguments.text("title", title)
         )
         check_names(device, dtype)
-        threads = None if threads is None else arguments.whole_number("threads", threads, least=1)
+        threads = checked_threads(threads)
         self._files: GgufFiles = check_gguf(Path(path).expanduser(), self.name, device=device, dtype=dtype)
         with delayed(Delay(f"loading {self.name}", size=self._files.size)):
             self._model = LoadedModel(self._files.first, self.name, device=device)
