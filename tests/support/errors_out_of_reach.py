@@ -143,6 +143,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("gguf/header.py", "no model {name}: {error.strerror}", "the disk must fail while the file is read"),
     ("models/readable.py", "the text is longer than", "the limit of tokens is lowered to the context"),
     ("models/readable.py", "there is no token", "told when the prompt is read"),
+    ("models/cpu_threads.py", "threads must be at most", _REFUSED),
     ("vocabulary/tokenizer.py", "is neither a tokenizer of transformers", _LIBRARY),
     (
         "vocabulary/tokenizer.py",
