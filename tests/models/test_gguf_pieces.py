@@ -23,7 +23,7 @@ from sfgen.models.gguf.header import read_header
 from sfgen.models.gguf.loaded import LoadedModel
 from sfgen.models.gguf.model import gguf_vocabulary
 from sfgen.models.gguf.pieces import read_pieces
-from sfgen.models.gguf.vocabulary import read_vocabulary
+from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 
 pytestmark = needs_package("llama_cpp")
 
@@ -61,7 +61,7 @@ def asked(model: LoadedModel, token: int, *, special: bool) -> bytes:
 
 
 def assert_equal(model: LoadedModel) -> None:
-    pieces = read_pieces(model)
+    pieces = read_pieces(model, token_texts(model.header, "x"))
     alone = [asked(model, token, special=False) for token in range(model.width)]
     shown = [
         piece or asked(model, token, special=True) if model.is_text_in_file(token) else piece
@@ -119,7 +119,7 @@ def test_more_than_are_asked_for_at_once(tmp_path: Path) -> None:
     words[5000] = ("<|im_end|>", NORMAL)
     model = tokenizer_of(write_tokenizer(tmp_path / "file", [*BYTES, *words], {"eos": 300}))
     assert_equal(model)
-    vocabulary = read_vocabulary(model, "x")
+    vocabulary = read_vocabulary(model, token_texts(model.header, "x"), "x")
     assert vocabulary.tokens[256:258] == (b" w0", b" w1")
     assert vocabulary.end_token_ids == (300, 5256)
 
@@ -159,7 +159,7 @@ def test_another_number_of_kinds_is_not_read(tmp_path: Path) -> None:
     writer.close()
     model = tokenizer_of(file)
     tracemalloc.start()
-    written = read_pieces(model).written
+    written = read_pieces(model, token_texts(model.header, "x")).written
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert written == [*(bytes([byte]) for byte in range(256)), b"a"]

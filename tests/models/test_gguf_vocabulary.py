@@ -161,7 +161,7 @@ class TestWhatIsRefused:
         model = LoadedModel(read_header(gguf_pair("llama-bpe").file, "x"), "x", vocabulary_only=True)
         monkeypatch.setattr(LoadedModel, "tokenizer_kind", 4)
         with pytest.raises(VocabularyError, match="tokenizer of x is of kind 4, which is not supported"):
-            read_vocabulary(model, "x")
+            read_vocabulary(model, [], "x")
 
 
 class TestPrompts:

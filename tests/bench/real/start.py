@@ -42,15 +42,17 @@ from pathlib import Path
 import sys
 from sfgen.models.gguf.preflight import check_gguf
 from sfgen.models.gguf.loaded import LoadedModel
-from sfgen.models.gguf.vocabulary import read_vocabulary
+from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 files = check_gguf(Path(sys.argv[1]), "x")
 told("sfgen's modules, the header of the file")
 from sfgen.models.gguf.library import library
 library()
 told("the modules of llama-cpp-python")
+texts = token_texts(files.first, "x")
+told("the texts of the tokens")
 model = LoadedModel(files.first, "x", device="cpu")
 told("llama.cpp loads its tokenizer and maps the weights")
-vocabulary = read_vocabulary(model, "x")
+vocabulary = read_vocabulary(model, texts, "x")
 told("the bytes of the tokens, compared with llama.cpp's")
 from sfgen import Dfa, Index
 import numba

@@ -146,17 +146,15 @@ class LoadedModel:
         """Return the text of a token in the tokenizer's file."""
         return str(self._lib.llama_vocab_get_text(self.vocabulary, token).decode("utf-8", "replace"))
 
-    def tokenize(self, text: str, *, special: bool) -> list[int]:
+    def tokenize(self, text: str) -> list[int]:
         """Tokenize a text, adding nothing around it.
 
-        Args:
-            text: The text; half characters become question marks.
-            special: Whether the text of a special token becomes that token.
+        Half characters become question marks, and the text of a special token becomes that token.
         """
         data = text.encode("utf-8", "replace")
         room = len(data) + 8  # a token is a byte at least, and a space may be put before the text
         ids = (ctypes.c_int32 * room)()
-        count = self._lib.llama_tokenize(self.vocabulary, data, len(data), ids, room, False, special)
+        count = self._lib.llama_tokenize(self.vocabulary, data, len(data), ids, room, False, True)
         assert count >= 0
         return list(ids[:count])
 

@@ -20,7 +20,7 @@ from sfgen.models.gguf.preflight import check_gguf
 from sfgen.models.gguf.sequences import Sequences
 from sfgen.models.gguf.session import GgufSession
 from sfgen.models.gguf.tokenizer import GgufTokenizer
-from sfgen.models.gguf.vocabulary import read_vocabulary
+from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 from sfgen.models.messages import ChatPrompt, Message, Tools
 from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
@@ -72,9 +72,10 @@ class GgufModel:
         check_names(device, dtype)
         threads = checked_threads(threads)
         self._files: GgufFiles = check_gguf(Path(path).expanduser(), self.name, device=device, dtype=dtype)
+        texts = token_texts(self._files.first, self.name)
         with delayed(Delay(f"loading {self.name}", size=self._files.size)):
             self._model = LoadedModel(self._files.first, self.name, device=device)
-        self.vocabulary: Vocabulary = read_vocabulary(self._model, self.name)
+        self.vocabulary: Vocabulary = read_vocabulary(self._model, texts, self.name)
         self.context_length: int = self._model.context_length
         header = self._files.first
         self._prompts = Prompts(GgufTokenizer(self._model, header.chat_template, header.tool_template), self.name)
@@ -148,4 +149,5 @@ def gguf_vocabulary(path: str | Path) -> Vocabulary:
     """
     name = str(path)
     files = check_gguf(Path(path).expanduser(), name)
-    return read_vocabulary(LoadedModel(files.first, name, vocabulary_only=True), name)
+    texts = token_texts(files.first, name)
+    return read_vocabulary(LoadedModel(files.first, name, vocabulary_only=True), texts, name)

@@ -18,6 +18,9 @@ from sfgen.models.gguf.library import library
 if TYPE_CHECKING:
     from sfgen.models.gguf.loaded import LoadedModel
 
+TOKENS = "tokenizer.ggml.tokens"
+"""The name of the list of the tokens' texts in the header."""
+_KINDS = "tokenizer.ggml.token_type"
 _PART = 4096
 """The tokens of one text."""
 _NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
@@ -39,13 +42,14 @@ class Pieces(NamedTuple):
     silent: list[int]
 
 
-def read_pieces(model: LoadedModel) -> Pieces:
+def read_pieces(model: LoadedModel, texts: list[bytes]) -> Pieces:
     """Read what llama.cpp writes for each token.
 
     Args:
         model: The model, or its tokenizer alone.
+        texts: The texts of its tokens, which are replaced in place: they take much memory.
     """
-    expected = _expected(model) if model.has_byte_tokens else []
+    expected = _expected(model, texts) if model.has_byte_tokens else []
     written: list[bytes] = []
     silent: list[int] = []
     for start in range(0, model.width, _PART):
@@ -62,18 +66,16 @@ def read_pieces(model: LoadedModel) -> Pieces:
     return Pieces(written, silent)
 
 
-def _expected(model: LoadedModel) -> list[bytes]:
-    """What the tokens write by the file; an empty list where it does not tell."""
-    kind_list, token_list = "tokenizer.ggml.token_type", "tokenizer.ggml.tokens"
-    if not model.header.length(token_list) == model.header.length(kind_list) == model.width:
+def _expected(model: LoadedModel, texts: list[bytes]) -> list[bytes]:
+    """The bytes of the tokens by the file; an empty list where it does not tell."""
+    if not len(texts) == model.header.length(_KINDS) == model.width:
         return []
-    kinds, found = model.header.numbers(kind_list), model.header.texts(token_list)
-    if not kinds or not found:  # of other types
+    kinds = model.header.numbers(_KINDS)
+    if not kinds:  # of another type
         return []
-    for token, kind in enumerate(kinds):  # in place: they take much memory
-        text = found[token]
-        found[token] = text.replace(_SPACE, b" ") if kind == _NORMAL else _piece(text, kind)
-    return found
+    for token, kind in enumerate(kinds):
+        texts[token] = texts[token].replace(_SPACE, b" ") if kind == _NORMAL else _piece(texts[token], kind)
+    return texts
 
 
 def _piece(text: bytes, kind: int) -> bytes:

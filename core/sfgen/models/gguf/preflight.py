@@ -7,7 +7,7 @@ from pathlib import Path
 from sfgen.errors import ModelError
 from sfgen.models.gguf.files import GgufFiles, read_files
 from sfgen.models.gguf.library import check_installed
-from sfgen.models.gguf.vocabulary import check_distinct, check_tokenizer
+from sfgen.models.gguf.vocabulary import check_tokenizer
 from sfgen.models.memory import physical_memory
 from sfgen.parameter_text import ParameterText
 from sfgen.sizes import size_in_words
@@ -25,7 +25,7 @@ def check_gguf(path: Path, name: str, *, device: str = "auto", dtype: str = "aut
     Raises:
         ModelError: A file is damaged, cut short or missing; the model needs more memory than there is; another type is
             wanted; the package that reads it is missing.
-        VocabularyError: The tokenizer is of a kind that is not supported, or has a token twice.
+        VocabularyError: The tokenizer is of a kind that is not supported.
     """
     files = read_files(path, name)
     check_tokenizer(files.first.tokenizer, name)
@@ -42,5 +42,4 @@ def check_gguf(path: Path, name: str, *, device: str = "auto", dtype: str = "aut
             hint="Use a smaller model, or one with smaller numbers, such as Q4_K_M.",
         )
     check_installed()
-    check_distinct(files.first.texts("tokenizer.ggml.tokens"), name)
     return files

@@ -37,7 +37,7 @@ class GgufTokenizer:
 
     def inside(self, text: str) -> list[int]:
         """Tokenize a text alone, reading the names of special tokens."""
-        return self._model.tokenize(text, special=True)
+        return self._model.tokenize(text)
 
     def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
         """Render a conversation."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from sfgen.errors import VocabularyError
+from sfgen.models.gguf.header import Header
 from sfgen.models.gguf.loaded import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
-from sfgen.models.gguf.pieces import read_pieces
+from sfgen.models.gguf.pieces import TOKENS, read_pieces
 from sfgen.printable import shown_name
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.byte_level import byte_level_bytes
+from sfgen.vocabulary.token_bytes import joined
 
 _KINDS = {
     "gpt2": "byte-level BPE", "llama": "SentencePiece's BPE", "gemma4": "SentencePiece's BPE", "bert": "WordPiece",
@@ -38,22 +40,23 @@ def check_tokenizer(kind: str, name: str) -> None:
         )
 
 
-def check_distinct(texts: list[bytes], name: str) -> None:
-    """Refuse a tokenizer that has a token twice: llama.cpp ends the process there.
+def token_texts(header: Header, name: str) -> list[bytes]:
+    """Read the texts of the tokens, before llama.cpp loads the file: it ends the process where a token comes twice.
 
     Args:
-        texts: The texts of its tokens, as the file has them.
+        header: The header of the file.
         name: What messages call the model.
 
     Raises:
         VocabularyError: Two tokens are the same.
     """
-    if b"" in texts or b"\0" in b"".join(texts):  # llama.cpp names an empty one, and reads no further than a zero
-        texts = [text.partition(b"\0")[0] or b"[EMPTY_%d]" % token for token, text in enumerate(texts)]
-    if len(set(texts)) == len(texts):
-        return
+    texts = read = header.texts(TOKENS)
+    if b"" in read or b"\0" in joined(read):  # llama.cpp names an empty one, and reads no further than a zero
+        read = [text.partition(b"\0")[0] or b"[EMPTY_%d]" % token for token, text in enumerate(read)]
+    if len(set(read)) == len(read):
+        return texts
     first: dict[bytes, int] = {}
-    token, text = next((token, text) for token, text in enumerate(texts) if first.setdefault(text, token) != token)
+    token, text = next((token, text) for token, text in enumerate(read) if first.setdefault(text, token) != token)
     raise VocabularyError(
         f"the tokenizer of {name} has the same text for the tokens {first[text]} and {token}: "
         f"{shown_name(text.decode('utf-8', 'replace'))}",
@@ -61,11 +64,12 @@ def check_distinct(texts: list[bytes], name: str) -> None:
     )
 
 
-def read_vocabulary(model: LoadedModel, name: str) -> Vocabulary:
+def read_vocabulary(model: LoadedModel, texts: list[bytes], name: str) -> Vocabulary:
     """Read the bytes of each token, and the end tokens.
 
     Args:
         model: The model, or its tokenizer alone.
+        texts: The texts of its tokens, as ``token_texts`` read them; they are used up.
         name: What messages call it.
 
     Raises:
@@ -73,7 +77,7 @@ def read_vocabulary(model: LoadedModel, name: str) -> Vocabulary:
     """
     if model.tokenizer_kind not in (BYTE_FALLBACK, BYTE_LEVEL):
         raise VocabularyError(f"the tokenizer of {name} is of kind {model.tokenizer_kind}, which is not supported")
-    pieces = read_pieces(model)
+    pieces = read_pieces(model, texts)
     tokens: list[bytes | None] = [piece or None for piece in pieces.written]
     if not model.has_byte_tokens:
         for token, piece in enumerate(pieces.written):
