@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from sfgen.grammar.read import Reader
-from sfgen.grammar.read_by_bytes import REFUSED, ReadByBytes
+from sfgen.grammar.read import REFUSED, ReadByBytes, Reader
 from sfgen.schema.json_schema import JsonSchema
 
 SCHEMAS = (

@@ -17,8 +17,7 @@ from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import FAR, distances_of
 from sfgen.grammar.masks import Masks, Places, TokenMask, TooManyWays
 from sfgen.grammar.network import Network
-from sfgen.grammar.read import Reader
-from sfgen.grammar.read_by_bytes import REFUSED, ReadByBytes
+from sfgen.grammar.read import REFUSED, ReadByBytes, Reader
 from sfgen.grammar.rules import Leaf
 from sfgen.grammar.stack import Configuration, Node, Position, texts_in
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
