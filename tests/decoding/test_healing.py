@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -347,19 +347,24 @@ def test_free_text_begins_as_the_model_would_write_the_end_of_the_prompt(
             path, rest = behind, left
 
 
+def with_unlikely(model: Cutter, lengths: Iterable[int]) -> Cutter:
+    """The model, to which runs of ``a`` of these lengths are unlikely."""
+    plain, unlikely = model.score, [model.vocabulary.ids[b"a" * length] for length in lengths]
+
+    def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
+        scores = plain(tokens).copy()
+        scores[unlikely] -= 30
+        return scores
+
+    model.score = score
+    return model
+
+
 @pytest.mark.parametrize("pattern", [None, "[ab:]{1,6}", "a{2}"])
 @pytest.mark.parametrize("seed", range(3))
 def test_an_end_that_can_be_cut_in_thousands_of_ways_takes_a_bounded_time(pattern: str | None, seed: int) -> None:
     """Whatever is not weighed, the tokens write the end of the prompt and then the text."""
-    model = Cutter([b"a" * length for length in range(2, 16)], seed)
-    plain, across = model.score, [model.vocabulary.ids[b"a" * length] for length in (13, 14, 15)]
-
-    def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
-        scores = plain(tokens).copy()
-        scores[across] -= 30
-        return scores
-
-    model.score = score
+    model = with_unlikely(Cutter([b"a" * length for length in range(2, 16)], seed), range(13, 16))
     result = sfgen.generate(model, ":" + "a" * 12, index=pattern, sampler=Sampler(1.0, 0), max_tokens=4, heal=True)
     assert result.healed == "a" * 12
     assert joined(model, result.token_ids).decode() == "a" * 12 + result.text
@@ -369,15 +374,7 @@ def test_an_end_that_can_be_cut_in_thousands_of_ways_takes_a_bounded_time(patter
 @pytest.mark.parametrize("pattern", [None, "[ab:]{1,6}"])
 def test_an_end_of_many_tokens_takes_a_bounded_time(pattern: str | None) -> None:
     """A model that writes the end in the smallest pieces comes to one place after the other that can be weighed."""
-    model = Cutter([b"a" * length for length in range(2, 40)], 0)
-    plain, long = model.score, [model.vocabulary.ids[b"a" * length] for length in range(3, 40)]
-
-    def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
-        scores = plain(tokens).copy()
-        scores[long] -= 30
-        return scores
-
-    model.score = score
+    model = with_unlikely(Cutter([b"a" * length for length in range(2, 40)], 0), range(3, 40))
     result = sfgen.generate(model, ":" + "a" * 31, index=pattern, sampler=Sampler(1.0, 0), max_tokens=4, heal=True)
     assert result.healed == "a" * 31
     assert joined(model, result.token_ids).decode() == "a" * 31 + result.text

@@ -19,7 +19,7 @@ from sfgen_cli.options.grammar import GrammarOptions
 from sfgen_cli.options.prompts import reader_of_stdin, without_newline
 from sfgen_cli.options.requested import (
     RequestedConstraint,
-    choices_hint,
+    doubts,
     looks_like_a_pattern_for_a_file,
     read_constraint,
 )
@@ -149,10 +149,8 @@ def check(
     banned = read_bans(bans, quiet=quiet)
     matching = None
     if constraint:
-        if constraint.pattern == "":
-            note("sfgen: the pattern is empty: only the empty text matches it", quiet=quiet)
-        if hint := choices_hint(given.choices or ()):
-            note(f"sfgen: {hint}", quiet=quiet)
+        for doubt in doubts(constraint, given.choices or ()):
+            note(f"sfgen: {doubt}", quiet=quiet)
         matching = _matching(constraint, quiet=quiet)
     by_line = lines or (matching is not None and matching.each_line)
     several = len(texts) > 1

@@ -12,7 +12,7 @@ from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, N
 from sfgen_cli.options.generation import GenerationOptions, Prompt
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin, refuse_overwriting
-from sfgen_cli.options.requested import choices_hint, read_constraint
+from sfgen_cli.options.requested import doubts, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
@@ -70,10 +70,8 @@ def gen(
     constraint = read_constraint(given, grammar, index_file=index, writing=writing)
     if any(written.values()):
         refuse_overwriting({file: file for file in constraint.files_beside}, written)
-    if constraint.pattern == "":
-        note("sfgen: the pattern is empty: only the empty text matches it", quiet=generation.quiet)
-    if hint := choices_hint(given.choices or ()):
-        note(f"sfgen: {hint}", quiet=generation.quiet)
+    for doubt in doubts(constraint, given.choices or ()):
+        note(f"sfgen: {doubt}", quiet=generation.quiet)
     messages = read_messages(generation)
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet, has_bias=bool(generation.word_bias))
     biases = read_word_bias(generation.word_bias, bans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -412,15 +412,28 @@ def split_choices(option: str) -> list[str]:
     return [re.sub(r"\\([\\,])", r"\1", piece) for piece in pieces]
 
 
-def choices_hint(options: Iterable[str]) -> str:
+def doubts(constraint: RequestedConstraint, choices: Iterable[str]) -> Iterator[str]:
+    """Tell what of a constraint perhaps was not meant.
+
+    Args:
+        constraint: The constraint.
+        choices: The options of choices, as they were given.
+    """
+    if constraint.pattern == "":
+        yield "the pattern is empty: only the empty text matches it"
+    if hint := _choices_hint(choices):
+        yield hint
+
+
+def _choices_hint(options: Iterable[str]) -> str:
     """Hint at choices in which the blank behind a comma perhaps was not meant.
 
     Words of a ban and of a template lose such a blank; a choice keeps it, and behind a prompt without one at its end it
     is then far likelier than the first. It is empty where the first choice has a blank, too.
 
-    >>> choices_hint(["good, bad"])
+    >>> _choices_hint(["good, bad"])
     "the choice ' bad' begins with a space; without it: --choices good,bad"
-    >>> choices_hint([" good, bad"])
+    >>> _choices_hint([" good, bad"])
     ''
     """
     for option in options:
