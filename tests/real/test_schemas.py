@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 import pytest
 from combined_schemas import combined_schemas
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, EmailStr, Field, TypeAdapter
 from pydantic_types import TAKES_ALL
@@ -23,7 +23,7 @@ from schema_oracle import Oracle
 from typing_extensions import TypedDict
 
 from sfgen import Index, JsonSchema, SfgenError, Substring, generate, schema_of
-from sfgen.errors import LimitTooSmall
+from sfgen.errors import LimitTooSmall, SchemaError
 
 pytestmark = needs_file()
 
@@ -169,10 +169,26 @@ def test_the_short_form(form: str, at: Circumstances, layout: dict[str, Any]) ->
     check(at, source, schema, layout)
 
 
+REFUSED = {
+    ("any JSON", "indent"): "says what each value is",
+    ("tree", "indent"): "without recursion",
+    ("tree", "require_all"): "needs another one of its own kind within it",
+}
+"""By schema and option: why the two cannot be had together."""
+
+
+@pytest.mark.parametrize(("name", "option"), REFUSED)
+def test_what_a_layout_cannot_have_is_refused(name: str, option: str) -> None:
+    (layout,) = (layout for layout in LAYOUTS if option in layout)
+    with pytest.raises(SchemaError, match=REFUSED[name, option]):
+        shortest(index(json.dumps(SCHEMAS[name]), **layout))
+
+
 @drawn("few")
 @given(at=CIRCUMSTANCES, layout=st.sampled_from(LAYOUTS))
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema(name: str, at: Circumstances, layout: dict[str, Any]) -> None:
+    assume(all((name, option) not in REFUSED for option in layout))
     check(at, index(json.dumps(SCHEMAS[name]), **layout), SCHEMAS[name], layout)
 
 
