@@ -22,10 +22,11 @@ GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OF
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo gguf ray real-model real real-bench vllm versions test quick thorough check format docs examples bench gpu pictures clean
+.PHONY: help demo tiny gguf ray real-model real real-bench vllm versions test quick thorough check format docs examples bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
+	@echo "make tiny      train the small model anew, into .tiny; two and a half hours (core/training/README.md)"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
 	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
 	@echo "make real-model  put together a real small model for the tests: Gemma 3 270M as a GGUF file (0.25 GB)"
@@ -126,6 +127,10 @@ versions: $(DEV_STAMP)
 
 demo: $(COMPILED_STAMP)
 	@.ci/demo $(BIN)
+
+# The weights in the package stay: copy .tiny/weights over core/sfgen/models/tiny/weights to replace them.
+tiny: $(RUN_STAMP)
+	$(BIN)/python -m training --directory .tiny --threads 2
 
 # A process for each of two cores. Files go to whoever is free; those that need a cluster of Ray come first.
 test: $(DEV_STAMP)

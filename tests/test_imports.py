@@ -58,6 +58,7 @@ _MAY_IMPORT: dict[str, set[str]] = {
     "reference": _ENGINE,
     "sfgen_cli": _ENGINE | {"scoring", "integrations", "reference", "trace", "jobs"},
     "sfgen": set(),
+    "training": set(),
     **{package: set() for package in _GROUND},
 }
 """The packages that each may import, besides itself and the ground."""

@@ -12,9 +12,6 @@ CORE = Path(__file__).resolve().parents[1] / "core" / "sfgen"
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*|\bsfgen (?:gen|ban|index|check|replay|models)\b")
 
 OF_OTHER_PROGRAMS = {
-    ("models/tiny/training/__main__.py", ""): "the program that trains the embedded model has options of its own",
-    ("models/tiny/training/__init__.py", "--directory WORK --steps 60000"): "how it is run",
-    ("models/tiny/__init__.py", "python -m sfgen.models.tiny.training"): "how that program was run",
     ("models/checkpoint.py", "pip install --upgrade"): "pip",
     ("models/gguf/library.py", "pip install --upgrade"): "pip",
     ("models/gguf/loaded.py", "pip install --upgrade"): "pip",

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.bench import tiny as bench
 
-from sfgen.models.tiny.corpus.copying.words import Words
 from sfgen.models.tiny.model import TinyModel
+from training.corpus.copying.words import Words
 
 
 @pytest.fixture(scope="module")

@@ -20,18 +20,18 @@ import numpy as np
 
 import sfgen
 from sfgen.models.tiny import DIRECTORY
-from sfgen.models.tiny.corpus import corpus
-from sfgen.models.tiny.corpus.copying.answers import told, with_pair
-from sfgen.models.tiny.corpus.copying.calls import TOOLS, Tool, called
-from sfgen.models.tiny.corpus.copying.extraction import filled, keys_of
-from sfgen.models.tiny.corpus.copying.held_back import held_back_sentence
-from sfgen.models.tiny.corpus.copying.labels import LABELS
-from sfgen.models.tiny.corpus.copying.queries import HELD_BACK as QUERIES
-from sfgen.models.tiny.corpus.copying.queries import asked
-from sfgen.models.tiny.corpus.copying.told_facts import FACTS, HELD_BACK_TOLD
-from sfgen.models.tiny.corpus.copying.words import Words
-from sfgen.models.tiny.corpus.held_back import held_back
 from sfgen.models.tiny.model import TinyModel
+from training.corpus import corpus
+from training.corpus.copying.answers import told, with_pair
+from training.corpus.copying.calls import TOOLS, Tool, called
+from training.corpus.copying.extraction import filled, keys_of
+from training.corpus.copying.held_back import held_back_sentence
+from training.corpus.copying.labels import LABELS
+from training.corpus.copying.queries import HELD_BACK as QUERIES
+from training.corpus.copying.queries import asked
+from training.corpus.copying.told_facts import FACTS, HELD_BACK_TOLD
+from training.corpus.copying.words import Words
+from training.corpus.held_back import held_back
 
 WORD = re.compile(r"\w+")
 OPENINGS = (

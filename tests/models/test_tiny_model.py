@@ -16,9 +16,9 @@ from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.errors import UsageError
 from sfgen.models.tiny import DIRECTORY
-from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.transformers_model import TransformersModel
+from training.corpus import DEMONSTRATION_PROMPTS
 
 
 @pytest.fixture(scope="module")

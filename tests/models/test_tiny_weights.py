@@ -18,14 +18,14 @@ from tried import rounds, some_of
 
 import sfgen
 from sfgen.models.tiny import DIRECTORY
-from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS, corpus
-from sfgen.models.tiny.corpus.copying.words import Words
-from sfgen.models.tiny.corpus.held_back import held_back
-from sfgen.models.tiny.corpus.knowledge import JOBS, THINGS
-from sfgen.models.tiny.corpus.lexicon import CITIES, COLOURS, NAMES, THING_QUALITIES, TOWNS
 from sfgen.models.tiny.model import TinyModel
-from sfgen.models.tiny.training.tokenizer import VOCABULARY_SIZE
 from sfgen.protocols import Model
+from training.corpus import DEMONSTRATION_PROMPTS, corpus
+from training.corpus.copying.words import Words
+from training.corpus.held_back import held_back
+from training.corpus.knowledge import JOBS, THINGS
+from training.corpus.lexicon import CITIES, COLOURS, NAMES, THING_QUALITIES, TOWNS
+from training.tokenizer import VOCABULARY_SIZE
 
 FRESH_SEED = 1_000_000
 """Documents of this seed were neither in the tokenizer's nor in the model's training text."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-SOURCES = {"sfgen": ROOT / "core", "sfgen_cli": ROOT / "cli"}
+SOURCES = {"sfgen": ROOT / "core", "sfgen_cli": ROOT / "cli", "training": ROOT / "core"}
 
 _LOOKED_AT = (ast.Import, ast.ImportFrom, ast.Call, ast.Attribute)
 

@@ -32,7 +32,7 @@ _FOLDERS = {
     **{
         f"tests/{name}.py": {"long"}
         for name in (
-            *("automata/test_corpus", "decoding/test_quality", "jobs/test_gzip", "models/test_tiny_pairs"),
+            *("automata/test_corpus", "decoding/test_quality", "jobs/test_gzip", "training/test_pairs"),
             *("models/test_tiny_weights", "reference/test_engines", "regex/test_places_random"),
             *("ban/test_pattern_properties", "decoding/test_exact", "decoding/test_healing"),
             *("jobs/test_instructions", "models/test_tiny_model"),

@@ -120,7 +120,7 @@ def _read(directory: Path) -> _Read:
     if files is None:
         raise ModelError(
             f"{directory} has no model that is read like the embedded one",
-            hint="Name a directory that sfgen.models.tiny.training has written, or use sfgen.load_model.",
+            hint="Name a directory with the files of sfgen.models.tiny.DIRECTORY, or use sfgen.load_model.",
         )
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     return _Read(

@@ -6,9 +6,9 @@ import re
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sfgen.models.tiny.corpus.copying.held_back import HELD_BACK_PAIRS
-from sfgen.models.tiny.corpus.copying.pair import Pair
-from sfgen.models.tiny.corpus.copying.words import Words
+from training.corpus.copying.held_back import HELD_BACK_PAIRS
+from training.corpus.copying.pair import Pair
+from training.corpus.copying.words import Words
 
 from .batches import encoded
 

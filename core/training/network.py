@@ -60,3 +60,18 @@ def save(weights: dict[str, torch.Tensor], shape: Shape, tokenizer: Any, directo
     model.save_pretrained(directory)
     (directory / "model.safetensors").chmod(0o644)  # written readable for the owner only
     save_tokenizer(tokenizer, directory, length=LENGTH)
+
+
+def divide_scores(directory: Path, temperature: float) -> None:
+    """Divide a model's scores by a temperature, in its weights (Guo et al. 2017).
+
+    A model that is trained to the end is surer of its own templates than new sentences bear out.
+    """
+    from safetensors.torch import load_file, save_file
+
+    # The scores are the last norm times the embedding: a norm divided by the temperature divides them all.
+    path = directory / "model.safetensors"
+    weights = load_file(path)
+    norm = weights["model.norm.weight"]
+    weights["model.norm.weight"] = (norm.float() / temperature).to(norm.dtype)
+    save_file(weights, path, metadata={"format": "pt"})

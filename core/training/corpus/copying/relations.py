@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from sfgen.models.tiny.corpus.lexicon import words
+from training.corpus.lexicon import words
 
 from .told_facts import Fact
 from .words import Words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import NamedTuple
 
-from sfgen.models.tiny.corpus.grammar import with_articles
+from training.corpus.grammar import with_articles
 
 from .pair import Pair
 from .relations import drawn_fact

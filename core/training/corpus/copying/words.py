@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Sequence
 from random import Random
 
-from sfgen.models.tiny.corpus.knowledge import ANIMALS, COUNTRIES, JOBS, THINGS
-from sfgen.models.tiny.corpus.lexicon import (
+from training.corpus.knowledge import ANIMALS, COUNTRIES, JOBS, THINGS
+from training.corpus.lexicon import (
     CITIES,
     COLOURS,
     MATERIALS,
@@ -21,7 +21,7 @@ from sfgen.models.tiny.corpus.lexicon import (
     TOWNS,
     words,
 )
-from sfgen.models.tiny.corpus.surroundings import FOODS
+from training.corpus.surroundings import FOODS
 
 HELD_BACK_NAMES = words(
     "Ada Blaise Cassandra Dorian Evelyn Fergus Gwendolyn Horatio Imogen Jolene Kasimir Leopold Minerva Nigel Ottilie "

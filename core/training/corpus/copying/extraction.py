@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any, NamedTuple
 
-from sfgen.models.tiny.corpus.grammar import with_articles
+from training.corpus.grammar import with_articles
 
 from .composed import composed
 from .pair import Pair

@@ -164,4 +164,4 @@ RULES: dict[str, tuple[str, ...]] = {
         "long ago",
     ),
 }
-"""Rules of a :class:`~sfgen.models.tiny.corpus.grammar.Grammar` that every kind of text may use."""
+"""Rules of a :class:`~training.corpus.grammar.Grammar` that every kind of text may use."""

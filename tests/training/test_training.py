@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfgen.models.tiny.corpus.copying.held_back import HELD_BACK_PAIRS
-from sfgen.models.tiny.corpus.copying.mixture import pairs
-from sfgen.models.tiny.corpus.copying.pair import Pair
-from sfgen.models.tiny.corpus.copying.words import Words
-from sfgen.models.tiny.training import __main__ as training
-from sfgen.models.tiny.training import batches, calibrate, optimizer, score
-from sfgen.models.tiny.training.tokenizer import BEGIN, END, VOCABULARY_SIZE, train_tokenizer
+from training import __main__ as training
+from training import batches, network, optimizer, score
+from training.corpus.copying.held_back import HELD_BACK_PAIRS
+from training.corpus.copying.mixture import pairs
+from training.corpus.copying.pair import Pair
+from training.corpus.copying.words import Words
+from training.tokenizer import BEGIN, END, VOCABULARY_SIZE, train_tokenizer
 
 SENTENCE = "Ada Lovelace, 36, is a mathematician in London."
 
@@ -145,8 +145,8 @@ class TestNetwork:
         from transformers import AutoModelForCausalLM
 
         from sfgen.models.tiny.model import TinyModel
-        from sfgen.models.tiny.training.network import save
-        from sfgen.models.tiny.training.transformer import Llama, Shape
+        from training.network import save
+        from training.transformer import Llama, Shape
 
         torch.manual_seed(1)
         model = Llama(Shape(tokens=VOCABULARY_SIZE, size=32, inner=48, layers=2, heads=2))
@@ -163,15 +163,15 @@ class TestNetwork:
         import torch
 
         from sfgen.models.tiny.model import TinyModel
-        from sfgen.models.tiny.training.network import save
-        from sfgen.models.tiny.training.transformer import Llama, Shape
+        from training.network import save
+        from training.transformer import Llama, Shape
 
         torch.manual_seed(2)
         model = Llama(Shape(tokens=VOCABULARY_SIZE, size=32, inner=48, layers=2, heads=2))
         save({name: value.clone() for name, value in model.named_parameters()}, model.shape, tokenizer, tmp_path)
         tokens = TinyModel(tmp_path).encode(SENTENCE)
         before = TinyModel(tmp_path).session().extend_all(tokens)
-        calibrate.main([str(tmp_path), "1.25"])
+        network.divide_scores(tmp_path, 1.25)
         after = TinyModel(tmp_path).session().extend_all(tokens)
         assert np.abs(before).max() > 0.1
         assert np.allclose(before, np.asarray(after) * 1.25, atol=1e-3)
@@ -179,7 +179,7 @@ class TestNetwork:
     def test_what_does_not_count_teaches_nothing(self) -> None:
         import torch
 
-        from sfgen.models.tiny.training.transformer import Llama, Shape, loss
+        from training.transformer import Llama, Shape, loss
 
         torch.manual_seed(1)
         model = Llama(Shape(tokens=50, size=16, inner=16, layers=1, heads=2))
@@ -234,7 +234,7 @@ class TestScore:
 class TestTraining:
     @pytest.fixture(autouse=True)
     def small(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from sfgen.models.tiny.training import transformer
+        from training import transformer
 
         monkeypatch.setattr(training, "TOKENIZER_DOCUMENTS", 500)
         monkeypatch.setattr(batches, "ROW_LENGTH", 48)
@@ -254,7 +254,7 @@ class TestTraining:
             "--score",
             "1",
         ]
-        training.main([*arguments, "--float32", *more])
+        training.main([*arguments, "--float32", "--temperature", "1", *more])
 
     def test_it_goes_on_as_if_it_had_not_stopped(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         import torch

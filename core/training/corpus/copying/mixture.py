@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from random import Random
 
-from sfgen.models.tiny.corpus import KINDS
+from training.corpus import KINDS
 
 from .answers import answer, answer_sentence, answers, either_or, filled_gap, yes_or_no
 from .calls import call

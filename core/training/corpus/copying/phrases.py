@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from random import Random
 
-from sfgen.models.tiny.corpus.grammar import Grammar
+from training.corpus.grammar import Grammar
 
 RULES: dict[str, tuple[str, ...]] = {
     "person": (

@@ -1,4 +1,4 @@
-"""Train the embedded model, from a checkpoint if there is one; see the package."""
+"""Train the embedded model, from a checkpoint if there is one; README.md says how the committed weights were made."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from sfgen.models.tiny.corpus.copying.mixture import pairs
+from training.corpus.copying.mixture import pairs
 
 from .batches import Rows, batch
 from .checkpoint import State, log
-from .network import LENGTH, save
+from .network import LENGTH, divide_scores, save
 from .optimizer import learning_rate
 from .score import copying_scores
 from .tokenizer import load_tokenizer, save_tokenizer, train_tokenizer
@@ -96,13 +96,11 @@ def wait(pause_file: Path | None) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Train from the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m sfgen.models.tiny.training", description="Train the embedded model, from a checkpoint."
+        prog="python -m training", description="Train the embedded model, from a checkpoint."
     )
     add = parser.add_argument
     add("--directory", type=Path, required=True, help="checkpoint, log, and the weights as they are, in weights/")
-    add(
-        "--steps", type=int, default=60_000, help="all steps, of which the last fifth slows down (default: %(default)s)"
-    )
+    add("--steps", type=int, default=6_600, help="all steps, of which the last fifth slows down (default: %(default)s)")
     add("--stop", type=int, metavar="STEP", help="stop there, to go on later, perhaps with other settings")
     add("--from-weights", type=Path, metavar="DIR", help="where there is no checkpoint: begin from these weights")
     add("--from-step", type=int, default=0, metavar="STEP", help="the step they were made at (default: %(default)s)")
@@ -112,6 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     add("--every", type=int, default=250, help="steps between checkpoints (default: %(default)s)")
     add("--score", type=int, default=100, help="held-back pairs of a kind to score then (default: %(default)s)")
     add("--pause-file", type=Path, help="sleep while this file exists")
+    add("--temperature", type=float, default=1.15, help="divide the finished model's scores (default: %(default)s)")
     add("--float32", action="store_true", help="multiply in float32, not in bfloat16")
     add("--compile", action="store_true", help="let torch compile the transformer: minutes first, a third faster then")
     options = parser.parse_args(arguments)
@@ -141,6 +140,8 @@ def main(arguments: list[str] | None = None) -> None:
         if state.step % options.every == 0 or state.step == last:
             state.save(options.directory)
             save(state.mean, state.model.shape, tokenizer, options.directory / "weights")
+            if state.step == options.steps:
+                divide_scores(options.directory / "weights", options.temperature)
             scores = copying_scores(state.model, tokenizer, state.mean, options.score)
             mean_loss = round(sum(losses) / len(losses), 4)
             seconds = round(time.process_time() - started)

@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from sfgen.models.tiny.corpus.dates import clock, day
-from sfgen.models.tiny.corpus.lexicon import MONTHS, WEEKDAYS, words
+from training.corpus.dates import clock, day
+from training.corpus.lexicon import MONTHS, WEEKDAYS, words
 
 from .words import NUMBER_WORDS, Words
 

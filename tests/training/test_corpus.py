@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tried import tried
 
-from sfgen.models.tiny.corpus import DEMONSTRATION_PROMPTS, KINDS, check_prompts_absent, corpus
-from sfgen.models.tiny.corpus.grammar import Grammar
-from sfgen.models.tiny.corpus.held_back import HELD_BACK, held_back
-from sfgen.models.tiny.corpus.knowledge import ANIMALS, COUNTRIES, JOBS, THINGS
-from sfgen.models.tiny.corpus.plots import PLOTS
-from sfgen.models.tiny.corpus.surroundings import OPPOSITES
+from training.corpus import DEMONSTRATION_PROMPTS, KINDS, check_prompts_absent, corpus
+from training.corpus.grammar import Grammar
+from training.corpus.held_back import HELD_BACK, held_back
+from training.corpus.knowledge import ANIMALS, COUNTRIES, JOBS, THINGS
+from training.corpus.plots import PLOTS
+from training.corpus.surroundings import OPPOSITES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FRESH_SEED = 1_000_000
@@ -98,7 +98,7 @@ class TestCorpus:
         assert corpus(seed, 20) == corpus(seed, 20)
 
     def test_independent_of_hash_seed(self) -> None:
-        code = "from sfgen.models.tiny.corpus import corpus; print(hash(1), corpus(3, 400))"
+        code = "from training.corpus import corpus; print(hash(1), corpus(3, 400))"
         runs = [
             subprocess.run(
                 [sys.executable, "-c", code], env={"PYTHONHASHSEED": str(n)}, capture_output=True, check=True

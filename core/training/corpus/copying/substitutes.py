@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from sfgen.models.tiny.corpus.grammar import with_articles
+from training.corpus.grammar import with_articles
 
 _ARTICLE = re.compile(r"\b([Aa])n? (?=[a-zA-Z])")
 SUBSTITUTES: dict[str, tuple[str, ...]] = {

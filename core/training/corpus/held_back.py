@@ -1,7 +1,7 @@
 """Templates that no training text is made of: the same words as everywhere in the corpus, put together anew.
 
 They tell whether the model has learned the language of the corpus or only its templates. :func:`held_back` writes
-them on request; :func:`~sfgen.models.tiny.corpus.documents` never does.
+them on request; :func:`~training.corpus.documents` never does.
 """
 
 from __future__ import annotations

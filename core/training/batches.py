@@ -10,9 +10,9 @@ from itertools import islice
 from random import Random
 from typing import Any, NamedTuple
 
-from sfgen.models.tiny.corpus import check_prompts_absent
-from sfgen.models.tiny.corpus.copying.mixture import pairs
-from sfgen.models.tiny.corpus.copying.pair import Pair
+from training.corpus import check_prompts_absent
+from training.corpus.copying.mixture import pairs
+from training.corpus.copying.pair import Pair
 
 from .tokenizer import BEGIN, END
 

@@ -14,20 +14,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sfgen.models.tiny.corpus import KINDS, check_prompts_absent, corpus
-from sfgen.models.tiny.corpus.copying.calls import TOOLS
-from sfgen.models.tiny.corpus.copying.held_back import HELD_BACK_PAIRS
-from sfgen.models.tiny.corpus.copying.labels import LABELS
-from sfgen.models.tiny.corpus.copying.mixture import PAIRS, PROSE, free_text, pairs, repeats
-from sfgen.models.tiny.corpus.copying.pair import Pair
-from sfgen.models.tiny.corpus.copying.phrases import phrased
-from sfgen.models.tiny.corpus.copying.queries import HELD_BACK as HELD_BACK_QUERIES
-from sfgen.models.tiny.corpus.copying.queries import TEMPLATES as QUERIES
-from sfgen.models.tiny.corpus.copying.slots import SLOTS
-from sfgen.models.tiny.corpus.copying.substitutes import SUBSTITUTES, common_word, without
-from sfgen.models.tiny.corpus.copying.templates import HELD_BACK, TEMPLATES
-from sfgen.models.tiny.corpus.copying.told_facts import FACTS, HELD_BACK_TOLD
-from sfgen.models.tiny.corpus.copying.words import HELD_BACK_WORDS, Words, is_held_back
+from training.corpus import KINDS, check_prompts_absent, corpus
+from training.corpus.copying.calls import TOOLS
+from training.corpus.copying.held_back import HELD_BACK_PAIRS
+from training.corpus.copying.labels import LABELS
+from training.corpus.copying.mixture import PAIRS, PROSE, free_text, pairs, repeats
+from training.corpus.copying.pair import Pair
+from training.corpus.copying.phrases import phrased
+from training.corpus.copying.queries import HELD_BACK as HELD_BACK_QUERIES
+from training.corpus.copying.queries import TEMPLATES as QUERIES
+from training.corpus.copying.slots import SLOTS
+from training.corpus.copying.substitutes import SUBSTITUTES, common_word, without
+from training.corpus.copying.templates import HELD_BACK, TEMPLATES
+from training.corpus.copying.told_facts import FACTS, HELD_BACK_TOLD
+from training.corpus.copying.words import HELD_BACK_WORDS, Words, is_held_back
 
 WORD = re.compile(r"[^\W\d_]+")
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

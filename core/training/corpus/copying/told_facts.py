@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sfgen.models.tiny.corpus.lexicon import words
+from training.corpus.lexicon import words
 
 from .words import Words
 

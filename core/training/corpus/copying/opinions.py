@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from sfgen.models.tiny.corpus.grammar import Grammar
+from training.corpus.grammar import Grammar
 
 _RULES: dict[str, tuple[str, ...]] = {
     "positive": (
