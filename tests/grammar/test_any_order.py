@@ -10,6 +10,7 @@ from itertools import permutations
 import pytest
 from bounded_recogniser import BoundedIndex
 from byte_tokens import BYTES
+from random_networks import TokenNetwork
 from tried import rounds
 
 from sfgen import Dfa, Vocabulary
@@ -18,7 +19,6 @@ from sfgen.grammar.completion import Completion
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import AnyOrder, Call, Grammar, Leaf, Literal, NamedMember, OtherMember
-from sfgen.grammar.token_network import TokenNetwork
 
 ONE = Leaf(Dfa.from_regex("[01]"))
 TOKENS = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from random_grammars import KNOWN
-from random_networks import Pair, pairs
+from random_networks import Pair, TokenNetwork, pairs
 from tried import tried
 
 import sfgen
@@ -26,7 +26,6 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
 )
-from sfgen.grammar.token_network import TokenNetwork
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.vocabulary import Vocabulary

@@ -14,7 +14,7 @@ from byte_tokens import BYTES
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from random_grammars import KNOWN, grammars, quoted_text
-from random_networks import Pair, pairs
+from random_networks import Pair, TokenNetwork, pairs
 from real_tokenizers import loaded
 from rule_texts import RuleTexts
 from tried import tried
@@ -33,7 +33,6 @@ from sfgen.grammar.rules import (
     Literal,
     Series,
 )
-from sfgen.grammar.token_network import TokenNetwork
 
 STEPS = 12
 

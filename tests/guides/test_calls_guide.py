@@ -162,7 +162,6 @@ def test_a_walk(definition: Definition, data: st.DataObject) -> None:
         assert set(guide.fork().allowed_tokens().tolist()) == expected
         size = len(definition.inner.vocabulary)
         assert {token for token in range(size) if can_take(guide, token)} == expected
-        assert guide.in_call is (at.call is not None)
         assert guide.is_accepting is bool(expected & ends)
         forced = b"" if at.call is None else definition.inner.language.forced(at.call)
         assert guide.forced_bytes() == forced

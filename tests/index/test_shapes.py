@@ -146,7 +146,7 @@ def test_rows_equal_a_plain_walk(name: str, real_tokenizer_directory: Callable[[
         ends = np.array(vocabulary.end_token_ids, dtype=np.int32)
         states = [0, *chance.sample(range(len(dfa)), min(len(dfa), 25)), *range(len(dfa) - min(len(dfa), 25), len(dfa))]
         for state in states:
-            plain = np.zeros(index.row_words, dtype=np.uint32)
+            plain = np.zeros((len(vocabulary) + 31) // 32, dtype=np.uint32)
             count, _ = make_mask(
                 state, len(trie), plain, np.empty(trie.max_depth + 1, dtype=np.uint32), table,
                 dfa.transitions.shape[1], dfa.byte_classes, dfa.accepting, ends, trie.bytes, trie.depths,

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from languages import Language, brackets, finite, free_text, grammatical, regular
 from quotations import DOCUMENTS, quotations
 from random_grammars import KNOWN, grammars, letters_of
+from random_networks import TokenNetwork
 
 import sfgen
 from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
@@ -23,7 +24,6 @@ from sfgen.ban.difference import without_banned
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.grammar.network import network_of
 from sfgen.grammar.rules import Grammar
-from sfgen.grammar.token_network import TokenNetwork
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
 from sfgen.language.gbnf import read_gbnf

@@ -11,10 +11,25 @@ from random_grammars import ENDLESS_NAMES, KNOWN, grammars, random_vocabulary
 
 from sfgen import Vocabulary
 from sfgen.errors import DeadEnd, UsageError
+from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import network_of
 from sfgen.grammar.rules import Grammar
-from sfgen.grammar.token_network import TokenNetwork
+from sfgen.grammar.token_positions import TokenPositions
 from sfgen.reference.recogniser import Position, Recogniser
+
+
+class TokenNetwork(TokenPositions):
+    """Which tokens a network allows, and guides through it, as the tests need them."""
+
+    def guide(self, max_tokens: int | None = None) -> NetworkGuide:
+        """A guide at the start, for one sequence of at most ``max_tokens`` tokens."""
+        return NetworkGuide(self, max_tokens)
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """What refuses a finished text; ``None`` where the network reads it."""
+        if self.reader.reads(data):
+            return None
+        return {"grammar": repr(self.network), "refused by": "the network itself"}
 
 
 @dataclass

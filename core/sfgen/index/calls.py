@@ -167,11 +167,6 @@ class CallsGuide(Steps):
         return self._parts[-1].call
 
     @property
-    def in_call(self) -> bool:
-        """Whether a call is being written."""
-        return self._call is not None
-
-    @property
     def spans(self) -> list[tuple[int, int]]:
         """Where the calls begin and end so far, in bytes."""
         ends = [*(part.start for part in self._parts[1:]), self._length]

@@ -336,11 +336,6 @@ class TokenAutomaton:
         return self._live is None
 
     @property
-    def row_words(self) -> int:
-        """The number of 32-bit words of a mask."""
-        return self._rows.words
-
-    @property
     def stored_rows(self) -> StoredRows | None:
         """The masks in the file that the index was loaded from.
 

@@ -141,15 +141,6 @@ class Distances:
         return self._safety.labels
 
     @property
-    def is_separable(self) -> bool:
-        """Whether all labels are safe.
-
-        The lexer and the conflicts never take away what the parser allows: each configuration is viable whose parser
-        takes some terminal that its control reaches.
-        """
-        return bool(self.safe.all())
-
-    @property
     def most_per_level(self) -> int | None:
         """The bound of a distance for each level of the stack.
 
