@@ -125,12 +125,18 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave files of ``tests/support`` unread that have no examples: tests import them, under other names.
+    """Leave files of ``tests/support`` and ``tests/oracles`` unread that have neither tests nor examples.
+
+    Tests import them, under other names.
 
     With ``--quick``, files in which every test would be left out are not read, either.
     """
-    is_plain = collection_path.parent.name == "support" and collection_path.suffix == ".py"
-    if is_plain and ">>> " not in collection_path.read_text(encoding="utf-8"):
+    is_test = collection_path.name.startswith("test_") or collection_path.suffix != ".py"
+    if (
+        collection_path.parent.name in {"support", "oracles"}
+        and not is_test
+        and ">>> " not in collection_path.read_text(encoding="utf-8")
+    ):
         return True
     return (config.getoption("--quick") and is_left_out(collection_path.relative_to(REPOSITORY))) or None
 

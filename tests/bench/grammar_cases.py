@@ -13,12 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sfgen.language.gbnf import read_gbnf
-from sfgen.reference.lark_language import LarkLanguage
 
 from .schema_cases import CASES as SCHEMAS
 from .schema_values import texts
+
+if TYPE_CHECKING:
+    from lark_language import LarkLanguage
 
 _SCHEMAS = {case.name: case.schema for case in SCHEMAS}
 _HERE = Path(__file__).parent / "grammars"
@@ -61,6 +64,8 @@ class Case:
     @cached_property
     def language(self) -> LarkLanguage:
         """Lark's word."""
+        from lark_language import LarkLanguage
+
         return LarkLanguage(self.lark)
 
     def texts(self, count: int) -> list[str]:

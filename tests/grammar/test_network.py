@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import recogniser as oracle
 from bounded_recogniser import BoundedRecogniser
 from hypothesis import assume, event, given
 from random_grammars import ENDLESS_NAMES, grammars, quoted_text
+from recogniser import Recogniser
 
 from sfgen import Dfa
 from sfgen.errors import InternalError, UsageError
@@ -26,8 +28,6 @@ from sfgen.grammar.rules import (
     Repeat,
 )
 from sfgen.grammar.stack import Position
-from sfgen.reference import recogniser as oracle
-from sfgen.reference.recogniser import Recogniser
 
 LETTERS = b'ab\xc3\xa9,"[]()c :'
 MOST = 30

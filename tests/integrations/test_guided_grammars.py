@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 from generated import END, OTHER_END, json_vocabulary, prompts, small_model, written
+from recogniser import Recogniser
 
 from sfgen import Grammar, Index
 from sfgen.errors import LimitTooSmall, UsageError
 from sfgen.integrations.transformers import GuidedLogitsProcessor
 from sfgen.language.gbnf import read_gbnf
-from sfgen.reference.recogniser import Recogniser
 
 VOCABULARY = json_vocabulary()
 ENDS = [END, OTHER_END]

@@ -19,6 +19,7 @@ import pytest
 from generated import END, OTHER_END, cut, json_vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
+from recogniser import Recogniser
 from schema_oracle import Oracle
 from schemas import INTEGER, STRING, a_list, an_object
 from tried import tried
@@ -41,7 +42,6 @@ from sfgen.integrations.request import ConstraintRequest
 from sfgen.integrations.request_texts import MasksTokens, RequestTexts
 from sfgen.language.gbnf import read_gbnf
 from sfgen.protocols import Mask
-from sfgen.reference.recogniser import Recogniser
 
 VOCABULARY = json_vocabulary()
 SIZE = len(VOCABULARY)

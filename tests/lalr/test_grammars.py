@@ -8,11 +8,11 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from lark_guides import reads
+from lark_language import LarkLanguage
 from lark_texts import EXAMPLES, Example, mutants, read_by_lark, read_by_sfgen, vocabulary_of
 from tried import tried
 
 from sfgen import Grammar, Index, Vocabulary
-from sfgen.reference.lark_language import LarkLanguage
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)
 DEEP = 10_000

@@ -9,13 +9,13 @@ from byte_tokens import BYTES, byte_vocabulary
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from lark_guides import finished, reads
+from lark_language import LarkLanguage
 from random_lark import ALPHABET, lark_grammars
 from tried import tried
 
 from sfgen import Grammar, Index, Vocabulary
 from sfgen.errors import DeadEnd, GrammarError
 from sfgen.protocols import Guide
-from sfgen.reference.lark_language import LarkLanguage
 
 SHORT_TEXTS = ["".join(letters) for length in range(6) for letters in product(ALPHABET, repeat=length)]
 PAIRS = ["".join(letters).encode() for size in (2, 3) for letters in product(ALPHABET, repeat=size)]

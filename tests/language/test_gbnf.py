@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from gbnf_texts import ALPHABET, Written, gbnf_texts
 from hypothesis import event, given
+from recogniser import Recogniser
 
 import sfgen
 from sfgen import Grammar, SfgenError, Vocabulary
@@ -18,7 +19,6 @@ from sfgen.errors import DeadEnd, GrammarError, LimitTooSmall, UsageError
 from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.language.gbnf import MAX_NESTING, read_gbnf
 from sfgen.models.uniform import UniformModel
-from sfgen.reference.recogniser import Recogniser
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "gbnf"
 SHORT_TEXTS = ["".join(letters) for length in range(5) for letters in product(ALPHABET, repeat=length)]

@@ -9,6 +9,7 @@ import pytest
 from gbnf_texts import ALPHABET, Written, gbnf_texts
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
+from recogniser import Recogniser
 from tried import tried
 
 from sfgen import Grammar, SfgenError, Vocabulary
@@ -19,7 +20,6 @@ from sfgen.language.as_written import AsWritten
 from sfgen.language.gbnf import Gbnf, read_gbnf
 from sfgen.language.language import Failure
 from sfgen.language.rule_graph import rule_graph
-from sfgen.reference.recogniser import Recogniser
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "gbnf"
 NAMES = sorted(path.stem for path in DATA.glob("*.gbnf"))

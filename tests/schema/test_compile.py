@@ -12,13 +12,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from json_schema_strategy import from_schema
+from recogniser import Recogniser
 from rule_texts import RuleTexts
 from schemas import PLAIN, SCHEMAS, an_object
 from tried import some_of, tried
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.rules import CountedList
-from sfgen.reference.recogniser import Recogniser
 from sfgen.schema.compile import Compiled, compile_schema
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.json_schema import JsonSchema

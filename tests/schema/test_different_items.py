@@ -12,13 +12,13 @@ import pytest
 from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
+from recogniser import RecogniserIndex
 from rule_texts import RuleTexts
 from schema_oracle import Oracle
 from tried import rounds, tried
 
 from sfgen import Dfa, Index, JsonSchema, Vocabulary
 from sfgen.errors import SchemaError
-from sfgen.reference.recogniser import RecogniserIndex
 from sfgen.schema.chosen_items import atoms
 
 _VALUES: list[Any] = [

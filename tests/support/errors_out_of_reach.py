@@ -43,7 +43,6 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("schema/one_form.py", "for strings as long as these", "automata of strings that long pass a limit before"),
     ("grammar/regular.py", "name", "it is caught: items that must differ are then nested less, or refused"),
     ("schema/literals.py", "enum: ", "the limit of bytes is passed before"),
-    ("reference/recogniser.py", "", _LIBRARY),
     ("lalr/lexer.py", "of all terminals", "the limits of states and steps are passed before"),
     ("substring/document.py", "a surrogate code point in the document", "files are UTF-8, which has none"),
     ("substring/substring.py", "documents[{name!r}]", _LIBRARY),

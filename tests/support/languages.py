@@ -14,9 +14,9 @@ from functools import cache
 from itertools import product
 
 from bounded_recogniser import BoundedRecogniser
+from recogniser import Position
 
 from sfgen.grammar.rules import Grammar
-from sfgen.reference.recogniser import Position
 
 
 @dataclass

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from byte_tokens import byte_vocabulary
 from hypothesis import strategies as st
+from lark_language import LarkLanguage
 
 from sfgen import Grammar, Vocabulary
-from sfgen.reference.lark_language import LarkLanguage
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "lark"
 

@@ -11,6 +11,7 @@ from bounded_recogniser import BoundedRecogniser
 from byte_tokens import BYTES
 from enumerated_grammars import alphabet_of
 from hypothesis import strategies as st
+from least_bytes import Least
 
 from sfgen import Dfa, Vocabulary
 from sfgen.automata.completions import completions
@@ -36,7 +37,6 @@ from sfgen.grammar.rules import (
     StateMachine,
     Step,
 )
-from sfgen.reference.least import Least
 
 LITERALS = [b"a", b"b", b"ab", b"ba", b",", b"aab", b"\xc3\xa9", b"\xc3"]
 RANGES = [((97, 98),), ((97, 97), (99, 99)), ((98, 98),), ((97, 99),)]

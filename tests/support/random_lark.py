@@ -5,8 +5,7 @@ from __future__ import annotations
 import lark
 from hypothesis import assume
 from hypothesis import strategies as st
-
-from sfgen.reference.lark_language import LarkLanguage
+from lark_language import LarkLanguage
 
 ALPHABET = "abc "
 LITERALS = ['"a"', '"b"', '"ab"', '"ba"', '"aa"', '"abc"', '"c"', '"c"i', '"AB"i']

@@ -8,6 +8,7 @@ from bounded_recogniser import BoundedRecogniser
 from hypothesis import assume
 from hypothesis import strategies as st
 from random_grammars import ENDLESS_NAMES, KNOWN, grammars, random_vocabulary
+from recogniser import Position, Recogniser
 
 from sfgen import Vocabulary
 from sfgen.errors import DeadEnd, UsageError
@@ -15,7 +16,6 @@ from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import network_of
 from sfgen.grammar.rules import Grammar
 from sfgen.grammar.token_positions import TokenPositions
-from sfgen.reference.recogniser import Position, Recogniser
 
 
 class TokenNetwork(TokenPositions):

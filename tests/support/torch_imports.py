@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
-_SOURCES = (_ROOT / "core", _ROOT / "cli", _ROOT / "tests" / "support")
+_SOURCES = (_ROOT / "core", _ROOT / "cli", _ROOT / "tests" / "support", _ROOT / "tests" / "oracles")
 HEAVY = frozenset({"torch", "transformers"})
 
 

@@ -6,9 +6,6 @@
 * ``sampling``: their Algorithms 1 and 2, tokens from a model freely and with a mask.
 * ``words``: the word decoder of Clay 2024.
 
-And one of ours, to check the pushdown engine: ``recogniser`` reads grammars by sets of stacks (``Recogniser``, and
-``RecogniserIndex`` as an engine); ``rest`` has its small steps, ``least`` how far it is to an end.
-
 Beside them: ``guide`` walks a sequence through both engines, ``pending`` and ``classes`` deal with tokens that end
 within a character, ``spelling`` and ``agreement`` see to it that ``regex`` and interegular read a pattern as ``re``
 does; ``interegular_machine`` is what interegular makes of a pattern.

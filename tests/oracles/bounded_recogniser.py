@@ -1,12 +1,12 @@
-"""The recogniser for random grammars: it keeps each stack by itself, and some grammars have too many of them."""
+"""The recogniser for random grammars: a test case with too many stacks is rejected."""
 
 from __future__ import annotations
 
 from hypothesis import reject
+from recogniser import Position, Recogniser, RecogniserIndex
 
 from sfgen import Vocabulary
 from sfgen.grammar.rules import Grammar
-from sfgen.reference.recogniser import Position, Recogniser, RecogniserIndex
 
 MOST = 300
 """Stacks by which a text is read; a test case with more is given up."""

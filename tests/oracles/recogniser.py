@@ -1,4 +1,7 @@
-"""A recogniser of grammars by sets of stacks: the plain oracle of the pushdown engine, without any table.
+"""Oracle of the pushdown engine: a recogniser of grammars by sets of stacks.
+
+Independent of the engine's networks, tables, distances and kernels. It shares with it the rules of a grammar
+(``sfgen.grammar.rules``), the automata of their leaves, and the loop of a guide (``BaseGuide``).
 
 A *frame* is one text of a rule that is being read: what is still to be read of it, the names that were read in it, and
 the frame that called it. A position is the set of all frames that may read the next byte, one for each way to read the
@@ -14,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from grammar_remainders import Names, Remainder, Rests, called_rules, calls, reads_a_byte
+from least_bytes import Least
+
 from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.grammar.rules import Grammar
 from sfgen.index import BaseGuide
-from sfgen.reference.least import Least
-from sfgen.reference.rest import Names, Remainder, Rests, called_rules, calls, reads_a_byte
 from sfgen.vocabulary import Vocabulary
 
 _NO_NAMES: Names = frozenset()

@@ -1,4 +1,6 @@
-"""The fewest bytes that complete a rest, exactly: also where texts must differ from each other.
+"""Oracle of distances: the fewest bytes that complete a remainder, also where texts must differ from each other.
+
+Independent of the engine's distances: it counts over the rules of the grammar, and over no network.
 
 Fewer items, members and repetitions never take more bytes and never make it harder to be distinct, so only as many as
 must be are counted. What remains are the branches of alternations: the *ways*. A way has a number of bytes and the
@@ -13,6 +15,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias, TypeVar
+
+from grammar_remainders import Done, Names, Remainder, Rest, counted_step, leaf_of
 
 from sfgen.automata import Dfa
 from sfgen.grammar.rules import (
@@ -31,7 +35,6 @@ from sfgen.grammar.rules import (
     Series,
     StateMachine,
 )
-from sfgen.reference.rest import Done, Names, Remainder, Rest, counted_step, leaf_of
 
 Node = TypeVar("Node", bound=Hashable)
 

@@ -8,6 +8,7 @@ from enumerated_grammars import Enumerated
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from random_grammars import grammars, quoted_text
+from recogniser import Recogniser, RecogniserIndex
 from tried import tried
 
 from sfgen import Dfa, Vocabulary
@@ -27,7 +28,6 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
 )
-from sfgen.reference.recogniser import Recogniser, RecogniserIndex
 
 LONGEST = 5
 

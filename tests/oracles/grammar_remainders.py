@@ -1,4 +1,6 @@
-"""What is still to be read of one text of a rule, and how that reads a byte: the small steps of the recogniser.
+"""The small steps of the recogniser: the unread part of one text of a rule, and how it reads a byte.
+
+Independent of the engine, but for the rules of a grammar and the automata of their leaves.
 
 A ``Rest`` is a linked list: an expression, how much of it was read, and what comes after it. ``Rests`` makes them,
 equal ones once, so that they can be compared and remembered by what they are.

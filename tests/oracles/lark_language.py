@@ -1,7 +1,7 @@
-"""The texts of a Lark grammar as lark itself reads them: by trying all short texts.
+"""Oracle of Lark grammars: lark itself parses all short texts.
 
-Nothing of sfgen has a part in it. What is *accepted* is lark's word. What is *written* is what is accepted and has, in
-each gap between two terminals, before the first and behind the last, no more ignored text than some blanks.
+Independent of all of sfgen; only lark and ``regex`` are used. A text is *accepted* if lark parses it. It is *written*
+if it is accepted and each gap (before the first terminal, between two, behind the last) is at most a few blanks.
 """
 
 from __future__ import annotations
@@ -140,14 +140,3 @@ class LarkLanguage:
             if size < length:
                 waiting = [text + letter for text in waiting if not self.is_dead(text) for letter in alphabet]
         return found
-
-    def viable_prefixes(self, alphabet: str, length: int) -> set[str]:
-        """Return the prefixes of written texts up to a length.
-
-        Those that only longer texts complete are missing.
-
-        Args:
-            alphabet: The characters that are tried.
-            length: In characters.
-        """
-        return {text[:size] for text in self.texts(alphabet, length) for size in range(len(text) + 1)}
