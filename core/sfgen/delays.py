@@ -38,6 +38,9 @@ def told_of_delays(listener: Listener) -> Iterator[None]:
     Args:
         listener: Called with the delay, and with ``None`` when it is over.
 
+    Returns:
+        A context; the listener is called while it is open.
+
     >>> with told_of_delays(print), delayed(Delay("reading a large file")):
     ...     print("It is read.")
     Delay(what='reading a large file', is_download=False, size=None)

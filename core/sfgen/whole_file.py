@@ -22,7 +22,7 @@ class Readable(Protocol):
     """An open binary file."""
 
     def read(self, size: int, /) -> bytes:
-        """Read at most so many bytes."""
+        """Read at most ``size`` bytes."""
 
 
 def read_file(

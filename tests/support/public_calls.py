@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from public_names import GIVEN_BACK
+
 import sfgen
 
 PROGRAMS = ("__main__", "train")
@@ -17,17 +19,6 @@ PROGRAMS = ("__main__", "train")
 
 NOT_HERE = ("sfgen.integrations.vllm",)
 """Modules that need a package that is not installed beside the others."""
-
-GIVEN_BACK = (
-    "sfgen.decoding.sampler.Draws",
-    "sfgen.reference.guide.ReferenceGuide",
-    "sfgen.models.tiny.model.TinyModel",
-    "sfgen.models.transformers_model.TransformersModel",
-    "sfgen.models.uniform.UniformModel",
-    "sfgen.models.zip_model.ZipModel",
-)
-"""What is in no ``__all__``, but in the hands of callers: objects that public functions return, and what the README
-names."""
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def end(code: int) -> NoReturn:
     """End this process.
 
     Python would free first what it has loaded, which takes a fifth of the time of a short command. What is registered
-    for the exit is done. Python ends in its own way where a profiler or a debugger looks on, and where a thread still
+    for the exit is done. Python ends in its own way where a profiler or a debugger observes, and where a thread still
     has work.
 
     Args:

@@ -57,6 +57,9 @@ class Mark:
     """The state of a matcher at one moment.
 
     It is valid for all matchers of the same ban, whatever they read or return to.
+
+    Attributes:
+        pending: The bytes of the unfinished character at the end.
     """
 
     _case: int
@@ -146,14 +149,14 @@ class Matcher:
         return first
 
     def all_certain(self, data: bytes) -> list[Found]:
-        """Read as :meth:`advance`; return every match that became certain, in its raw form."""
+        """Read as :meth:`advance`; return all raw matches that became certain."""
         found: list[Found] = []
         for character, width in self._decode(arguments.data("data", data)):
             found += self._read(character, width)
         return found
 
     def all_at_end(self) -> list[Found]:
-        """Return every match that the end of the text would complete, in its raw form.
+        """Return the raw matches that the end of the text would complete.
 
         The matcher is unchanged afterwards.
         """
@@ -173,6 +176,9 @@ class Matcher:
 
     def named(self, found: Found) -> Match:
         """Convert a raw match into a ``Match``.
+
+        Returns:
+            The same match, with its word or pattern by name.
 
         Raises:
             UsageError: It is not a raw match.

@@ -123,7 +123,10 @@ class SeamMatcher:
         return None if certain is None else self._after.named(certain.found)
 
     def all_certain(self, data: bytes) -> list[Found]:
-        """Read as :meth:`advance`; return the raw matches of both readings, some of them twice."""
+        """Read as :meth:`advance`; return the raw matches of both readings.
+
+        Some of them come twice.
+        """
         found = self._after.all_certain(data)
         if self._differ:
             found += self._alone.all_certain(data)
@@ -131,7 +134,9 @@ class SeamMatcher:
         return found
 
     def all_at_end(self) -> list[Found]:
-        """Return the raw matches that the end of the text would complete, some of them twice.
+        """Return the raw matches that the end of the text would complete.
+
+        Some of them come twice.
 
         The matcher is unchanged afterwards.
         """

@@ -22,6 +22,9 @@ def split_words(text: str) -> list[str]:
     ``,`` ``，`` and ``、`` separate; a backslash before one makes it literal. White space around a word and empty
     pieces are dropped. Other backslashes stay.
 
+    Returns:
+        The words, in their order.
+
     >>> split_words(r"talk, fuck you，聊天、,1\,000,c\*")
     ['talk', 'fuck you', '聊天', '1,000', 'c\\*']
     """

@@ -72,6 +72,9 @@ async def agenerate(
         prompt: As of ``generate``.
         config: As of ``generate``; its parameters can be given by name, too.
 
+    Returns:
+        The result, as of ``generate``.
+
     Raises:
         SfgenError: As ``generate``.
         InternalError: As ``generate``: a fault of sfgen.

@@ -39,6 +39,9 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
         prompt: As of ``stream``.
         config: As of ``stream``; its fields can be given by name, too.
 
+    Returns:
+        The loop; ``sfgen.decoding.drive_batch`` runs several at once.
+
     Raises:
         SfgenError: As ``stream``, for what it raises before there is a session.
     """

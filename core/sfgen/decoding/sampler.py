@@ -141,7 +141,7 @@ class Sampler:
         return self if temperature == self.temperature else replace(self, temperature=temperature)
 
     def start(self) -> Draws:
-        """Begin a series of choices from the seed."""
+        """Return the choices of one sequence, drawn from the seed on."""
         return Draws(self)
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
@@ -212,7 +212,7 @@ class Sampler:
 
     @property
     def adjusts(self) -> bool:
-        """Whether scores are changed by a bias or a penalty before a token is chosen."""
+        """Whether a bias or a penalty changes scores before the choice."""
         return bool(self.logit_bias or self.frequency_penalty or self.presence_penalty or self.repetition_penalty != 1)
 
     @property
@@ -269,6 +269,9 @@ class Draws:
     """The choices of one sequence, in order.
 
     One random number is drawn for each sampled token.
+
+    Args:
+        sampler: How tokens are chosen.
     """
 
     def __init__(self, sampler: Sampler) -> None:
@@ -298,7 +301,7 @@ class Draws:
         return chosen, float(weights[chosen] / weights.sum())
 
     def choose_among(self, every: Scores, allowed: Int32, temperature: float | None = None) -> tuple[int, float | None]:
-        """Choose one of the allowed tokens, as ``choose`` does by their scores alone.
+        """Choose one of the allowed tokens, as ``choose`` does.
 
         In free text nearly all tokens are allowed, and to take their scores out of those of all takes longer than to
         choose: so the scores of the others are looked at, too, and have no weight.

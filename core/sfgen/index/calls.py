@@ -84,7 +84,7 @@ class Calls:
 
         Raises:
             UsageError: It is not a whole number of at least 0.
-            LimitTooSmall: No call can be written with so many tokens.
+            LimitTooSmall: No call can be written with ``max_tokens`` tokens.
         """
         return Call(self.source.guide(max_tokens), None if self._reader is None else self._reader.fork())
 

@@ -63,7 +63,11 @@ class Chain:
         return ChainGuide(self, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Check whether a text divides into parts that no judge refuses."""
+        """Check whether a text divides into parts that no judge refuses.
+
+        Returns:
+            ``None`` if it does; else the chain and what refuses, for a report.
+        """
         if self._divides(arguments.data("data", data), 0):
             return None
         return {"constraint": repr(self.parts), "refused by": "the chain's parts"}

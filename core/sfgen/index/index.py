@@ -136,8 +136,9 @@ class DfaIndex(TokenAutomaton, Index):
 
     See ``TokenAutomaton``.
 
-    Attributes:
+    Args:
         constraint: The automaton; also ``dfa``.
+        vocabulary: The tokens.
 
     >>> vocabulary = Vocabulary([b"1", b"12", b".", b".5", b"a", None], end_token_ids=[5])
     >>> index = DfaIndex(Dfa.from_regex(r"[0-9]+\\.[0-9]"), vocabulary)
@@ -191,6 +192,9 @@ class DfaIndex(TokenAutomaton, Index):
 
         Args:
             ids: Whether tokens are named by their ids instead of their text.
+
+        Returns:
+            States, transitions and end states, by name.
         """
         from sfgen.index import export
 

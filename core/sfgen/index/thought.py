@@ -79,7 +79,11 @@ class Thought:
         return ThoughtGuide(self, most, bytes_count=True)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Check what is after the first marker with the constraint's judges."""
+        """Check what is after the first marker with the constraint's judges.
+
+        Returns:
+            ``None`` if no judge refuses; else the constraint and the judge, for a report.
+        """
         _, marker, text = arguments.data("data", data).partition(self.marker.data)
         if not marker:
             return {"constraint": repr(self.marker.data), "refused by": "the search for the marker"}

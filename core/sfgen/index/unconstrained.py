@@ -34,7 +34,11 @@ class Unconstrained:
         return UnconstrainedGuide(self.vocabulary, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Refuse no text."""
+        """Refuse no text.
+
+        Returns:
+            ``None``.
+        """
         arguments.data("data", data)
         return None
 

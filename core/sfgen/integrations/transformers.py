@@ -64,7 +64,7 @@ class _Processor(LogitsProcessor):
         self._masks: Caps | None = None
 
     def reset(self) -> None:
-        """Forget the texts so far: whatever the next call brings is a prompt."""
+        """Forget the texts so far: the next call brings prompts."""
         self._rows.reset()
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
@@ -144,6 +144,7 @@ class GuidedLogitsProcessor(_Processor):
         banned: Words that it must not contain, when it is read by itself and when it is read after the prompt: a
             ``BannedWords``, or a list of words.
         max_tokens: The most tokens of the text, without the end token: ``generate``'s ``max_new_tokens``.
+        heal: True is refused: no processor can heal the end of a prompt (``sfgen.decoding.healing``).
 
     Raises:
         LimitTooSmall: No match can be written with ``max_tokens`` tokens.

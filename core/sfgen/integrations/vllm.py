@@ -203,6 +203,9 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         Args:
             logits: Float ``[rows, tokens]``.
             context: Of the second model runner: which row belongs to which slot.
+
+        Returns:
+            The same tensor, minus infinity where a token may not follow.
         """
         if context is None:
             masked: Tensor = super().apply(logits)

@@ -135,7 +135,7 @@ class Job:
 
     @cached_property
     def prompts_by(self) -> PromptTemplate | None:
-        """What makes the prompt of a record; ``None``: the prompt is in the record."""
+        """What makes prompts of records; ``None``: the records have them."""
         return None if self.prompt_template is None else PromptTemplate(self.prompt_template)
 
     @property

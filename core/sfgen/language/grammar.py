@@ -200,11 +200,14 @@ class Grammar:
         """Ask another judge about a finished text: of Lark grammars, lark.
 
         For GBNF there is none.
+
+        Returns:
+            ``None`` if it does not refuse; else the grammar and the judge, for a report.
         """
         return self._language.refusal(data)
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens.
+        """Return a new guide for one sequence of tokens.
 
         See ``sfgen.protocols.GuideSource.guide``.
 

@@ -34,6 +34,9 @@ def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None)
         tokenizer: What ``AutoTokenizer.from_pretrained`` gives for it.
         threads: How many threads of the processor it may use; ``None``: one if it is small, else as many as torch uses.
 
+    Returns:
+        The model, for ``generate``, ``stream``, ``score`` and jobs.
+
     Raises:
         ModelError: It is not a model that continues text, it is in training mode, or the tokenizer has tokens that the
             model has no row for.

@@ -46,6 +46,9 @@ def load_model(
         trust_remote_code: Whether code that comes with the model may run.
         offline: Whether the hub must not be asked, also not for what its cache lacks.
 
+    Returns:
+        The model; its weights may be read when they are first needed.
+
     Raises:
         ModelError: No such model, or it cannot be read.
         VocabularyError: Its tokenizer is missing or not understood.
@@ -105,6 +108,9 @@ def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = Fals
         name: As for ``load_model``.
         trust_remote_code: Whether code that comes with the model may run.
         offline: Whether the hub must not be asked, also not for what its cache lacks.
+
+    Returns:
+        The same vocabulary that the loaded model has.
 
     Raises:
         ModelError: No such model, or it cannot be read.

@@ -74,6 +74,9 @@ class ModelSpec:
     def load(self) -> Model:
         """Load the model; its weights may be read when first needed.
 
+        Returns:
+            The model, as ``load_model``.
+
         Raises:
             SfgenError: As ``load_model``.
         """

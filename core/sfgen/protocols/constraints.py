@@ -236,10 +236,13 @@ class Superset(NamedTuple):
 
 @runtime_checkable
 class HasSuperset(Protocol):
-    """A constraint that is not regular, and knows a regular superset of its texts."""
+    """A constraint that is not regular, but has a regular superset."""
 
     def superset(self) -> Superset | None:
-        """Return an automaton of all texts, and perhaps of others; ``None`` where none is small enough."""
+        """Return an automaton of all texts, and perhaps of others.
+
+        It is ``None`` where none is small enough.
+        """
 
 
 class GuideSource(Protocol):
@@ -266,4 +269,8 @@ class GuideSource(Protocol):
         """
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Check a finished text as ``Constraint.refusal`` does."""
+        """Check a finished text as ``Constraint.refusal`` does.
+
+        Returns:
+            ``None`` if no judge refuses; else the constraint and the judge, for a report.
+        """

@@ -41,6 +41,9 @@ def reference_fsm(pattern: str) -> FSM:
     the same machine, here the symbols are numbered as the pattern names them; that of Louf, Klett and Simpson 2023
     comes out.
 
+    Returns:
+        interegular's machine; its alphabet is numbered in the order of the pattern.
+
     Raises:
         PatternError: The pattern cannot be read, by ``re`` or by interegular, or not in the same way by both, or it
             matches no text at all.
@@ -72,7 +75,7 @@ def reference_fsm(pattern: str) -> FSM:
 
 
 def fsm_table(fsm: FSM) -> str:
-    """Format a machine as interegular prints it.
+    """Return the text that interegular prints of a machine.
 
     These are its table, its final states, its alphabet, and its map.
     """

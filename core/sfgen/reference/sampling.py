@@ -32,6 +32,9 @@ def sample_tokens(lm: LanguageModel, length: int, eos: int, random: np.random.Ge
         eos: The end token, which is not returned.
         random: The source of chance.
 
+    Returns:
+        The tokens before the end token, at most ``length``.
+
     >>> sample_tokens(lambda s: np.array([0.0, 1.0, 0.0]), 3, 2, np.random.default_rng(0))
     [1, 1, 1]
     """
@@ -57,6 +60,9 @@ def sample_masked_tokens(
         length: The most tokens.
         eos: The end token, which is not returned.
         random: The source of chance.
+
+    Returns:
+        The tokens before the end token, at most ``length``.
 
     Raises:
         DeadEnd: No token is left.

@@ -106,6 +106,9 @@ def map_states_to_vocab(machine: Machine, vocabulary: Iterable[str]) -> dict[int
         machine: The machine.
         vocabulary: The tokens as texts.
 
+    Returns:
+        For each state the tokens that can be read from it.
+
     >>> from sfgen.reference.fsm import reference_fsm
     >>> sigma = map_states_to_vocab(Machine(reference_fsm(r"[0-9]+\\.[0-9]")), ["a", ".", ".2", "1"])
     >>> {state: sorted(tokens) for state, tokens in sigma.items()}

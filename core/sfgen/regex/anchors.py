@@ -64,6 +64,9 @@ def settle(tree: Node, *, within_text: bool = False) -> Node:
         tree: What :func:`sfgen.regex.parse.parse` made of the whole pattern.
         within_text: Whether other text may stand before and behind it. Else the pattern is for a whole text.
 
+    Returns:
+        A tree without anchors, with lookarounds where they matter.
+
     Raises:
         UsageError: No tree.
 

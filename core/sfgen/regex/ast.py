@@ -61,10 +61,14 @@ class Alternation:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Matches ``child`` from ``minimum`` to ``maximum`` times; ``None`` is no limit.
+    """Matches a node several times in a row.
 
-    ``lazy`` says which of the matches is tried first. It makes no difference to the language, except inside
-    :class:`Atomic`. ``position`` is where the quantifier stands in the pattern.
+    Attributes:
+        child: What is repeated.
+        minimum: The fewest times.
+        maximum: The most times; ``None``: any number.
+        lazy: Whether few are tried first. It makes no difference to the language, except inside :class:`Atomic`.
+        position: Where the quantifier stands in the pattern.
     """
 
     child: Node
@@ -118,7 +122,11 @@ class Look:
 class Atomic:
     """Matches only what ``child`` would match first at that position.
 
-    A possessive repeat is ``Atomic(Repeat(...))``. ``position`` is that of ``(?>`` or of the quantifier.
+    A possessive repeat is ``Atomic(Repeat(...))``.
+
+    Attributes:
+        child: What is matched.
+        position: Where ``(?>`` or the quantifier stands in the pattern.
     """
 
     child: Node

@@ -269,6 +269,9 @@ class JsonSchema:
 
         The schema's Python type decides which.
 
+        Returns:
+            The instance; without a Python type what :meth:`value` gives.
+
         Raises:
             NotAnInstance: pydantic refuses the text.
             UsageError: It is not JSON.
@@ -293,7 +296,7 @@ class JsonSchema:
             raise UsageError(f"text is not JSON: {error}") from None
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens.
+        """Return a new guide for one sequence of tokens.
 
         See ``sfgen.protocols.GuideSource.guide``.
 
@@ -329,7 +332,7 @@ class JsonSchema:
         return _without_banned(self, banned)
 
     def superset(self) -> Superset | None:
-        """Return an automaton of all texts that are written, and perhaps of others.
+        """Return an automaton of all texts, and perhaps of others.
 
         It is ``None`` where none is small enough.
 

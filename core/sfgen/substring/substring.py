@@ -155,7 +155,9 @@ class Substring:
         return SubstringReader(self._document)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the constraint as plain data for JSON; the document is told by its digest.
+        """Return the constraint as plain data for JSON.
+
+        The document is named by its digest.
 
         >>> Substring("a b", "word").to_dict()["substring"]["units"]
         2
@@ -174,7 +176,7 @@ class Substring:
     # ---- its texts -------------------------------------------------------------------------------------------------
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text stands in the document so; bytes are its UTF-8."""
+        """Tell whether a whole text is a quotation; bytes are its UTF-8."""
         data = arguments.utf8("text", text)
         position = None if data is None else self.reader.read(self.reader.start, data)
         return position is not None and self.reader.accepts(position)
@@ -226,7 +228,9 @@ class Substring:
         return tuple(found)
 
     def failure(self, text: str) -> SubstringFailure | None:
-        """Find where a text ceases to be a quotation; ``None`` where it is one.
+        """Find where a text ceases to be a quotation.
+
+        It is ``None`` where the text is one.
 
         >>> found = Substring("to be or not to be").failure("to bee")
         >>> found.position, found.stands_at, found.goes_on
@@ -263,7 +267,7 @@ class Substring:
         )
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> SubstringGuide:
-        """Make a guide for one sequence of tokens.
+        """Return a new guide for one sequence of tokens.
 
         Args:
             vocabulary: The tokens, a ``sfgen.Vocabulary``.

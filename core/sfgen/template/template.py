@@ -272,7 +272,7 @@ class Template:
         return {"template": self._text, "begins_with_hole": begins, "holes": holes}
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens.
+        """Return a new guide for one sequence of tokens.
 
         Args:
             vocabulary: The tokens, a ``sfgen.Vocabulary``.
@@ -323,7 +323,10 @@ class Template:
         return _without_banned(self, banned)
 
     def superset(self) -> Superset | None:
-        """Return an automaton of all texts, and perhaps of others; ``None`` where none is small enough."""
+        """Return an automaton of all texts, and perhaps of others.
+
+        It is ``None`` where none is small enough.
+        """
         return self._superset
 
     @cached_property

@@ -26,7 +26,7 @@ _SPACE = "[ \\t\\n\\v\\f\\r]*"
 
 
 def schema() -> dict[str, Any]:
-    """Build the JSON Schema (2020-12) of one line of a trace.
+    """Return the JSON Schema (2020-12) of one line of a trace.
 
     It says which keys a line has, and of which values. Which line may follow which, what is not valid JSON, and texts
     whose bytes are not text, only ``read_trace`` can tell.

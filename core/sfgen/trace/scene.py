@@ -66,12 +66,12 @@ class Scene:
 
     @property
     def tells_where(self) -> bool:
-        """Whether the guide tells its position in a schema, grammar, template or document."""
+        """Whether the guide tells where in its constraint it is."""
         return any(name is not None for name in (self.schema, self.grammar, self.template, self.substring))
 
     @property
     def is_ban(self) -> bool:
-        """Whether something must not be in the text, or is less likely to be."""
+        """Whether something is banned, or made less likely."""
         return bool(self.words or self.banned_patterns or self.word_bias)
 
     @property

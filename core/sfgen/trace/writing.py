@@ -74,6 +74,9 @@ class TraceFile:
 
         Samples may run side by side.
 
+        Returns:
+            What takes the events of the sample.
+
         Raises:
             UsageError: A field of the scene is not what its type says.
             TraceError: The file cannot be written.
@@ -211,6 +214,9 @@ def tracing(file: TraceFile, scene: Scene) -> AbstractContextManager[Tracer]:
     Args:
         file: Where to.
         scene: What was known before the first event.
+
+    Returns:
+        A context whose value takes the events.
 
     Raises:
         UsageError: As ``TraceFile.begin``.

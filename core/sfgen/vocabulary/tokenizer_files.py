@@ -157,7 +157,7 @@ def json_object(file: Path) -> dict[str, Any] | None:
     """Return the object in a file; ``None`` without the file.
 
     Raises:
-        ValueError: It is no JSON, or no object.
+        ValueError: It is not valid JSON, or not an object.
     """
     if not file.exists():
         return None

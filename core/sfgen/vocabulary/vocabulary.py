@@ -92,7 +92,7 @@ class Vocabulary:
     def from_pretrained(
         cls, name_or_path: str | Path | Any, *, trust_remote_code: bool = False, offline: bool = False
     ) -> Vocabulary:
-        """Load the vocabulary of a tokenizer, from directory or hub, or of one that is loaded.
+        """Load the vocabulary of a tokenizer, by name or a loaded one.
 
         Where a model's configuration lies beside the tokenizer, the vocabulary is that of the model: it has all the end
         tokens that the configuration names, and an id for each row of the output layer. What the hub's cache has is

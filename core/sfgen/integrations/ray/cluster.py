@@ -46,7 +46,7 @@ class RayCluster:
     gpus: float = 0.0
 
     def __call__(self, assignment: Assignment, count: int, order: InOrder) -> RayCrew:
-        """The crew of a job.
+        """Return the crew of a job.
 
         Args:
             assignment: What is done.
@@ -71,6 +71,9 @@ def connected(
             ``HOST:PORT``, or what else ``ray.init`` takes. Where this process is connected already, that one is taken.
         cpus: The processors that each actor reserves.
         gpus: The GPUs that each reserves.
+
+    Returns:
+        A context whose value is the cluster.
 
     Raises:
         ModelError: Ray is not installed.

@@ -100,6 +100,9 @@ def open_journal() -> Any:
 
     It lives as long as somebody holds it.
 
+    Returns:
+        Ray's handle of the actor.
+
     >>> journal = Journal()
     >>> journal.begin((1, 0), "first"), journal.begin((2, 0), "first"), journal.done([(1, 0)])
     (None, None, None)

@@ -35,7 +35,7 @@ _BESIDE = 1.5  # processors: for Ray's filter of what is done, whose one cannot 
 def write_shards(
     cluster: RayCluster, job: Job, prompts: str | Path, output: str | Path, *, actors: int = 2, batch_size: int = 1
 ) -> None:
-    """Write the texts of all shards; go on where an earlier run ended.
+    """Write the texts of all shards, or those that are missing.
 
     All machines of the cluster must have both folders under the same names. What is written is saved a shard at a time:
     some hundred prompts in each are a good size. Only one run may write at a time.

@@ -72,6 +72,10 @@ class TinyModel:
     def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
         """Refuse a conversation.
 
+        Args:
+            messages: A conversation.
+            tools: The tools that the model may call.
+
         Raises:
             UsageError: Always: the model was not trained on instructions.
         """
