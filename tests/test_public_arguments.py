@@ -34,8 +34,8 @@ MAY_BE_NEGATIVE = {
     "sfgen.reference.fsm.FsmIndex.next_state.token_id": "it leads to no state, None",
     "sfgen.reference.guide.ReferenceGuide.validate.token_ids": "none of them is allowed",
     "sfgen.reference.naive.NaiveIndex.next_state.token_id": "it leads to no state, None",
-    "sfgen.reference.sampling.sample_masked_tokens.eos": "the model has no end token",
-    "sfgen.reference.sampling.sample_tokens.eos": "the model has no end token",
+    "sfgen.reference.published.sample_masked_tokens.eos": "the model has no end token",
+    "sfgen.reference.published.sample_tokens.eos": "the model has no end token",
     "sfgen.vocabulary.trie.TokenTrie.from_tokens.excluded": "ids that are not there need not be left out",
 }
 

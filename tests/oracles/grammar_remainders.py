@@ -47,11 +47,6 @@ class Rest:
     """An expression read in part, and what comes after it.
 
     ``Rests`` makes them.
-
-    Args:
-        expression: The expression.
-        done: How much of it was read.
-        following: What comes after it; ``None``: nothing.
     """
 
     __slots__ = ("done", "expression", "next")
@@ -70,11 +65,7 @@ Remainder: TypeAlias = tuple[Rest | None, Names]
 
 
 class Rests:
-    """The rests of a grammar's rules, and their steps.
-
-    Args:
-        grammar: The rules.
-    """
+    """The rests of a grammar's rules, and their steps."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -85,12 +76,7 @@ class Rests:
         return self.before(self._grammar.rules[rule], None)
 
     def before(self, expression: Expression, following: Rest | None) -> Rest:
-        """Return all of an expression, and then a rest.
-
-        Args:
-            expression: The expression.
-            following: The rest after it; ``None``: nothing.
-        """
+        """Return all of an expression, and then a rest."""
         return self._rest(expression, _nothing_done(expression), following)
 
     def _rest(self, expression: Expression, done: Done, following: Rest | None) -> Rest:
@@ -105,10 +91,6 @@ class Rests:
         """Yield what a rest becomes without reading a byte.
 
         A branch is chosen, a part begins, or all of an expression was read.
-
-        Args:
-            rest: The rest.
-            names: The names read so far.
         """
         following = rest.next
         match rest.expression, rest.done:
@@ -217,18 +199,7 @@ class Rests:
             yield member(other.name, other.value, read)
 
     def after(self, rest: Rest, byte: int) -> list[Rest | None]:
-        """Return what a rest becomes by reading a byte.
-
-        Args:
-            rest: A rest that ``reads_a_byte``.
-            byte: From 0 to 255.
-
-        Returns:
-            One rest, or none where the byte is refused.
-
-        Raises:
-            AssertionError: The rest reads no byte by itself.
-        """
+        """Return what a rest that ``reads_a_byte`` becomes by a byte; nothing where it is refused."""
         following = rest.next
         match rest.expression, rest.done:
             case Literal(data) as literal, int(count):
@@ -292,15 +263,7 @@ def called_rules(expression: Expression) -> set[str]:
 
 
 def leaf_of(grammar: Grammar, rule: str) -> Dfa:
-    """Return the automaton of a rule that is a leaf.
-
-    Args:
-        grammar: The rules.
-        rule: The name of the rule.
-
-    Raises:
-        ValueError: It is not a leaf.
-    """
+    """Return the automaton of a rule that is a leaf."""
     expression = grammar.rules[rule]
     if not isinstance(expression, Leaf):
         raise ValueError(f"only a leaf may be called with distinct: {rule} is none")
@@ -308,17 +271,7 @@ def leaf_of(grammar: Grammar, rule: str) -> Dfa:
 
 
 def counted_step(text: CountedText, state: int, count: int, byte: int) -> tuple[int, int] | None:
-    """Return the state and the count after a byte.
-
-    Args:
-        text: The expression.
-        state: The state before it.
-        count: The count before it.
-        byte: From 0 to 255.
-
-    Returns:
-        ``None`` where the byte is refused.
-    """
+    """Return the state and the count after a byte; ``None`` where it is refused."""
     state = text.dfa.step(state, byte)
     if state < 0:
         return None

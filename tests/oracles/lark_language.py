@@ -39,12 +39,6 @@ class Reading(NamedTuple):
 class LarkLanguage:
     """The language of a Lark grammar, by lark's contextual LALR parser.
 
-    Args:
-        grammar: The grammar.
-        start: The start rule.
-        max_blanks: The most blanks of each gap of a written text.
-        directory: Where files lie that the grammar imports.
-
     >>> language = LarkLanguage('start: "if" NAME | NAME\\nNAME: /[a-z]+/\\n%ignore " "')
     >>> language.accepts("ifx"), language.accepts("if   x"), language.accepts("if")
     (True, True, False)
@@ -128,12 +122,7 @@ class LarkLanguage:
         return all(len(gap) <= self.max_blanks and set(gap) <= BLANKS for gap in gaps)
 
     def texts(self, alphabet: str, length: int) -> list[str]:
-        """List all written texts up to a length, the shortest first.
-
-        Args:
-            alphabet: The characters that are tried.
-            length: In characters.
-        """
+        """List all written texts up to a length, the shortest first."""
         found, waiting = list[str](), [""]
         for size in range(length + 1):
             found += filter(self.is_written, waiting)

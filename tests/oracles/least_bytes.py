@@ -48,11 +48,7 @@ _EMPTY: Ways = {(): 0}
 
 
 class Least:
-    """A table of the fewest bytes that complete a remainder.
-
-    Args:
-        grammar: The rules.
-    """
+    """A table of the fewest bytes that complete a remainder."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar

@@ -33,12 +33,6 @@ class Frame:
     """One text of a rule that is being read.
 
     ``Recogniser`` makes them, equal ones once.
-
-    Args:
-        remainder: What is still to be read of it, and the names that were read in it.
-        rule: The rule.
-        caller: The frame that called it; ``None``: nobody did.
-        least: The fewest bytes that complete it and all that called it.
     """
 
     __slots__ = ("caller", "least", "names", "rest", "rule")
@@ -63,16 +57,9 @@ class Recogniser:
 
     It reads byte by byte.
 
-    Args:
-        grammar: The rules.
-
     Attributes:
         start: The position of the empty text.
         left_recursive: The rules that call themselves before they read a byte.
-
-    Raises:
-        UsageError: A rule that is called is missing, the grammar has no text at all, or several rules call each other
-            in a circle before any byte is read (indirect left recursion).
 
     >>> from sfgen.grammar.rules import Alternation, Call, Concatenation, Grammar, Literal
     >>> pair = Concatenation((Literal(b"("), Call("pair"), Literal(b")")))
@@ -112,22 +99,12 @@ class Recogniser:
     # ---- what it tells ---------------------------------------------------------------------------------------------
 
     def step(self, position: Position, byte: int) -> Position | None:
-        """Return the position after a byte; ``None`` if it is refused.
-
-        Args:
-            position: The position before it.
-            byte: From 0 to 255.
-        """
+        """Return the position after a byte; ``None`` if it is refused."""
         after = frozenset(each for frame in position for each in self._read(frame, byte))
         return after or None
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """Return the position after some bytes; ``None`` if they are refused.
-
-        Args:
-            position: The position before them.
-            data: The bytes.
-        """
+        """Return the position after some bytes; ``None`` if they are refused."""
         after: Position | None = position
         for byte in data:
             after = after and self.step(after, byte)
@@ -274,13 +251,7 @@ def _refuse_circles(leading: dict[str, set[str]]) -> None:
 
 
 class RecogniserGuide(BaseGuide[Position]):
-    """A guide of one sequence by a recogniser, without lookahead.
-
-    Args:
-        recogniser: Tells what may follow.
-        vocabulary: The tokens.
-        max_tokens: The most tokens of the text, without the end token; ``None``: any number.
-    """
+    """A guide of one sequence by a recogniser, without lookahead."""
 
     limit_hint = "The recogniser does not look ahead: allow more tokens, or use the engine."
     dead_end_hint = "The recogniser does not look ahead: use the engine."
@@ -304,13 +275,6 @@ class RecogniserIndex:
 
     Every token is tried at every step.
 
-    Args:
-        grammar: The rules.
-        vocabulary: The tokens.
-
-    Raises:
-        UsageError: As ``Recogniser``.
-
     >>> from sfgen.grammar.rules import Call, Concatenation, Grammar, Literal, Repeat
     >>> grammar = Grammar({"list": Concatenation((Literal(b"["), Repeat(Call("list"), 0, 2), Literal(b"]")))}, "list")
     >>> guide = RecogniserIndex(grammar, Vocabulary([b"[", b"]", b"[]", b"[[[", b"]]", None], [5])).guide()
@@ -328,22 +292,11 @@ class RecogniserIndex:
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
 
     def guide(self, max_tokens: int | None = None) -> RecogniserGuide:
-        """Return a new guide for one sequence.
-
-        Args:
-            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
-        """
+        """Return a new guide for one sequence."""
         return RecogniserGuide(self.recogniser, self.vocabulary, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Check a finished text with the recogniser.
-
-        Args:
-            data: The text as UTF-8.
-
-        Returns:
-            ``None`` if it is one of the grammar; else the rule and who refuses, for a report.
-        """
+        """Check a finished text with the recogniser."""
         if self.recogniser.accepts(data):
             return None
         return {"rule": self.recogniser.grammar.start, "refused by": "the recogniser"}

@@ -14,7 +14,7 @@ from sfgen import Dfa, Sampler, Vocabulary, generate
 from sfgen.errors import DeadEnd, GenerationError, PatternError, UsageError
 from sfgen.models.uniform import UniformModel
 from sfgen.reference import NaiveIndex
-from sfgen.reference.spelling import spelled
+from sfgen.reference.naive import spelled
 from sfgen.regex import Atomic, Look, parse, settle
 from sfgen.regex.ast import contains
 

@@ -14,10 +14,9 @@ from plain_patterns import PlainPattern
 from sfgen import Vocabulary
 from sfgen.errors import DeadEnd, PatternError, UsageError
 from sfgen.reference import FSMDecoder, FsmIndex, sample_masked_tokens, sample_tokens
-from sfgen.reference.agreement import END, PatternStates
-from sfgen.reference.classes import CharacterClasses
-from sfgen.reference.pending import characters_from, split
-from sfgen.reference.sampling import categorical
+from sfgen.reference.guide import CharacterClasses, characters_from, split
+from sfgen.reference.interegular_machine import END, PatternStates
+from sfgen.reference.published import categorical
 from sfgen.regex import parse
 from sfgen.regex.characters import union
 

@@ -239,7 +239,7 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.models.transformers_model.TransformersModel.from_pretrained.name": lambda: DIRECTORY,
     "sfgen.models.transformers_model.TransformersModel.source": lambda: LoadedModel(tiny().model, RIGHT["tokenizer"]()),
     "sfgen.reference.guide.ReferenceGuide.index": lambda: reference.NaiveIndex("ab+", vocabulary()),
-    "sfgen.reference.sub_sequences.map_states_to_vocab.vocabulary": lambda: ["a", "b"],
+    "sfgen.reference.published.map_states_to_vocab.vocabulary": lambda: ["a", "b"],
     "sfgen.trace.reading.parse_trace.stream": lambda: _trace().open("rb"),
     "sfgen.trace.reading.read_trace.path": lambda: _trace(),
     "sfgen.trace.writing.TraceFile.file": io.BytesIO,

@@ -1,21 +1,22 @@
 """Published algorithms as a specification that runs: to be read, and to check the fast engine.
 
 * ``naive``: every token is tried at every step (``NaiveIndex``; Louf, Klett and Simpson 2023).
-* ``sub_sequences``: Algorithms 3 and 4 of Willard and Louf 2023, the index over a machine of interegular; ``fsm``: that
-  machine, and the index as an engine (``FsmIndex``).
-* ``sampling``: their Algorithms 1 and 2, tokens from a model freely and with a mask.
-* ``words``: the word decoder of Clay 2024.
-
-Beside them: ``guide`` walks a sequence through both engines, ``pending`` and ``classes`` deal with tokens that end
-within a character, ``spelling`` and ``agreement`` see to it that ``regex`` and interegular read a pattern as ``re``
-does; ``interegular_machine`` is what interegular makes of a pattern.
+* ``published``: Algorithms 1 to 4 of Willard and Louf 2023, and the word decoder of Clay 2024.
+* ``fsm``: their index over a machine of interegular, as an engine (``FsmIndex``).
+* ``interegular_machine``: interegular's machine of a pattern, and whether it reads the pattern as ``re`` does.
+* ``guide``: the guide of both engines, and tokens that end within a character.
 """
 
 from sfgen.reference.fsm import FsmIndex, fsm_table, reference_fsm
 from sfgen.reference.naive import NaiveIndex
-from sfgen.reference.sampling import sample_masked_tokens, sample_tokens
-from sfgen.reference.sub_sequences import Machine, find_sub_sequences, map_states_to_vocab
-from sfgen.reference.words import FSMDecoder
+from sfgen.reference.published import (
+    FSMDecoder,
+    Machine,
+    find_sub_sequences,
+    map_states_to_vocab,
+    sample_masked_tokens,
+    sample_tokens,
+)
 
 __all__ = [
     "FSMDecoder",

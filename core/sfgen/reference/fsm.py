@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.errors import PatternError, UsageError
 from sfgen.groups import Group
-from sfgen.reference.agreement import disagreement
-from sfgen.reference.classes import CharacterClasses
-from sfgen.reference.guide import ReferenceGuide, refusal
-from sfgen.reference.interegular_machine import USE_THE_DEFAULT, characters_of, check_size, made_by_interegular
-from sfgen.reference.pending import characters_from, split
-from sfgen.reference.sub_sequences import Machine, find_sub_sequences
+from sfgen.reference.guide import CharacterClasses, ReferenceGuide, characters_from, refusal, split
+from sfgen.reference.interegular_machine import (
+    USE_THE_DEFAULT,
+    characters_of,
+    check_size,
+    disagreement,
+    made_by_interegular,
+)
+from sfgen.reference.published import Machine, find_sub_sequences
 from sfgen.regex import oracle, parse
 from sfgen.regex.ast import Anchor, Atomic, Look, contains
 from sfgen.vocabulary import Vocabulary

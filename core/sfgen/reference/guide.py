@@ -1,17 +1,129 @@
-"""The guide of the reference engines: it knows where one sequence stands, and the index what may follow there."""
+"""The guide of the reference engines, and characters that tokens cut apart.
+
+Tokens are bytes, and patterns read characters: where a token ends within a character, its first bytes are *pending*
+(``split``, ``characters_from``). ``CharacterClasses`` has one character for each class that a pattern cannot tell
+apart. ``ReferenceGuide`` walks one sequence through the index of either engine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import codecs
+from bisect import bisect_right
+from collections.abc import Hashable, Iterable
 from typing import Protocol, TypeVar
 
 from sfgen import arguments
 from sfgen.index import BaseGuide
 from sfgen.protocols import Int32
-from sfgen.reference.classes import CharacterClasses
-from sfgen.reference.pending import characters_from
+from sfgen.regex.ast import Characters, Node, children
+from sfgen.regex.characters import Ranges
 from sfgen.regex.oracle import who_refuses
 from sfgen.vocabulary import Vocabulary
+
+_decoder = codecs.getincrementaldecoder("utf-8")
+
+
+def split(data: bytes) -> tuple[str, bytes] | None:
+    r"""Split bytes into whole characters and an unfinished one.
+
+    >>> split("né".encode()), split(b"n\xc3"), split(b"n\xa9")
+    (('né', b''), ('n', b'\xc3'), None)
+    """
+    decoder = _decoder()
+    try:
+        text, pending = decoder.decode(data), decoder.getstate()[0]
+    except UnicodeDecodeError:
+        return None
+    # Of a surrogate, which is no text, the decoder sees only by the third byte what it is.
+    return None if pending >= b"\xed\xa0" and pending[0] == 0xED else (text, pending)
+
+
+def characters_from(pending: bytes) -> tuple[int, int]:
+    r"""Return the first and last character whose UTF-8 begins so.
+
+    No surrogate is between them, except where no bytes are pending.
+
+    >>> [hex(code) for code in characters_from(b"\xc3")], [hex(code) for code in characters_from(b"\xed")]
+    (['0xc0', '0xff'], ['0xd000', '0xd7ff'])
+    """
+    if not pending:
+        return 0, 0x10FFFF
+    length = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
+    bits = pending[0] & (0x7F >> length)
+    for byte in pending[1:]:
+        bits = bits << 6 | byte & 0x3F
+    missing = 6 * (length - len(pending))
+    low, high = bits << missing, (bits + 1) << missing
+    # Shorter spellings of a character are not allowed, nor are surrogates, nor what is beyond the last character.
+    least, past = {2: (0x80, 0x800), 3: (0x800, 0x10000), 4: (0x10000, 0x110000)}[length]
+    if length == 3 and low == 0xD000:
+        past = 0xD800
+    return max(low, least), min(high, past) - 1
+
+
+class CharacterClasses:
+    """The partition of all characters by some sets of characters.
+
+    Two characters are in one class if each of the sets has both of them or neither.
+
+    >>> classes = CharacterClasses([((97, 122),), ((48, 57), (97, 102))])
+    >>> classes.representatives(ord("0"), ord("z"))
+    ['0', ':', 'a', 'g']
+    """
+
+    def __init__(self, sets: Iterable[Ranges]) -> None:
+        changes: dict[int, int] = {0: 0}  # where → which sets begin or end there, as bits
+        for number, ranges in enumerate(dict.fromkeys(sets)):
+            for first, last in ranges:
+                for position in (first, last + 1):
+                    changes[position] = changes.get(position, 0) ^ 1 << number
+        self._starts = sorted(changes)
+        self._members = []  # the sets, as bits, that have the characters from this start to the next
+        members = 0
+        for start in self._starts:
+            members ^= changes[start]
+            self._members.append(members)
+
+    def representatives(self, first: int = 0, last: int = 0x10FFFF) -> list[str]:
+        """Return the first character of each class within a range.
+
+        Surrogates are not characters.
+        """
+        return [least for least, _ in self.extents(first, last)]
+
+    def extents(self, first: int = 0, last: int = 0x10FFFF) -> list[tuple[str, str]]:
+        """Return the first and last character of each class within a range.
+
+        Surrogates are not characters.
+
+        >>> CharacterClasses([((97, 122),), ((48, 57), (97, 102))]).extents(ord("0"), ord("z"))
+        [('0', '9'), (':', '`'), ('a', 'f'), ('g', 'z')]
+        """
+        if first < 0xD800 <= last:
+            parts = [(first, 0xD7FF), (0xE000, last)] if last >= 0xE000 else [(first, 0xD7FF)]
+        else:
+            parts = [(first, last)]
+        found: dict[int, tuple[str, str]] = {}
+        for low, high in parts:
+            position = bisect_right(self._starts, low) - 1
+            while position < len(self._starts) and self._starts[position] <= high:
+                end = self._starts[position + 1] - 1 if position + 1 < len(self._starts) else high
+                members, here = self._members[position], (chr(max(self._starts[position], low)), chr(min(end, high)))
+                found[members] = (found[members][0] if members in found else here[0], here[1])
+                position += 1
+        return list(found.values())
+
+
+def character_sets(tree: Node) -> list[Ranges]:
+    """List the sets of characters in a pattern."""
+    sets, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Characters):
+            sets.append(node.ranges)
+        waiting.extend(children(node))
+    return sets
+
 
 State = TypeVar("State", bound=Hashable)
 
@@ -41,12 +153,7 @@ class ReferenceIndex(Protocol[State]):
         """Return the text tokens that may follow, ascending, int32."""
 
     def read(self, state: State, data: bytes) -> State | None:
-        """Return the state after some bytes; ``None`` if they are refused.
-
-        Args:
-            state: The state before them.
-            data: The bytes.
-        """
+        """Return the state after some bytes; ``None`` if they are refused."""
 
     def pending(self, state: State) -> bytes:
         """Return the bytes of the unfinished character at the end."""
@@ -131,14 +238,6 @@ class ReferenceGuide(BaseGuide[State]):
 
 
 def refusal(index: ReferenceIndex[State], text: bytes) -> dict[str, str] | None:
-    """Check a finished text with an index, and then with ``re``.
-
-    Args:
-        index: The index.
-        text: The text as UTF-8.
-
-    Returns:
-        ``None`` if both accept it; else the pattern and who refuses, for a report.
-    """
+    """Check a finished text with an index, and then with ``re``."""
     refused_by = who_refuses(index.pattern, text) if index.accepts(text) else "the index itself"
     return None if refused_by is None else {"pattern": index.pattern, "refused by": refused_by}

@@ -11,7 +11,12 @@ itself take long with a pattern that can read a text in many ways, such as ``(a|
 What it cannot do: as in the engine ``fsm``, a token is allowed if some text can follow it, whether or not the
 vocabulary can write that text and whether or not it fits into the limit of tokens. With lookarounds, possessive repeats
 and atomic groups even that is not certain: the partial match of ``regex`` then takes some texts that no match begins
-with (``a*+ab`` and ``aa``), and the text may come to a place where nothing can follow. It never misses a match.
+with (``a*+ab`` and ``aa``), and the text may come to a position where nothing can follow. It never misses a match.
+
+``regex`` and ``re`` differ in what ``(?i)`` and ``\w`` mean, in names and comments, and in ``{e}`` and ``[[:alpha:]]``;
+and where a lazy repeat stands before a character, the partial match of ``regex`` takes texts that no match begins with
+(``a+?b`` and ``aac``). So ``spelled`` writes the tree of ``re``'s own parser anew for ``regex``: with explicit sets of
+characters, without flags, capturing groups and lazy repeats, which mean the same texts as greedy ones.
 """
 
 from __future__ import annotations
@@ -25,13 +30,10 @@ import regex
 from sfgen import arguments
 from sfgen.errors import PatternError
 from sfgen.groups import Group
-from sfgen.reference.agreement import character_sets
-from sfgen.reference.classes import CharacterClasses
-from sfgen.reference.guide import ReferenceGuide, refusal
-from sfgen.reference.pending import characters_from, split
-from sfgen.reference.spelling import spelled
+from sfgen.reference.guide import CharacterClasses, ReferenceGuide, character_sets, characters_from, refusal, split
 from sfgen.regex import oracle, parse, settle
-from sfgen.regex.ast import is_nothing
+from sfgen.regex.ast import Alternation, Atomic, Characters, Concatenation, Look, Node, Repeat, is_nothing
+from sfgen.regex.characters import Ranges
 from sfgen.vocabulary import Vocabulary
 
 State: TypeAlias = tuple[str, bytes]
@@ -183,3 +185,49 @@ def _checked(state: State) -> State:
     if isinstance(state, tuple) and [type(part) for part in state] == [str, bytes]:
         return state
     raise arguments.refusal("state", "the text so far and the bytes of an unfinished character", state)
+
+
+def spelled(node: Node, *, lazy: bool = False) -> str:
+    r"""Write a pattern anew for the ``regex`` package.
+
+    >>> from sfgen.regex import parse
+    >>> spelled(parse(r"(?i)k+?\.[0-9]|"))
+    '(?:[Kk]{1,}\\.[0-9]|)'
+    """
+    match node:
+        case Characters(ranges):
+            return _spelled_set(ranges)
+        case Concatenation(parts):
+            return "".join(spelled(part, lazy=lazy) for part in parts)
+        case Alternation(branches):
+            return f"(?:{'|'.join(spelled(branch, lazy=lazy) for branch in branches)})"
+        case Repeat(child, minimum, maximum):
+            inner = spelled(child, lazy=lazy)
+            most = "" if maximum is None else maximum
+            repeated = inner if isinstance(child, Characters) else f"(?:{inner})"
+            return f"{repeated}{{{minimum},{most}}}{'?' if lazy and node.lazy else ''}"
+        case Look(child, behind, negative):
+            return f"(?{'<' if behind else ''}{'!' if negative else '='}{spelled(child, lazy=lazy)})"
+        case Atomic(child):
+            return f"(?>{spelled(child, lazy=True)})"
+        case _:
+            return ""
+
+
+def _spelled_set(ranges: Ranges) -> str:
+    if not ranges:
+        return "(?!)"
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return _spelled_character(ranges[0][0])
+    pieces = [
+        _spelled_character(first) if first == last else f"{_spelled_character(first)}-{_spelled_character(last)}"
+        for first, last in ranges
+    ]
+    return f"[{''.join(pieces)}]"
+
+
+def _spelled_character(code: int) -> str:
+    character = chr(code)
+    if character.isascii():
+        return character if character.isalnum() else f"\\{character}" if character.isprintable() else f"\\x{code:02x}"
+    return f"\\U{code:08x}"
