@@ -16,7 +16,7 @@ from tried import tried
 
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban.character_trie import character_trie
-from sfgen.ban.forbidden_tokens import ForbiddenTokens
+from sfgen.ban.completing_tokens import ForbiddenTokens
 from sfgen.ban.matcher_states import COMPLETE
 
 PIECES = ["a", "t", "l", "k", "T", " ", ".", "1", "é", "聊", "\u0301", "😀", "-"]

@@ -1,5 +1,6 @@
 """The scanner against Python's ``re``, where a regular expression says the same."""
 
+import importlib
 import re
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfgen.ban import BannedWords, Match, scan, search
+from sfgen.ban import BannedWords, Match, scan
+
+_MODULE = importlib.import_module("sfgen.ban.scan")  # whose name in the package is the function's
 
 word = st.text("abc1", min_size=1, max_size=3)
 phrases = st.lists(word, min_size=1, max_size=3).map(" ".join)
@@ -118,7 +121,7 @@ def test_the_end_that_re_prefers_is_not_the_only_one(
     pattern: str, trusted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if trusted:
-        monkeypatch.setattr(search, "_by_re", lambda *arguments: None)
+        monkeypatch.setattr(_MODULE, "_by_re", lambda *arguments: None)
     for whole in ("aabb", "abé b", "baab", "a\nb", "ab ab"):
         for seam in range(len(whole)):
             for allow in ([], ["a"], ["ab", "b a"]):
@@ -137,7 +140,7 @@ SLOW = "(a+)+b|a+c"
 
 
 def test_where_re_does_not_come_to_an_end_the_automaton_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "SECONDS", 0.01)
+    monkeypatch.setattr(_MODULE, "_SECONDS", 0.01)
     banned = BannedWords(["x"], [SLOW, r"\bd"])
     assert scan("a" * 40 + "c d dx", banned) == [Match(SLOW, 0, 41), Match(r"\bd", 42, 43), Match(r"\bd", 44, 45)]
     assert scan("a" * 40 + "c", banned, prompt="a") == [Match(SLOW, -1, 41), Match(SLOW, 0, 41)]

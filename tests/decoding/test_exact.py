@@ -35,10 +35,7 @@ from sfgen import (
 )
 from sfgen.decoding import Finished, PrefixScored, batch_of, drive_batch, prepare
 from sfgen.decoding.batch import drive
-from sfgen.decoding.exact.loop import ExactLoop
-from sfgen.decoding.exact.noise import gumbel_noise, with_maximum
-from sfgen.decoding.exact.prefixes import Children
-from sfgen.decoding.exact.scores import ScoreStore
+from sfgen.decoding.exact import Children, ExactLoop, ScoreStore, gumbel_noise, with_maximum
 from sfgen.decoding.loop import Loop
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, SfgenError, UsageError
 from sfgen.jobs.loaded import load
@@ -162,7 +159,7 @@ def test_a_draw_is_the_allowed_text_with_the_largest_perturbed_probability(case:
 def test_no_draw_depends_on_what_is_kept(case: Small, seed: int, max_memory: int) -> None:
     expected = drawn(case, seed)
     assert drawn(case, seed, max_memory=max_memory) == expected
-    with patch("sfgen.decoding.exact.loop.KEPT", 1), patch("sfgen.decoding.exact.loop._MORE", 2):
+    with patch("sfgen.decoding.exact.KEPT", 1), patch("sfgen.decoding.exact._MORE", 2):
         assert drawn(case, seed, max_memory=max_memory) == expected
 
 

@@ -90,7 +90,7 @@ def test_files_of_grammars_and_templates_are_paths(tmp_path: Path) -> None:
 
 def test_what_is_named_stands_before_the_configuration() -> None:
     config = GenerationConfig(regex="a+", sampler=Sampler(0.5, seed=3, top_k=4), max_tokens=9)
-    prepared = sfgen.decoding.by_config.configured(config, {"choices": ["hot"], "temperature": 0.25})
+    prepared = sfgen.decoding.config.configured(config, {"choices": ["hot"], "temperature": 0.25})
     assert isinstance(prepared.index, Dfa)
     assert (prepared.sampler, prepared.max_tokens) == (Sampler(0.25, seed=3, top_k=4), 9)
     assert sfgen.generate("uniform", "", config, choices=["hot"]).text == "hot"

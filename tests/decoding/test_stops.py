@@ -108,7 +108,7 @@ def test_a_pattern_says_itself_where_to_end() -> None:
 
 
 def test_a_stop_string_that_slipped_through_is_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfgen.decoding.stops.StopStrings.find", lambda *_: None)
+    monkeypatch.setattr("sfgen.decoding.detokenizer.StopStrings.find", lambda *_: None)
     with pytest.raises(InternalError, match=r"contains the stop string '\.\.'"):
         write(b"a..b", stop=[".."])
 

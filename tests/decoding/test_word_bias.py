@@ -30,7 +30,7 @@ from sfgen import (
     generate,
     stream,
 )
-from sfgen.decoding.word_bias import BiasedMatcher
+from sfgen.decoding.ban import BiasedMatcher
 from sfgen.errors import BannedWordsError, UsageError
 
 

@@ -234,8 +234,8 @@ def test_rows_that_are_over_are_not_looked_at() -> None:
 
 
 def test_many_states_are_forgotten_between_two_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfgen.ban.forbidden_tokens._MOST_CELLS", 1)
-    monkeypatch.setattr("sfgen.ban.forbidden_tokens._BYTES_KEPT", 100)
+    monkeypatch.setattr("sfgen.ban.completing_tokens._MOST_CELLS", 1)
+    monkeypatch.setattr("sfgen.ban.completing_tokens._BYTES_KEPT", 100)
     banned = LISTS["words"]
     processor = BannedWordsLogitsProcessor(banned, VOCABULARY, max_tokens=12)
     for seed in range(2):

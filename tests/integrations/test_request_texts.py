@@ -26,7 +26,7 @@ from tried import tried
 
 from sfgen import BannedWords, Vocabulary, integrations
 from sfgen.ban import scan
-from sfgen.ban.forbidden_tokens import ForbiddenTokens
+from sfgen.ban.completing_tokens import ForbiddenTokens
 from sfgen.errors import (
     BannedWordsError,
     GrammarError,

@@ -13,7 +13,7 @@ from sfgen import Vocabulary
 from sfgen.models.uniform import UniformModel
 from sfgen.models.zip_model import ZipModel
 from sfgen.protocols import Model
-from sfgen.scoring.prepare import prepare_scoring
+from sfgen.scoring.one_prompt import prepare_scoring
 from sfgen.scoring.spelling import Spelled
 
 WORDS = st.lists(

@@ -63,7 +63,7 @@ USAGE = [
         "gen --choices a --scores x",
         1,
         "none of the choices any probability",
-        patched("sfgen.scoring.choice.log_sum", lambda _: -math.inf),
+        patched("sfgen.scoring.loop.log_sum", lambda _: -math.inf),
     ),
     Case("gen --logprobs x", 2, "--logprobs needs --json or --input"),
     Case("gen --json --logprobs --strategy exact --choices a,b x", 2, "--logprobs and --strategy exact cannot be used"),

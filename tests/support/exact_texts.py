@@ -15,7 +15,7 @@ from toy_models import Distribution, Leaf, Shares
 
 from scripted import ScoreOf, ScriptedModel
 from sfgen import BannedWords, Result, Sampler, Vocabulary, generate
-from sfgen.decoding.exact.noise import gumbel_noise, with_maximum
+from sfgen.decoding.exact import gumbel_noise, with_maximum
 
 Judge = Callable[[bytes], bool]
 

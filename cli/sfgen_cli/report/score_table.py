@@ -9,7 +9,7 @@ from sfgen.printable import on_one_line
 from sfgen_cli.shell.output import write
 
 if TYPE_CHECKING:
-    from sfgen.scoring.choice import Scored
+    from sfgen.scoring.loop import Scored
 
 _BAR = 30  # cells
 _EIGHTHS = " ▏▎▍▌▋▊▉"

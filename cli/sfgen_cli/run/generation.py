@@ -143,7 +143,7 @@ def show_prompt(request: Request) -> None:
         if job.is_chat:
             job.conversation(request.prompt)  # tells what is missing
         job.spec.check(chat=job.is_chat)
-        from sfgen.decoding.prompt_tokens import prompt_tokens
+        from sfgen.decoding.plain_forms import prompt_tokens
         from sfgen.jobs.loaded import LoadedJob
 
         loaded = LoadedJob(job, job.spec.load(), None)

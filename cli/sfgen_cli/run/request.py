@@ -110,7 +110,7 @@ class Request:
         self._check_after()
         self._check_shown_prompt()
         if options.stop:
-            from sfgen.decoding.stops import StopStrings
+            from sfgen.decoding.detokenizer import StopStrings
 
             StopStrings.of(options.stop)
         if options.logprobs and not options.json:

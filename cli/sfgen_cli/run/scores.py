@@ -13,7 +13,7 @@ from sfgen_cli.shell.output import stdout_is_a_terminal, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
-    from sfgen.scoring.choice import Scored
+    from sfgen.scoring.loop import Scored
 
 
 def write_scores(request: Request) -> None:

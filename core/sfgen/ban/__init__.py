@@ -11,35 +11,33 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 * :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
 * :mod:`~sfgen.ban.confusables`: characters that look alike, as one;
 * :mod:`~sfgen.ban.entries`: what a banned word means;
-* :mod:`~sfgen.ban.word_files`: words files, lists of words;
+* :mod:`~sfgen.ban.words`: words files, lists of words;
 * :mod:`~sfgen.ban.automaton`: all words at once: Aho and Corasick's automaton, and a trie with gaps;
 * :mod:`~sfgen.ban.word_matcher`: the partial matches of words in one text;
-* :mod:`~sfgen.ban.readings`: the same in every way to read the text;
+* :mod:`~sfgen.ban.word_matcher`: the same in every way to read the text;
 * :mod:`~sfgen.ban.patterns`: the patterns that are;
-* :mod:`~sfgen.ban.ban_automata`: the automata of words and patterns, all that a matcher needs;
-* :mod:`~sfgen.ban.exceptions`: longer words that excuse a match;
+* :mod:`~sfgen.ban.matcher`: the automata of words and patterns, all that a matcher needs;
+* :mod:`~sfgen.ban.matcher`: longer words that excuse a match;
 * :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.json_strings`: the strings of a JSON text, each read by itself;
 * :mod:`~sfgen.ban.words`: the list that a user gives, on top of it all;
-* :mod:`~sfgen.ban.word_bias`: words that are less likely, found in the same way;
+* :mod:`~sfgen.ban.words`: words that are less likely, found in the same way;
 * :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;
 * :mod:`~sfgen.ban.matcher_states`: the states of a matcher as numbers, to read many tokens at once;
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, or lead to nothing else;
-* :mod:`~sfgen.ban.forbidden_tokens`: the same for masks, by the state;
-* :mod:`~sfgen.ban.half_character`: texts that end inside a character, and whether any way to finish it is left;
+* :mod:`~sfgen.ban.completing_tokens`: the same for masks, by the state;
+* :mod:`~sfgen.ban.matcher_states`: texts that end inside a character, and whether any way to finish it is left;
 * :mod:`~sfgen.ban.difference`: what is left of a constraint's automaton when the banned texts are taken out;
 * :mod:`~sfgen.ban.tokenizations`: the token sequences that spell a word;
-* :mod:`~sfgen.ban.scan`: an independent check of a finished text, with :mod:`~sfgen.ban.search` for patterns.
+* :mod:`~sfgen.ban.scan`: an independent check of a finished text, with :mod:`~sfgen.ban.scan` for patterns.
 """
 
 from sfgen.ban.entries import MatchMode
 from sfgen.ban.matcher import Mark, Match, Matcher
 from sfgen.ban.scan import scan
 from sfgen.ban.seam import SeamMark, SeamMatcher, read_prompt
-from sfgen.ban.word_bias import WordBias
-from sfgen.ban.word_files import read_words, split_words
-from sfgen.ban.words import BannedWords
+from sfgen.ban.words import BannedWords, WordBias, read_words, split_words
 
 __all__ = [
     "BannedWords", "Mark", "Match", "MatchMode", "Matcher", "SeamMark", "SeamMatcher", "WordBias", "read_prompt",

@@ -33,7 +33,7 @@ from sfgen.ban.confusables import (
 )
 
 if TYPE_CHECKING:
-    from sfgen.ban.ban_automata import BanAutomata
+    from sfgen.ban.matcher import BanAutomata
 
 _EVERY = 0x110000
 _ASCII = 0x80

@@ -12,6 +12,7 @@ where ``talk`` is banned: whichever emoji it becomes, it ends the word.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from enum import Enum, auto
 from functools import lru_cache
@@ -20,12 +21,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.ban import half_character
-from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.character_trie import character_trie, ranges
 from sfgen.ban.classes import text_classes
-from sfgen.ban.half_character import CUT
-from sfgen.ban.matcher_states import COMPLETE, GONE, MatcherStates
+from sfgen.ban.matcher import BanAutomata
+from sfgen.ban.matcher_states import COMPLETE, CUT, GONE, MatcherStates, endings_of, is_dead
 from sfgen.ban.seam import SeamMatcher
 from sfgen.kernels import FlagsOut, Int, Int32s, kernel
 from sfgen.protocols import Int32
@@ -114,7 +113,7 @@ class CompletingTokens:
 
         Such a text ends inside a character; its end would complete a match, too.
         """
-        return half_character.is_dead(matcher)
+        return is_dead(matcher)
 
     def _find(self, states: MatcherStates, matcher: SeamMatcher, finds: Finds) -> Int32:
         key = finds, matcher.state
@@ -326,7 +325,7 @@ class TokenWalks:
         elif finds is Finds.LAST or (finds is Finds.FORBIDDEN and not self._writes_any_ending):
             tails[1:] = states.ends_in_match(cut)
         elif finds is not Finds.COMPLETING and states.ends_in_match(cut) and states.completes(cut, CUT):
-            endings = half_character.endings_of(self._automata, self._characters.tail_texts[1:])
+            endings = endings_of(self._automata, self._characters.tail_texts[1:])
             complete = np.zeros(len(endings.members), dtype=np.bool_)
             for label in endings.used:
                 complete[label] = states.completes(state, endings.members[label])
@@ -340,7 +339,7 @@ class TokenWalks:
             return False
         if finds is Finds.FORBIDDEN and not self._writes_any_ending:
             return states.ends_in_match(state)
-        return half_character.is_dead(states.at(state))
+        return is_dead(states.at(state))
 
 
 class _StopClasses(NamedTuple):
@@ -390,4 +389,122 @@ def _choose_below(
     return count
 
 
-# ---- until the decode loop takes the object above ------------------------------------------------------------------
+_MOST_CELLS_KEPT: Final = 32 << 20
+_BYTES_KEPT: Final = 64 << 20
+_MOST_WALKS: Final = 4  # that are kept to compare others with
+_SHARE: Final = 4  # at most one in N tokens is followed anew
+
+
+class Verdict(NamedTuple):
+    """The tokens that may not follow.
+
+    Attributes:
+        tokens: Int32, ascending; the tokens of text that complete a match, or after which every continuation would.
+        end: Whether the end of the text completes a match.
+    """
+
+    tokens: Int32
+    end: bool
+
+
+class _Walk(NamedTuple):
+    """What was found on a walk.
+
+    Attributes:
+        states: int32 ``[stops]``, the state at each stop; see ``TokenWalks.walk``.
+        forbidden: bool ``[ids]``, what was found.
+    """
+
+    states: Int32
+    forbidden: Flags
+
+
+class ForbiddenTokens:
+    """The tokens that a ban forbids in a vocabulary, by state.
+
+    It belongs to one thread. States are numbers, valid until ``forget``; ``COMPLETE`` is the one after a match.
+
+    Args:
+        automata: The ban.
+        trie: The tokens.
+
+    >>> from sfgen.ban import BannedWords
+    >>> trie = TokenTrie.from_tokens([b"ta", b"lk", b"l", b"k", b"ing", b" "])
+    >>> forbidden = ForbiddenTokens(BannedWords(["talk"]).automata, trie)
+    >>> state = forbidden.begin(b"we ")
+    >>> for token in (b"ta", b"lk"):
+    ...     state = forbidden.next_state(state, token)
+    >>> forbidden.verdict(state)
+    Verdict(tokens=array([5], dtype=int32), end=True)
+    """
+
+    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
+        self._automata = automata
+        self._walks = TokenWalks(automata, trie)
+        self._states = self._walks.states()
+        self._size = len(trie.token_ids)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all states."""
+        self._states.forget()
+        self._verdicts: OrderedDict[tuple[int, bool], Verdict] = OrderedDict()
+        self._bytes_kept = 0
+        self._kept: dict[bool, list[_Walk]] = {False: [], True: []}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its caches should be dropped between two texts."""
+        return self._states.cells > _MOST_CELLS_KEPT
+
+    def begin(self, prompt: bytes) -> int:
+        """Return the state after a prompt."""
+        return self._states.begin(SeamMatcher(self._automata, prompt).mark())
+
+    def next_state(self, state: int, data: bytes) -> int:
+        """Return the state after the bytes of a token.
+
+        Args:
+            state: The state before it.
+            data: Its bytes.
+        """
+        return self._states.read(state, data)
+
+    def verdict(self, state: int, *, last: bool = False) -> Verdict:
+        """Return the tokens that may not follow a state.
+
+        Args:
+            state: The state.
+            last: Whether the text is over after one more token.
+        """
+        verdict = self._verdicts.get((state, last))
+        if verdict is None:
+            tokens = np.flatnonzero(self._find(state, last)).astype(np.int32)
+            verdict = self._verdicts[state, last] = Verdict(tokens, self._states.ends_in_match(state))
+            self._bytes_kept += verdict.tokens.nbytes
+            while self._bytes_kept > _BYTES_KEPT and len(self._verdicts) > 1:
+                self._bytes_kept -= self._verdicts.popitem(last=False)[1].tokens.nbytes
+        return verdict
+
+    def _find(self, state: int, last: bool) -> Flags:
+        """Read all tokens from a state.
+
+        Most tokens do the same in many states: those that do not go on with a partial match. So they are compared
+        with a walk from another state, and only followed as long as they come to another state than there.
+        """
+        walks, states, finds = self._walks, self._states, Finds.LAST if last else Finds.FORBIDDEN
+        kept = self._kept[last]
+        if state != COMPLETE and not states.is_inside(state):
+            first = walks.first(states, state)
+            differing = [walks.differing(first, walk.states) for walk in kept]
+            if differing and min(differing) <= self._size // _SHARE:
+                other = kept[int(np.argmin(differing))]
+                forbidden = other.forbidden.copy()
+                walks.walk(states, state, finds, forbidden, other=other.states)
+                return forbidden
+        forbidden = walks.nothing()
+        seen = walks.unseen()
+        walks.walk(states, state, finds, forbidden, seen=seen)
+        if not states.is_inside(state):
+            self._kept[last] = [*kept[-_MOST_WALKS + 1 :], _Walk(seen, forbidden)]
+        return forbidden

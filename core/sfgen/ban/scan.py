@@ -3,19 +3,20 @@
 Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.entries.Entry`) and what a character
 is read as: the folded text lies in one piece, and every entry is compared at every place where it could begin, with the
 marks of the text in canonical order.
-Patterns are looked for by Python's ``re`` (:mod:`sfgen.ban.search`).
+Patterns are looked for by Python's ``re`` (:mod:`sfgen.ban.scan`).
 """
 
 from __future__ import annotations
 
 import codecs
+import itertools
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from functools import cache, lru_cache
+from typing import NamedTuple, TypeAlias, cast
 
 from sfgen import arguments
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, case_after, reading_table
@@ -214,16 +215,14 @@ def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, i
     excused = _Excused((start, end) for end, _, start, _ in written.matches(words, allowed=True))
     found = {match for match in written.matches(words) if match[0] > 0 and match[0] > excused.until(match[2])}
     if words.patterns:
-        from sfgen.ban.search import Wanted, search  # reading patterns takes heavy modules
-
         positions = [-origin]
         for character in whole:
             positions.append(positions[-1] + len(character.encode()))
         wanted = [
-            Wanted(bisect_left(positions, start), bisect_right(positions, max(until, 0)))
+            _Wanted(bisect_left(positions, start), bisect_right(positions, max(until, 0)))
             for start, until in excused.steps(-origin)
         ]
-        for number, (first, after) in search(words, whole, wanted):
+        for number, (first, after) in _search(words, whole, wanted):
             found.add((positions[after], False, positions[first], len(words.words) + number))
     return found
 
@@ -314,3 +313,119 @@ class _Excused:
 
 
 _NOWHERE = -(1 << 62)
+
+
+_Span: TypeAlias = tuple[int, int]
+"""Where a match begins and ends, in characters."""
+
+_SECONDS = 0.25  # for a pattern, and as much again for each million of characters
+
+
+class _Wanted(NamedTuple):
+    """The matches that count from one position on.
+
+    Args:
+        start: The first position that a match may begin at, in characters.
+        end: The first position that it may end at.
+    """
+
+    start: int
+    end: int
+
+
+def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[int, _Span]]:
+    """Find matches of the banned patterns that do not overlap.
+
+    If there are any matches, some are found.
+
+    Args:
+        words: What is banned.
+        text: The text, with the prompt.
+        wanted: Which matches count, by rising starts; the first start is 0.
+
+    Returns:
+        The number of the pattern and the match, for each.
+    """
+    seconds = _SECONDS * (1 + len(text) / 1e6)
+    found: list[tuple[int, _Span]] = []
+    trusted: dict[int, list[_Span]] | None = None
+    for number, pattern in enumerate(words.patterns):
+        spans = _by_re(pattern, text, wanted, seconds)
+        if spans is None:
+            trusted = _by_automata(words, text, wanted) if trusted is None else trusted
+            spans = _apart(trusted.get(number, ()))
+        found += ((number, span) for span in spans)
+    return found
+
+
+def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> list[_Span] | None:
+    """What ``re`` finds; ``None`` if it cannot read the pattern, or does not come to an end in time."""
+    from sfgen.regex import oracle  # which takes a quarter of a second, and most bans have no pattern
+    from sfgen.regex.parse import re_tree
+    from sfgen.regex.python_re import sre_compiler
+
+    compiled = oracle.read_pattern(pattern, ascii_only=False)
+    if compiled is None:
+        return None
+    plain, tree = compiled
+
+    @cache
+    def ending(end: int) -> re.Pattern[str]:
+        """The pattern, with the end of its match at this position at the earliest."""
+        tail = re_tree(f"(?!(?s:.){{{len(text) - end + 1}}})")
+        longer = tree[:]
+        for item in tail:
+            longer.append(item)
+        return cast("re.Pattern[str]", sre_compiler.compile(longer))
+
+    def look() -> list[_Span]:
+        spans: list[_Span] = []
+        position = 0
+        stops = [*(step.start for step in wanted[1:]), len(text)]
+        for step, stop in zip(wanted, stops, strict=True):
+            position = max(position, step.start)
+            while position < stop and step.end <= len(text):
+                match = plain.search(text, position)
+                if match is None:
+                    return spans
+                start = match.start()
+                if start >= stop:
+                    break
+                if match.end() < step.end:
+                    match = ending(step.end).match(text, start)
+                if match is None or match.end() == start:
+                    position = start + 1
+                else:
+                    position = match.end()
+                    spans.append((start, position))
+        return spans
+
+    return oracle.in_time(look, seconds, oracle.ways(tree, len(text)) * (len(text) + 1) ** 2)
+
+
+def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[int, list[_Span]]:
+    """What the automata find, by the number of the pattern."""
+    shift = wanted[0].end - 1  # what ends at 0 or before is no match to them
+    threads = words.pattern_threads(-shift)
+    assert threads is not None
+    starts = [step.start for step in wanted]
+    found: dict[int, list[_Span]] = {}
+    steps: Iterable[list[tuple[int, bool, int, int]]] = (
+        threads.step("\ufffd" if "\ud800" <= character <= "\udfff" else character, position, position + 1)
+        for position, character in enumerate(text, -shift)
+    )
+    for matches in itertools.chain(steps, (threads.at_end() for _ in range(1))):
+        for end, _, start, number in matches:
+            span = start + shift, end + shift
+            if span[1] >= wanted[bisect_right(starts, span[0]) - 1].end:
+                found.setdefault(number, []).append(span)
+    return found
+
+
+def _apart(spans: Iterable[_Span]) -> list[_Span]:
+    """The first spans that do not overlap, the longest of those that begin together."""
+    kept: list[_Span] = []
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not kept or span[0] >= kept[-1][1]:
+            kept.append(span)
+    return kept

@@ -17,8 +17,7 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sfgen import arguments
-from sfgen.ban.ban_automata import BanAutomata
-from sfgen.ban.matcher import Certain, Mark, Match, Matcher
+from sfgen.ban.matcher import BanAutomata, Certain, Mark, Match, Matcher
 
 if TYPE_CHECKING:
     from sfgen.ban.word_matcher import Found

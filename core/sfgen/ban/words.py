@@ -7,14 +7,142 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, get_args
 
 from sfgen import arguments
-from sfgen.ban.ban_automata import BanAutomata
 from sfgen.ban.entries import MatchMode, parse_all
+from sfgen.ban.matcher import BanAutomata
 from sfgen.ban.seam import SeamMatcher
-from sfgen.ban.word_files import read_words, split_words
 from sfgen.errors import BannedWordsError, NothingBanned, UsageError
 
 if TYPE_CHECKING:
     from sfgen.ban.patterns import PatternThreads
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+from sfgen.ban.entries import check_word, unstar
+from sfgen.errors import InputError
+from sfgen.parameter_text import ParameterText
+from sfgen.printable import shown_name
+from sfgen.whole_file import read_file, read_stream
+
+_SEPARATORS: Final = ",，、"
+
+
+def split_words(text: str) -> list[str]:
+    r"""Split a list of words on one line.
+
+    ``,`` ``，`` and ``、`` separate; a backslash before one makes it literal. White space around a word and empty
+    pieces are dropped. Other backslashes stay.
+
+    Returns:
+        The words, in their order.
+
+    >>> split_words(r"talk, fuck you，聊天、,1\,000,c\*")
+    ['talk', 'fuck you', '聊天', '1,000', 'c\\*']
+    """
+    pieces = [""]
+    escaped = False
+    arguments.text("text", text)
+    for character in text:
+        if character in _SEPARATORS and escaped:
+            pieces[-1] = pieces[-1][:-1] + character
+        elif character in _SEPARATORS:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+        escaped = character == "\\" and not escaped
+    return [stripped for piece in pieces if (stripped := piece.strip())]
+
+
+def read_words(
+    source: str | Path | TextIO, warn: Callable[[str], object] | None = None, *, title: str | None = None
+) -> list[str]:
+    r"""Read the words of a file in UTF-8, one a line.
+
+    A line that begins with ``#`` is a comment, and so is what follows a ``#`` between white space; ``\#`` is the
+    character itself. Blank lines are skipped. Everything else is literal: commas, quotes, stars but one at the end.
+
+    Args:
+        source: A path, or an open text stream.
+        warn: Called with a sentence about each entry that may mean something else to its author than it does here.
+        title: What messages call it; its path, or the name of the stream, if not given.
+
+    Raises:
+        UsageError: ``warn`` is not a function, or ``title`` is not a text.
+        InputError: It cannot be read, or is not UTF-8 (with the line).
+        NothingBanned: It has no word.
+        BannedWordsError: It has a word that bans nothing (with the line).
+    """
+    if warn is not None:
+        arguments.function("warn", warn)
+    if title is not None:
+        arguments.text("title", title)
+    name, text = _read(source, title)
+    words: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        word = _COMMENT.split(line, maxsplit=1)[0].strip()
+        if warn is not None:
+            for doubt in _doubts(word or line.strip()):
+                warn(f"{shown_name(name)}, line {number}: {doubt}")
+        if not word:
+            continue
+        word = word.replace(r"\#", "#")
+        check_word(word, f"{name}, line {number}: the banned word")
+        words.append(word)
+    if not words:
+        raise NothingBanned(f"{name} has no banned word", hint="Write one on each line.")
+    return words
+
+
+_COMMENT: Final = re.compile(r"^\s*#|\s#(?=\s|$)")
+_QUOTES: Final = ('""', "''", "``", "“”", "‘’", "«»", "„“", "「」")
+
+
+def _doubts(entry: str) -> Iterator[str]:
+    """What the author of an entry may have meant otherwise: how it is read, and what to write instead.
+
+    Args:
+        entry: A line without its comment; the comment itself if there is nothing else.
+
+    >>> list(_doubts("talk,"))
+    ["'talk,' is read with its comma; leave the comma out"]
+    """
+    if entry.startswith("#"):
+        if entry[1:2].strip("#! \t"):  # no blank, no rule of ####
+            yield rf"{entry!r} is read as a comment; for a word that begins with #, write \{entry}"
+        return
+    if re.search(r"\s#", entry):
+        yield rf"{entry!r} is read as one phrase; a comment needs a blank behind its #"
+    if len(entry) > 2 and any(entry[0] == left and entry[-1] == right for left, right in _QUOTES):
+        yield f"{entry!r} is read with its quotes; for the word alone, leave the quotes out"
+    if len(entry) > 1 and entry[-1] in _SEPARATORS:
+        yield f"{entry!r} is read with its comma; leave the comma out"
+    text, starred = unstar(entry.replace(r"\*", ""))
+    if "*" in text:
+        how = f"as all words that begin with {text!r}" if starred else "with its stars as they are"
+        yield rf"{entry!r} is read {how}; write \* for a star to say so"
+
+
+def _read(source: str | Path | TextIO, title: str | None) -> tuple[str, str]:
+    """The name and the text of a source."""
+    if isinstance(source, (str, Path)):
+        name = title or str(source)
+        try:
+            data = read_file(source, name)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"cannot read the banned words in {name}: {reason}", hint="Check the path.") from None
+    else:
+        name = title or str(getattr(source, "name", "the stream"))
+        arguments.given("source", source, "a path or an open file", "read")
+        buffer = getattr(source, "buffer", None)  # a stream that was opened as another encoding is read as UTF-8 too
+        if buffer is None:
+            return name, source.read().removeprefix("\ufeff")
+        data = read_stream(buffer, name)
+    try:
+        return name, data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}, line {line}: not UTF-8", hint="Save the file as UTF-8.") from None
 
 
 class BannedWords:
@@ -183,3 +311,100 @@ def _listed(texts: Iterable[str], sort: str) -> tuple[str, ...]:
             f"{sort}s must be a list, not the text {texts!r:.80}", hint=f"Give {split_words(texts)!r:.80}."
         )
     return arguments.texts(f"{sort}s", texts, error=BannedWordsError)
+
+
+LEAST = -1000
+"""The lowest bias: its factor is 0 as a number."""
+
+
+class WordBias:
+    r"""Words and phrases, each with a bias of at most 0.
+
+    They are found as ``BannedWords`` finds them: in the text, however the tokens cut it, read by itself and read after
+    the prompt. With n occurrences of a word of bias b, a text has exp(b · n) times its weight: see
+    :mod:`sfgen.decoding.ban` for how near the decode loop comes to that. It is immutable, and threads may share
+    it.
+
+    Args:
+        biases: The bias of each word or phrase; ``talk*`` is a prefix, as in ``BannedWords``. A bias is the natural
+            logarithm of a factor: with -0.69 a word is about half as likely, with -2 an eighth.
+        match: As of ``BannedWords``, and so are the next two.
+        ignore_case: See ``match``.
+        normalize: See ``match``.
+
+    Raises:
+        UsageError: A bias above 0, or none at all; ``match`` is none of the three.
+        BannedWordsError: A word that is empty, or of which nothing is left; the message says which.
+
+    >>> WordBias({"talk": -2, "small talk": -0.5}).biases
+    {'talk': -2, 'small talk': -0.5}
+    """
+
+    @arguments.with_known_names
+    def __init__(
+        self,
+        biases: Mapping[str, float],
+        match: MatchMode = "word",
+        ignore_case: bool = True,
+        normalize: bool = False,
+    ) -> None:
+        given = arguments.mapping("word_bias", biases)
+        words = arguments.texts("words with a bias", tuple(given))
+        if not words:
+            raise UsageError(
+                ParameterText("word_bias names no word", "word_bias"), hint="Give at least one, or leave it out."
+            )
+        self.biases: Final = {word: _checked(word, given[word]) for word in words}
+        arguments.one_of("match", match, get_args(MatchMode))
+        self.match: Final[MatchMode] = match
+        self.ignore_case: Final = arguments.flag("ignore_case", ignore_case)
+        self.normalize: Final = arguments.flag("normalize", normalize)
+        entries = parse_all(words, "biased", match, ignore_case, normalize)
+        self.automata: Final = BanAutomata.of(entries, (), (), ignore_case=ignore_case, normalize=normalize)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """The arguments that it was made of, in one form; an order of words means nothing."""
+        return tuple(sorted(self.biases.items())), self.match, self.ignore_case, self.normalize
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WordBias) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WordBias, (self.biases, self.match, self.ignore_case, self.normalize)
+
+    def __repr__(self) -> str:
+        return f"<WordBias {', '.join(self.written)}; match={self.match!r}, ignore_case={self.ignore_case}>"
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The words with their biases, as ``talk=-2``."""
+        return tuple(f"{word}={bias:g}" for word, bias in self.biases.items())
+
+    @classmethod
+    def of(cls, biases: WordBias | Mapping[str, float]) -> WordBias:
+        """Return biases as they are, or make them of a dictionary.
+
+        >>> WordBias.of({"talk": -2})
+        <WordBias talk=-2; match='word', ignore_case=True>
+        """
+        return biases if isinstance(biases, WordBias) else cls(biases)
+
+
+def _checked(word: str, bias: object) -> float:
+    """A bias within its range."""
+    wanted = f"a number from {LEAST:g} to 0"
+    if bias == -math.inf:
+        hint = "A word that must never come out is banned."
+        raise arguments.refusal(f"the bias of {word!r:.60}", wanted, bias, hint=hint)
+    value = arguments.number(f"the bias of {word!r:.60}", bias, wanted, least=LEAST)
+    if value > 0:
+        raise UsageError(
+            f"the bias of {word!r:.60} is {value:g}, above 0: a word is made less likely by taking back what was "
+            "written, and nothing that was taken back makes one likelier",
+            hint=ParameterText("Give a number of at most 0; to make tokens likelier, give logit_bias.", "logit_bias"),
+        )
+    return value

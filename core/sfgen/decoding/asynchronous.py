@@ -19,8 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sfgen.decoding.by_config import configured, takes_fields
-from sfgen.decoding.config import GenerationConfig
+from sfgen.decoding.config import GenerationConfig, configured, takes_fields
 from sfgen.decoding.events import Event, Finished, Result
 from sfgen.decoding.generation import stream
 from sfgen.decoding.plain_forms import model_of

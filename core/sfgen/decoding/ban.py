@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.strategies import Strategy
+from sfgen.decoding.search_tree import Node
+from sfgen.decoding.strategies import Resample, Strategy
 from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Matcher
 
 if TYPE_CHECKING:
-    from sfgen.decoding.word_bias import Bias
+    from sfgen.ban.json_strings import StringsMatcher
+    from sfgen.ban.seam import SeamMark
+    from sfgen.ban.words import WordBias
 
 
 @dataclass
@@ -102,3 +105,171 @@ class Ban:
         if self.clean is not None and self._clean_taken > position:
             self.clean.rollback(self._clean_taken - position)
             self._clean_taken = position
+
+
+Occurrence: TypeAlias = tuple[int, int, int]
+"""Number of the word, first byte, and byte after the last."""
+
+
+class BiasMark(NamedTuple):
+    """The state of a biased matcher at one moment.
+
+    Args:
+        banned: That of the matcher of the ban.
+        biased: That of the matcher of words with a bias.
+        found: The occurrences until then.
+    """
+
+    banned: Any
+    biased: SeamMark
+    found: tuple[Occurrence, ...]
+
+
+class BiasedMatcher:
+    """The matcher of a ban, if there is one, with a matcher of words with a bias beside it.
+
+    It reports banned matches only; of the words with a bias it keeps the occurrences.
+
+    Args:
+        bias: The words.
+        prompt: The bytes before the text.
+        banned: The matcher of the ban; ``None``: nothing is banned.
+
+    >>> from sfgen.ban import WordBias
+    >>> matcher = BiasedMatcher(WordBias({"talk": -2}), b"", None)
+    >>> matcher.advance(b"Talk, talk"), matcher.found, matcher.at_end()
+    (None, ((0, 0, 4),), ((0, 0, 4), (0, 6, 10)))
+    """
+
+    def __init__(self, bias: WordBias, prompt: bytes, banned: Matcher | None) -> None:
+        from sfgen.ban.seam import SeamMatcher  # loaded only where something is banned
+
+        self.banned = banned
+        self.biased = SeamMatcher(bias.automata, prompt)
+        self.found: tuple[Occurrence, ...] = ()
+
+    def advance(self, data: bytes) -> BannedText | None:
+        """Read the bytes of one token and return the first banned match completed."""
+        self.found = _joined(self.found, self.biased.all_certain(data))
+        return None if self.banned is None else self.banned.advance(data)
+
+    def at_end(self) -> tuple[Occurrence, ...]:
+        """Return all occurrences if the text ends here."""
+        return _joined(self.found, self.biased.all_at_end())
+
+    def begin_text(self) -> None:
+        """Begin a text that is also read without what stands before it."""
+        self.biased.begin_text()
+        if self.banned is not None:
+            self.banned.begin_text()
+
+    def finish(self) -> BannedText | None:
+        """Return the banned match that the end of the text would complete."""
+        return None if self.banned is None else self.banned.finish()
+
+    def open_from(self) -> int | None:
+        """Return the start of the earliest partial match, or ``None``."""
+        starts = [self.biased.open_from(), None if self.banned is None else self.banned.open_from()]
+        return min((start for start in starts if start is not None), default=None)
+
+    def under_way(self) -> tuple[str, ...]:
+        """Return some of the partially matched words, for observers."""
+        return (*(() if self.banned is None else self.banned.under_way()), *self.biased.under_way())
+
+    def mark(self) -> BiasMark:
+        """Return the present position, for ``reset``."""
+        banned = None if self.banned is None else self.banned.mark()
+        return BiasMark(banned, self.biased.mark(), self.found)
+
+    def reset(self, mark: BiasMark) -> None:
+        """Return to an earlier mark."""
+        self.biased.reset(mark.biased)
+        self.found = mark.found
+        if self.banned is not None:
+            self.banned.reset(mark.banned)
+
+
+@dataclass(frozen=True)
+class BannedTokens:
+    """The search of a ban, if there is one, for tokens to rule out, by the states of a matcher with another beside it.
+
+    Args:
+        tokens: The search; ``None``: nothing is banned.
+    """
+
+    tokens: FindsTokens | None
+
+    def of(self, matcher: BiasedMatcher | StringsMatcher) -> Int32:
+        """Return the tokens that complete a partial match of a banned word, ascending."""
+        return _NONE if self.tokens is None else self.tokens.of(matcher.banned)
+
+    def dead(self, matcher: BiasedMatcher | StringsMatcher) -> Int32:
+        """Return the tokens after which every continuation is banned."""
+        return _NONE if self.tokens is None else self.tokens.dead(matcher.banned)
+
+    def is_dead(self, matcher: BiasedMatcher | StringsMatcher) -> bool:
+        """Tell whether every continuation completes a banned match."""
+        return self.tokens is not None and self.tokens.is_dead(matcher.banned)
+
+
+@dataclass
+class Bias:
+    """The words with a bias over one text.
+
+    Args:
+        matcher: The matcher, which is also that of the ban.
+        tokens: The search for tokens that complete an occurrence.
+        words: The words.
+        strategy: Says whether occurrences are accepted, and how to go on where they are not.
+    """
+
+    matcher: BiasedMatcher
+    tokens: FindsTokens
+    words: WordBias
+    strategy: Resample
+
+    def __post_init__(self) -> None:
+        self.values = tuple(self.words.biases.values())
+
+    def log_weight(self, occurrences: tuple[Occurrence, ...]) -> float:
+        """Return the sum of the biases of some occurrences."""
+        return float(sum(self.values[number] for number, _, _ in occurrences))
+
+    def name(self, occurrence: Occurrence) -> str:
+        """Return the word of an occurrence."""
+        return self.words.automata.name(occurrence[0])
+
+    @property
+    def weakest(self) -> float:
+        """The bias of the word that is made the least unlikely: any occurrence has this one or a lower one."""
+        return max(self.values)
+
+    def found(self, node: Node) -> tuple[Occurrence, ...]:
+        """Return the occurrences until a node."""
+        return self._mark(node).found
+
+    def found_at_end(self, node: Node) -> tuple[Occurrence, ...]:
+        """Return the occurrences if the text ends at a node, where the matcher stands then."""
+        self.matcher.reset(self._mark(node))
+        return self.matcher.at_end()
+
+    def completing(self, node: Node) -> Int32:
+        """Return the tokens that are known to complete an occurrence at a node, ascending; the matcher stands there."""
+        self.matcher.reset(self._mark(node))
+        return self.tokens.of(self.matcher.biased)
+
+    @staticmethod
+    def _mark(node: Node) -> BiasMark:
+        assert isinstance(node.mark, BiasMark), "the matcher is a biased one"
+        return node.mark
+
+
+def _joined(found: tuple[Occurrence, ...], more: list[Any]) -> tuple[Occurrence, ...]:
+    """The occurrences with those of raw matches that are not among them."""
+    if not more:
+        return found
+    new = dict.fromkeys((number, start, end) for end, _, start, number in more)
+    return (*found, *(occurrence for occurrence in new if occurrence not in found))
+
+
+_NONE: Int32 = np.empty(0, dtype=np.int32)

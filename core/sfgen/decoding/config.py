@@ -8,11 +8,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, get_args
 
 from sfgen import arguments
-from sfgen.decoding.exact.prefixes import MAX_PASSES
-from sfgen.decoding.exact.scores import MAX_MEMORY
+from sfgen.decoding.detokenizer import StopStrings
+from sfgen.decoding.exact import MAX_MEMORY, MAX_PASSES
 from sfgen.decoding.plain_forms import READ_BY_NAME, banned_of, has_temperatures, index_from, sampler_from, word_bias_of
 from sfgen.decoding.sampler import Sampler
-from sfgen.decoding.stops import StopStrings
 from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
 from sfgen.errors import UsageError
 from sfgen.parameter_text import ParameterText
@@ -23,6 +22,16 @@ if TYPE_CHECKING:
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import ParamSpec, Protocol, TypeVar
+
+from sfgen.decoding.plain_forms import model_of
+from sfgen.models.messages import Prompt, prompt_of
+from sfgen.protocols import Model
 
 CONSTRAINTS = ("index", "constraint", *READ_BY_NAME)
 """The parameters that say what the text must match, of which one is given."""
@@ -53,7 +62,7 @@ class GenerationConfig:
             list of words; an empty list bans nothing.
         word_bias: Words and phrases that are less likely, with a bias of at most 0 for each: a text with n occurrences
             of a word of bias b has exp(b · n) times its weight, as far as ``resample`` comes near to that, which is the
-            strategy that it needs; see ``sfgen.decoding.word_bias``. A ``WordBias``, or a dictionary.
+            strategy that it needs; see ``sfgen.decoding.ban``. A ``WordBias``, or a dictionary.
         sampler: How tokens are chosen; greedy without. The next ones stand before what it says.
         temperature: As of ``Sampler``: 0 is greedy. Default: 0; 1 where one of the next four is given, and no sampler.
         seed: As of ``Sampler``.
@@ -65,7 +74,7 @@ class GenerationConfig:
         presence_penalty: As of ``Sampler``.
         repetition_penalty: As of ``Sampler``.
         stop: The text ends before the first of these that would be in it, or before this one text; see
-            ``sfgen.decoding.stops``. Not with an index.
+            ``sfgen.decoding.detokenizer``. Not with an index.
         max_tokens: The most tokens to generate, without the end token and those that write only the healed end of the
             prompt: the prompt had as many.
         after: The text begins behind this one: free text comes first, a thought, which ends with it and is no part of
@@ -235,3 +244,109 @@ def _plain_forms() -> tuple[str, ...]:
 
 PLAIN_FORMS = _plain_forms()
 """The parameters of ``GenerationConfig`` that are plain forms of ``index`` and of the fields of ``sampler``."""
+
+
+Fields = ParamSpec("Fields")
+Made = TypeVar("Made")
+Given = TypeVar("Given", covariant=True)
+
+
+class ByConfig(Protocol[Fields, Given]):
+    """A function of model, prompt and configuration, or its fields."""
+
+    def __call__(
+        self,
+        model: Model | str | Path,
+        prompt: Prompt = "",
+        config: GenerationConfig | None = None,
+        *args: Fields.args,
+        **changes: Fields.kwargs,
+    ) -> Given:
+        """Call it; fields that are named stand before those of ``config``."""
+
+
+def by_config(
+    make: Callable[Fields, GenerationConfig],
+) -> Callable[[Callable[[Model, str | Sequence[int], GenerationConfig], Made]], ByConfig[Fields, Made]]:
+    """Let a function take the fields of its configuration by name.
+
+    It can then take a model by its name, too.
+
+    Args:
+        make: The class of the configuration, whose parameters these are.
+    """
+
+    def decorate(
+        function: Callable[[Model, str | Sequence[int], GenerationConfig], Made],
+    ) -> ByConfig[Fields, Made]:
+        @takes_fields(make)
+        @functools.wraps(function)
+        def call(
+            model: Model | str | Path, prompt: Prompt, config: GenerationConfig | None, changes: Mapping[str, Any]
+        ) -> Made:
+            model = model_of(model)
+            config = configured(config, changes)
+            return function(model, prompt_of(model, prompt), config)
+
+        return call
+
+    return decorate
+
+
+def takes_fields(
+    make: Callable[Fields, GenerationConfig],
+) -> Callable[
+    [Callable[[Model | str | Path, Prompt, GenerationConfig | None, Mapping[str, Any]], Made]], ByConfig[Fields, Made]
+]:
+    """Let a function take the fields of its configuration by name, as they are.
+
+    Keywords of another name are refused.
+
+    Args:
+        make: The class of the configuration, whose parameters these are.
+    """
+    parameters = list(inspect.signature(make).parameters.values())
+
+    def decorate(
+        function: Callable[[Model | str | Path, Prompt, GenerationConfig | None, Mapping[str, Any]], Made],
+    ) -> ByConfig[Fields, Made]:
+        @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+        def call(
+            model: Model | str | Path,
+            prompt: Prompt = "",
+            config: GenerationConfig | None = None,
+            *args: Fields.args,
+            **changes: Fields.kwargs,
+        ) -> Made:
+            arguments.check_count(function.__name__, 3 + len(args), 3)
+            arguments.check_names(function.__name__, changes, names)
+            return function(model, prompt, config, changes)
+
+        own = inspect.signature(call, follow_wrapped=False).parameters
+        shown = [own["model"], own["prompt"], own["config"], *parameters]
+        names = [parameter.name for parameter in shown]
+        call.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def configured(config: GenerationConfig | None, changes: Mapping[str, Any]) -> GenerationConfig:
+    """Return a configuration with some of its parameters changed.
+
+    Args:
+        config: The configuration; ``None``: the usual one.
+        changes: Parameters by name; a constraint stands in place of that of ``config``.
+
+    Raises:
+        SfgenError: As ``GenerationConfig``.
+    """
+    if config is None:
+        return GenerationConfig(**changes)
+    hint = "Its parameters can be given by name: max_tokens=60."
+    config = arguments.instance("config", config, GenerationConfig, hint=hint)
+    if not changes:
+        return config
+    if any(name in changes for name in CONSTRAINTS):
+        changes = {"index": None, **changes}
+    return replace(config, **changes)

@@ -6,6 +6,7 @@ there before the model was asked, changes no bit of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -13,13 +14,69 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.events import Ask, AskAgain
-from sfgen.decoding.search_tree import Node
+from sfgen.decoding.events import Ask, AskAgain, TokenLogprob
+from sfgen.decoding.sampler import log_sum
+from sfgen.decoding.search_tree import Node, Path
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.session_cursor import SessionCursor
 from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.errors import ModelError
 from sfgen.protocols import Int32, Scores
+
+
+class SessionCursor:
+    """What a session has read of one text, and its next requests.
+
+    >>> cursor = SessionCursor()
+    >>> cursor.ask([1, 2])
+    Ask(token_ids=(1, 2), keep=None, rows=None)
+    >>> cursor.ask([1, 2, 3, 4])
+    Ask(token_ids=(3, 4), keep=None, rows=None)
+    >>> cursor.cut(2)
+    >>> cursor.ask([1, 2, 3, 5]), cursor.asked
+    (Ask(token_ids=(5,), keep=3, rows=None), 3)
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        """How many there were."""
+        self._read: Sequence[int] = ()  # by the session
+        self._right = 0  # the first of them, which are surely those of the text
+
+    def ask(self, known: Sequence[int], rows: Int32 | None = None) -> Ask:
+        """Return the request for the scores of the next token.
+
+        The last known token is read in any case, also where the session has read it before: its scores are wanted.
+
+        Args:
+            known: All tokens of prompt and text.
+            rows: The tokens to score, int32 ``[k]``; ``None``: all.
+        """
+        keep, most = self._right, min(len(self._read), len(known) - 1)
+        while keep < most and self._read[keep] == known[keep]:
+            keep += 1
+        keep = max(0, min(keep, most))
+        request = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None, rows)
+        self._read = known
+        self._right = len(known)
+        self.asked += 1
+        return request
+
+    def has_read(self, length: int) -> bool:
+        """Tell whether the session has read this many tokens of the text.
+
+        Args:
+            length: In tokens, those of the prompt included.
+        """
+        return self._right >= length
+
+    def cut(self, length: int) -> None:
+        """Note that the text was cut.
+
+        Args:
+            length: The tokens that stay, those of the prompt included.
+        """
+        self._right = min(self._right, length)
+
 
 FEW = 1024
 """The most allowed tokens that are scored without the others."""
@@ -144,3 +201,71 @@ class ForwardPasses:
         if scores.shape != (len(self.text.vocabulary),) and (rows is None or scores.shape != rows.shape):
             raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.text.vocabulary)},)")
         return scores
+
+
+class TokenLogprobs:
+    """The log-probabilities of the tokens of one text.
+
+    Args:
+        path: The tokens, as they are chosen and rolled back.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._log_totals: dict[int, float] = {}
+        self._scores: dict[int, float] = {}
+        self._masked: dict[int, float] = {}
+
+    def observe(self, index: int, scores: Scores) -> None:
+        """Note the scores of all tokens at a position.
+
+        Args:
+            index: The index of the token.
+            scores: Float ``[len(vocabulary)]``.
+        """
+        self._log_totals[index] = _log_total(scores)
+        if index < len(self._path):
+            self._scores[index] = float(scores[self._path.token_ids[index]])
+
+    def take(self, node: Node, chosen: int, probability: float | None) -> None:
+        """Note the choice of the next token.
+
+        Args:
+            node: Its node.
+            chosen: Its index among the allowed tokens.
+            probability: The probability with which it was drawn; ``None``: nothing was drawn.
+        """
+        index = len(self._path)
+        if node.scores is not None:
+            self._scores[index] = float(node.scores[chosen])
+        self._masked[index] = _log_share(node, chosen) if probability is None else math.log(probability)
+
+    def of_path(self) -> tuple[TokenLogprob, ...]:
+        """Return the log-probabilities of all tokens.
+
+        The scores of all must have come.
+        """
+        return tuple(
+            TokenLogprob(_finite(self._scores[index] - self._log_totals[index]), self._masked[index])
+            for index in range(len(self._path))
+        )
+
+
+def _log_total(scores: Scores) -> float:
+    """The logarithm of the sum of all exponentials, in float64."""
+    highest = float(scores.max())
+    return log_sum(scores.astype(np.float64)) if math.isfinite(highest) else highest
+
+
+def _log_share(node: Node, chosen: int) -> float:
+    """The log-probability of a token among those that may stand at a node, at temperature 1."""
+    if node.chosen_by is None:
+        return 0.0
+    scores = node.chosen_by.astype(np.float64)
+    if node.ruled_out is not None:
+        scores = np.where(node.ruled_out, -np.inf, scores)
+    return float(scores[chosen]) - log_sum(scores)
+
+
+def _finite(logprob: float) -> float | None:
+    return logprob if math.isfinite(logprob) else None

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sfgen.decoding.batch import drive
-from sfgen.decoding.by_config import by_config
-from sfgen.decoding.config import GenerationConfig
+from sfgen.decoding.config import GenerationConfig, by_config
 from sfgen.decoding.events import Event, Finished, Result
 from sfgen.decoding.prepare import loop_of
 from sfgen.errors import InternalError

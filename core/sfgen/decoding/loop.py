@@ -47,13 +47,12 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
-from sfgen.decoding.forward_passes import ForwardPasses
+from sfgen.decoding.forward_passes import ForwardPasses, TokenLogprobs
 from sfgen.decoding.healing import InsideTokens
 from sfgen.decoding.sampler import Draws, adjusted
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.strategies import Verdict, chosen_at
-from sfgen.decoding.token_logprobs import TokenLogprobs
 from sfgen.decoding.top_logprobs import outlook
 from sfgen.decoding.verify import BannedPart
 from sfgen.errors import DeadEnd, GenerationError

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
+from collections.abc import Sequence
 
 _GRAMMAR_FILES = (".gbnf", ".lark")
 
@@ -257,3 +258,24 @@ def word_bias_of(biases: WordBias | Mapping[str, float] | None) -> WordBias | No
     from sfgen.ban import WordBias
 
     return WordBias.of(biases)
+
+
+def prompt_tokens(model: Model, prompt: str | Sequence[int]) -> Sequence[int]:
+    """Return the tokens that the model reads of a prompt.
+
+    Args:
+        model: The model.
+        prompt: Text, or the ids of its tokens.
+
+    Raises:
+        UsageError: Some of these ids are not in the vocabulary.
+        SfgenError: The model cannot read the text.
+    """
+    if isinstance(prompt, str):
+        return model.encode(prompt)
+    ids = arguments.token_ids("prompt", prompt, "a text or a list of token ids")
+    size = len(vocabulary_of(model))
+    unknown = [token for token in ids if not 0 <= token < size]
+    if unknown:
+        raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {size} tokens")
+    return ids

@@ -6,21 +6,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from sfgen.decoding.allowed import Allowed, allowed
-from sfgen.decoding.ban import Ban
-from sfgen.decoding.by_config import by_config
-from sfgen.decoding.config import GenerationConfig
-from sfgen.decoding.exact.loop import ExactLoop
-from sfgen.decoding.exact.scores import ScoreStore
+from sfgen.decoding.ban import Ban, BannedTokens, Bias, BiasedMatcher
+from sfgen.decoding.config import GenerationConfig, by_config
+from sfgen.decoding.detokenizer import StopStrings
+from sfgen.decoding.exact import ExactLoop, ScoreStore
 from sfgen.decoding.fast_forward import FastForward
 from sfgen.decoding.healing import end_of_text, is_healed
-from sfgen.decoding.limits import Limits
 from sfgen.decoding.loop import Loop
-from sfgen.decoding.plain_forms import banned_of, has_temperatures, vocabulary_of, word_bias_of
-from sfgen.decoding.prompt_tokens import prompt_tokens
+from sfgen.decoding.plain_forms import banned_of, has_temperatures, prompt_tokens, vocabulary_of, word_bias_of
 from sfgen.decoding.sampler import Sampler, check_tokens
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.start import healed, start
-from sfgen.decoding.stops import StopStrings
+from sfgen.decoding.start import Limits, healed, start
 from sfgen.decoding.strategies import Resample, strategy
 from sfgen.decoding.verify import Promises
 from sfgen.errors import UsageError
@@ -136,7 +132,6 @@ def _ban(
     if banned is None and biases is None:
         return None
     from sfgen.ban.completing_tokens import completing_tokens
-    from sfgen.decoding.word_bias import BannedTokens, Bias, BiasedMatcher
 
     matcher: Matcher | None = None
     tokens: FindsTokens | None = None

@@ -9,22 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfgen.decoding.ban import Ban
-from sfgen.decoding.detokenizer import is_whole, whole_length
+from sfgen.decoding.ban import Ban, Bias, Occurrence
+from sfgen.decoding.detokenizer import StopStrings, is_whole, whole_length
 from sfgen.decoding.fast_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
-from sfgen.decoding.stops import StopStrings
 from sfgen.index.marker import Marker
 from sfgen.protocols import BannedText, Guide, Int32
 from sfgen.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from sfgen.decoding.word_bias import Bias, Occurrence
 
 _SHOWN = 60  # bytes of the text in a message
 _MOST_STEPS = 64  # and tokens at each, of an ending that is looked for

@@ -181,7 +181,7 @@ class Resample(Strategy):
         return self._learnt(path, place, ruled_out)
 
     def accepts(self, path: Path, place: int, token: int, log_bias: float, draws: Draws) -> bool:
-        """Accept by chance the words with a bias that a token completes; see ``sfgen.decoding.word_bias``.
+        """Accept by chance the words with a bias that a token completes; see ``sfgen.decoding.ban``.
 
         Args:
             path: The path, with the node at ``place`` on it.

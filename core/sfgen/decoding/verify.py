@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import sfgen
+from sfgen.decoding.detokenizer import StopStrings
 from sfgen.decoding.sampler import Sampler
-from sfgen.decoding.stops import StopStrings
 from sfgen.errors import InternalError
 from sfgen.index.marker import Marker
 from sfgen.protocols import GuideSource, HasReadings, Model

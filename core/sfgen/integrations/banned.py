@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfgen.ban import BannedWords, read_prompt
-from sfgen.ban.forbidden_tokens import ForbiddenTokens
+from sfgen.ban.completing_tokens import ForbiddenTokens
 from sfgen.ban.matcher_states import COMPLETE
 from sfgen.errors import UsageError
 from sfgen.index import BaseGuide

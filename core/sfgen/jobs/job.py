@@ -27,7 +27,7 @@ from sfgen.models.messages import (
 from sfgen.models.spec import ModelSpec
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Model
-from sfgen.scoring.prepare import checked_choices
+from sfgen.scoring.one_prompt import checked_choices
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords

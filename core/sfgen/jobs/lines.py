@@ -24,7 +24,7 @@ from sfgen.jobs.seeds import FIRST_SAMPLE, sampler_of
 if TYPE_CHECKING:
     from sfgen import Result, Sampler
     from sfgen.jobs.job import Job
-    from sfgen.scoring.choice import Scored
+    from sfgen.scoring.loop import Scored
 
 VERSION = 1
 """Of what lines say; another one is never gone on with."""

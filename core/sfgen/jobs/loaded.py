@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sfgen.decoding.batch import drive
-from sfgen.decoding.exact.scores import ScoreStore
+from sfgen.decoding.exact import ScoreStore
 from sfgen.decoding.plain_forms import source_of, vocabulary_of, word_bias_of
 from sfgen.decoding.prepare import loop_of
 from sfgen.decoding.sampler import Sampler
@@ -19,10 +19,8 @@ from sfgen.errors import SfgenError
 from sfgen.models.messages import ChatPrompt, Tools, chat_ids, sees_tools
 from sfgen.models.spec import ModelSpec
 from sfgen.protocols import GuideSource, Model
-from sfgen.scoring.choice import Scored
-from sfgen.scoring.loop import ScoringLoop
-from sfgen.scoring.one_prompt import drive_scoring
-from sfgen.scoring.prepare import prepare_scoring
+from sfgen.scoring.loop import Scored, ScoringLoop
+from sfgen.scoring.one_prompt import drive_scoring, prepare_scoring
 from sfgen.trace.scene import Scene
 
 if TYPE_CHECKING:
@@ -100,7 +98,7 @@ class LoadedJob:
         What can be known to be impossible is raised here.
 
         Raises:
-            SfgenError: As ``sfgen.scoring.prepare``.
+            SfgenError: As ``sfgen.scoring.one_prompt``.
         """
         return prepare_scoring(self.model, self.encoded(prompt), self.job.scored or ())
 

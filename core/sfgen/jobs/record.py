@@ -12,7 +12,7 @@ from sfgen.decoding.plain_forms import word_bias_of
 if TYPE_CHECKING:
     from sfgen.decoding import Result
     from sfgen.jobs.job import Job
-    from sfgen.scoring.choice import Scored
+    from sfgen.scoring.loop import Scored
 
 _KEPT = 16  # hexadecimal digits of a digest
 

@@ -11,7 +11,7 @@ from sfgen.decoding import Finished, batch_of, drive_batch
 from sfgen.errors import InputError, OutOfMemory, SfgenError
 from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.own_jobs import OwnJobs
-from sfgen.scoring.choice import Scored
+from sfgen.scoring.loop import Scored
 
 if TYPE_CHECKING:
     from sfgen.decoding import Event

@@ -5,7 +5,7 @@ asks the model along the tree, ``choice`` is what comes out, ``one_prompt`` has 
 prompt. Many prompts are a ``sfgen.Job`` with ``choices``.
 """
 
-from sfgen.scoring.choice import ChoiceScore
+from sfgen.scoring.loop import ChoiceScore
 from sfgen.scoring.one_prompt import score
 
 __all__ = ["ChoiceScore", "score"]

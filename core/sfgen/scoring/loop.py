@@ -7,21 +7,142 @@ prompt is read once, and each token of the tree once. A driver asks several prom
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.events import Ask
+from sfgen.decoding.forward_passes import SessionCursor
+from sfgen.decoding.retokenize import Ids
 from sfgen.decoding.sampler import Sampler, log_sum
-from sfgen.decoding.session_cursor import SessionCursor
 from sfgen.errors import ModelError
 from sfgen.protocols import Scores, Tokens
-from sfgen.scoring.choice import Scored, normalized
-from sfgen.scoring.prefix_tree import PrefixNode, chains, prefix_tree
 from sfgen.scoring.spelling import Spelled
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceScore:
+    """How likely one of some choices is.
+
+    Attributes:
+        text: The choice.
+        probability: Its share: its own probability divided by the sum of those of all choices.
+        logprob: The natural logarithm of its own probability: of its tokens, and of an end token behind them where
+            the model has one. Minus infinity for the probability 0.
+        tokens: Its token ids, the end token not among them. Where the tokenizer joins the end of the prompt with what
+            follows, they begin with that end (see ``sfgen.scoring.spelling``).
+    """
+
+    text: str
+    probability: float
+    logprob: float
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """All choices after one prompt.
+
+    Attributes:
+        scores: One for each choice, the likeliest first, equals in the order of the choices.
+        prompt_tokens: The number of tokens of the prompt.
+        forward_passes: How often the model was asked.
+    """
+
+    scores: tuple[ChoiceScore, ...]
+    prompt_tokens: int
+    forward_passes: int
+
+    @property
+    def total_probability(self) -> float:
+        """The sum of the choices' own probabilities.
+
+        The rest is what the model leaves for other texts.
+        """
+        return math.fsum(math.exp(score.logprob) for score in self.scores)
+
+
+@dataclass(slots=True, eq=False)
+class PrefixNode:
+    """The place after some tokens.
+
+    Attributes:
+        depth: How many they are.
+        children: The nodes after one token more.
+        ends: The numbers of the sequences that end here.
+        logprob: The logarithm of the probability of the tokens.
+    """
+
+    depth: int = 0
+    children: dict[int, PrefixNode] = field(default_factory=dict)
+    ends: list[int] = field(default_factory=list)
+    logprob: float = 0.0
+
+
+def prefix_tree(sequences: Iterable[Ids]) -> PrefixNode:
+    """Build the tree of the sequences' common prefixes; return its root.
+
+    >>> root = prefix_tree([(1, 2), (1, 3), (1,)])
+    >>> list(root.children), root.children[1].ends, list(root.children[1].children)
+    ([1], [2], [2, 3])
+    """
+    root = PrefixNode()
+    for number, sequence in enumerate(sequences):
+        node = root
+        for token in sequence:
+            node = node.children.setdefault(token, PrefixNode(node.depth + 1))
+        node.ends.append(number)
+    return root
+
+
+def chains(node: PrefixNode) -> Iterator[tuple[Ids, tuple[PrefixNode, ...]]]:
+    """Yield the unbranched paths that begin below a node.
+
+    Yields:
+        Tokens, at least one, and the node after each of them.
+
+    >>> [tokens for tokens, _ in chains(prefix_tree([(1, 2, 3), (1, 2, 4), (5,)]))]
+    [(1, 2), (5,)]
+    """
+    for first, child in node.children.items():
+        tokens, nodes = [first], [child]
+        while len(nodes[-1].children) == 1:
+            ((token, following),) = nodes[-1].children.items()
+            tokens.append(token)
+            nodes.append(following)
+        yield tuple(tokens), tuple(nodes)
+
+
+def normalized(
+    texts: Sequence[str], logprobs: Sequence[float], tokens: Sequence[tuple[int, ...]]
+) -> tuple[ChoiceScore, ...]:
+    """Score some choices by their shares, the likeliest first.
+
+    Args:
+        texts: The choices.
+        logprobs: The logarithms of their probabilities.
+        tokens: Their tokens.
+
+    Raises:
+        ModelError: None of them has any probability.
+
+    >>> scores = normalized(["a", "b"], [-2000.0, -2000.0 + math.log(3)], [(1,), (2,)])
+    >>> [(score.text, round(score.probability, 9)) for score in scores]
+    [('b', 0.75), ('a', 0.25)]
+    """
+    total = log_sum(np.array(logprobs))
+    if total == -math.inf:
+        raise ModelError("the model gives none of the choices any probability")
+    found = [
+        ChoiceScore(text, math.exp(logprob - total), logprob, ids)
+        for text, logprob, ids in zip(texts, logprobs, tokens, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda score: -score.logprob))
+
 
 ScoringSteps: TypeAlias = Generator[Ask | Scored, Scores | None, None]
 

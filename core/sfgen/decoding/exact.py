@@ -11,23 +11,274 @@ Banned words, the limit and dead ends only take texts away, so that they leave t
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Callable, Generator
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.decoding.events import Ask, AskAgain, Event, FinishReason, PrefixScored, TokenChosen
-from sfgen.decoding.exact.noise import gumbel_noise, with_maximum
-from sfgen.decoding.exact.prefixes import END, KEPT, MAX_PASSES, Child, Children, Frontier, Prefix
-from sfgen.decoding.exact.scores import MAX_MEMORY, ScoreStore
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.sampler import Sampler, log_sum
 from sfgen.errors import DeadEnd, GenerationError, UsageError
 from sfgen.index import DfaGuide
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import BannedText, Guide, Int32, Scores
+
+Float64 = NDArray[np.float64]
+
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
+    """Draw standard Gumbel noise for each token after a prefix.
+
+    Equal seeds and prefixes have equal noise, whatever was drawn before.
+
+    Args:
+        seed: Any whole number of at least 0.
+        prefix: The tokens of the text so far.
+        size: The number of tokens of the vocabulary.
+
+    Returns:
+        Float64 ``[size]``.
+
+    >>> bool((gumbel_noise(1, [5, 7], 3) == gumbel_noise(1, (5, 7), 3)).all())
+    True
+    """
+    digest = blake2b(digest_size=16)
+    digest.update(b"%d:" % seed)
+    digest.update(np.asarray(prefix, dtype="<i8").tobytes())
+    generator = np.random.Generator(np.random.Philox(key=int.from_bytes(digest.digest(), "little")))
+    # The logarithm of an exponential variable is exact in the upper tail, where that of a uniform one is cut off.
+    noise: Float64 = -np.log(np.maximum(generator.standard_exponential(size), _TINY))
+    return noise
+
+
+def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
+    """Condition Gumbel variables on their maximum (Kool et al. 2019, B.3).
+
+    Args:
+        perturbed: Log-probabilities plus standard Gumbel noise, float64 ``[n]``; some of all variables.
+        largest: The largest of all of them.
+        maximum: What that is to be.
+
+    Returns:
+        float64 ``[n]``, in the same order as ``perturbed``; the largest of all is exactly ``maximum``.
+
+    >>> with_maximum(np.array([-1.0, 2.0, -np.inf]), 2.0, -3.0).round(4).tolist()
+    [-3.121, -3.0, -inf]
+    """
+    with np.errstate(divide="ignore"):
+        gaps = maximum - perturbed + _log1mexp(perturbed - largest)
+        conditioned: Float64 = maximum - np.maximum(gaps, 0.0) - np.log1p(np.exp(-np.abs(gaps)))
+    return conditioned
+
+
+def _log1mexp(values: Float64) -> Float64:
+    """``log(1 - exp(x))`` for x of at most 0, without cancellation (Mächler 2012)."""
+    near: Float64 = np.log(-np.expm1(np.maximum(values, -1.0)))
+    return np.where(values > -np.log(2), near, np.log1p(-np.exp(values)))
+
+
+END = -1
+"""Stands for the end tokens: as a child of a prefix, the text that ends there."""
+
+MAX_PASSES = 10_000
+"""Prefixes that are scored for one text, if nothing else is said."""
+
+KEPT = 64
+"""The children of a prefix that are kept at first; the others are computed anew if they are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A prefix with one more token, or a text that ends.
+
+    Attributes:
+        token: The token, or ``END``.
+        value: The largest perturbed log-probability of the texts that begin so.
+        log_mass: The logarithm of their probability.
+    """
+
+    token: int
+    value: float
+    log_mass: float
+
+
+@dataclass(frozen=True, slots=True)
+class Children:
+    """The best continuations of a prefix by one token.
+
+    Attributes:
+        tokens: Int32 ``[children]``.
+        values: Float64 ``[children]``.
+        log_masses: Float64 ``[children]``.
+        is_all: Whether the prefix has no others.
+    """
+
+    tokens: Int32
+    values: Float64
+    log_masses: Float64
+    is_all: bool = True
+
+    def beside(self, child: Child) -> Children:
+        """Return these and another child, appended."""
+        return Children(
+            np.append(self.tokens, np.int32(child.token)),
+            np.append(self.values, child.value),
+            np.append(self.log_masses, child.log_mass),
+        )
+
+    def best(self, most: int) -> Children:
+        """Return the children with the largest values, in falling order.
+
+        Args:
+            most: How many; others with the value of the last are kept, too.
+
+        >>> children = Children(np.array([7, 8, 9], dtype=np.int32), np.array([-3.0, -1.0, -2.0]), np.zeros(3))
+        >>> children.best(2).tokens.tolist(), children.best(2).is_all, children.best(3).tokens.tolist()
+        ([8, 9], False, [8, 9, 7])
+        """
+        values = self.values
+        kept: NDArray[np.intp] = np.arange(values.size)
+        if values.size > most:
+            kept = np.flatnonzero(values >= np.partition(values, -most)[-most])
+        kept = kept[np.argsort(-values[kept], kind="stable")]
+        return Children(self.tokens[kept], values[kept], self.log_masses[kept], kept.size == values.size)
+
+
+@dataclass(slots=True, eq=False)
+class Prefix:
+    """A prefix of texts whose children are known.
+
+    Attributes:
+        parent: The prefix without its last token; ``None`` at the root.
+        child: The prefix as a child of ``parent``.
+        length: The number of its tokens.
+        children: The best of its children; the first ``taken`` were taken out.
+        taken: How many were taken out.
+    """
+
+    parent: Prefix | None
+    child: Child
+    length: int
+    children: Children
+    taken: int = 0
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """Its tokens, from the first."""
+        tokens, prefix = list[int](), self
+        while prefix.parent is not None:
+            tokens.append(prefix.child.token)
+            prefix = prefix.parent
+        return tuple(reversed(tokens))
+
+    @property
+    def needs_more(self) -> bool:
+        """Whether the next child is not kept."""
+        return self.taken == len(self.children.tokens)
+
+    @property
+    def bound(self) -> float:
+        """An upper bound of the next child's value.
+
+        It is that value if the child is kept.
+        """
+        return float(self.children.values[self.taken - self.needs_more])
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all children were taken out."""
+        return self.needs_more and self.children.is_all
+
+    def take(self) -> Child:
+        """Take out the next child, which must be kept."""
+        number, children = self.taken, self.children
+        self.taken += 1
+        return Child(int(children.tokens[number]), float(children.values[number]), float(children.log_masses[number]))
+
+
+class Frontier:
+    """A priority queue of the open prefixes.
+
+    The one with the best next child comes first; of equals the longest, then the first that came.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, int, Prefix]] = []
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._heap)
+
+    def push(self, prefix: Prefix) -> None:
+        """Add a prefix, unless all of its children were taken out."""
+        if not prefix.is_done:
+            self._count += 1
+            heapq.heappush(self._heap, (-prefix.bound, -prefix.length, self._count, prefix))
+
+    def pop(self) -> Prefix:
+        """Take out the first prefix."""
+        return heapq.heappop(self._heap)[-1]
+
+
+MAX_MEMORY = 512_000_000
+"""Bytes of scores that are kept, if nothing else is said."""
+
+
+class ScoreStore:
+    """A cache of next-token scores by prefix, least recently used out.
+
+    Texts of one job share a store. What is in it changes the number of forward passes, and never what is drawn.
+
+    Args:
+        max_memory: The bytes that the scores may take; 0 keeps none.
+
+    >>> import numpy as np
+    >>> store = ScoreStore(max_memory=16)
+    >>> for token in range(3):
+    ...     store.keep((token,), np.zeros(2, dtype=np.float32))
+    >>> store.find((0,)) is None, store.find((2,)).tolist(), store.size
+    (True, [0.0, 0.0], 16)
+    """
+
+    def __init__(self, max_memory: int) -> None:
+        self.max_memory = max_memory
+        self.size = 0
+        """The bytes that the scores take."""
+        self._scores: OrderedDict[tuple[int, ...], Scores] = OrderedDict()
+
+    def find(self, token_ids: tuple[int, ...]) -> Scores | None:
+        """Return the scores after a prefix, or ``None``.
+
+        Args:
+            token_ids: All tokens of the prefix, those of the prompt included.
+        """
+        scores = self._scores.get(token_ids)
+        if scores is not None:
+            self._scores.move_to_end(token_ids)
+        return scores
+
+    def keep(self, token_ids: tuple[int, ...], scores: Scores) -> None:
+        """Store scores, dropping others where the bound is passed.
+
+        Args:
+            token_ids: All tokens before, those of the prompt included.
+            scores: Float ``[vocabulary]``; copied.
+        """
+        before = self._scores.pop(token_ids, None)
+        self.size += scores.nbytes - (0 if before is None else before.nbytes)
+        self._scores[token_ids] = scores.copy()  # it may be a part of a larger array
+        while self.size > self.max_memory:
+            self.size -= self._scores.popitem(last=False)[1].nbytes
+
 
 Asking: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, None]
 

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.errors import SfgenError
 from sfgen.groups import Group
-from sfgen.protocols.tokens import Int32, Mask, Tokens
+
+Int32: TypeAlias = NDArray[np.int32]
+"""Token ids, states: int32, one dimension."""
+
+Mask: TypeAlias = NDArray[np.uint32]
+"""A token mask: uint32 ``[ceil(len(vocabulary) / 32)]``. Bit ``t % 32`` of word ``t // 32`` is set where token ``t`` is
+allowed. Read-only."""
+
+Scores: TypeAlias = NDArray[np.floating]
+"""The scores (logits) of the next token: floating point, ``[len(vocabulary)]``, any scale, no softmax taken."""
+
+Answer: TypeAlias = Scores | SfgenError
+"""The scores of a sequence's next token, or why there are none."""
+
+
+class Tokens(Protocol):
+    """A vocabulary: the bytes of each token id. ``sfgen.Vocabulary`` is one."""
+
+    @property
+    def tokens(self) -> Sequence[bytes | None]:
+        """The bytes of each token; ``None`` for a special token."""
+
+    @property
+    def end_token_ids(self) -> Sequence[int]:
+        """The tokens that end a text."""
+
+    @property
+    def text_token_ids(self) -> Int32:
+        """The tokens that are text, ascending, int32 ``[k]``."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest that is equal for equal vocabularies."""
+
+    def __len__(self) -> int:
+        """The number of token ids."""
 
 
 class Constraint(Protocol):
@@ -273,4 +312,221 @@ class GuideSource(Protocol):
 
         Returns:
             ``None`` if no judge refuses; else the constraint and the judge, for a report.
+        """
+
+
+class Session(Protocol):
+    """One sequence inside a model, with what it has read."""
+
+    def extend(self, token_ids: Sequence[int]) -> Scores:
+        """Read tokens and return the scores of the next token.
+
+        Args:
+            token_ids: At least one.
+
+        Returns:
+            Float ``[len(vocabulary)]``: the scores (logits) of the token after ``token_ids``.
+        """
+
+    def rewind(self, length: int) -> None:
+        """Forget all but the first ``length`` tokens."""
+
+
+@runtime_checkable
+class ScoresEverywhere(Protocol):
+    """A session that can return the scores at every position."""
+
+    def extend_all(self, token_ids: Sequence[int]) -> Scores:
+        """Read tokens as ``extend`` does and return all their scores.
+
+        Args:
+            token_ids: At least one.
+
+        Returns:
+            Float ``[len(token_ids), len(vocabulary)]``; position ``i`` scores the token after ``token_ids[i]``.
+        """
+
+
+@runtime_checkable
+class ScoresRows(Protocol):
+    """A session that can score some tokens without the others."""
+
+    def extend_rows(self, token_ids: Sequence[int], rows: Int32) -> Scores:
+        """Read tokens and score only some of the vocabulary.
+
+        Args:
+            token_ids: At least one.
+            rows: The tokens to score, int32 ``[k]``.
+
+        Returns:
+            Float ``[k]``, or ``[len(vocabulary)]`` from a session that scored all tokens.
+        """
+
+    def score_again(self, rows: Int32 | None) -> Scores | None:
+        """Score other tokens at the last position, reading nothing.
+
+        Scores of the same tokens are the same to the last bit, whichever way they were computed.
+
+        Args:
+            rows: The tokens to score, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            Float ``[k]`` or ``[len(vocabulary)]``; ``None`` if the last scores were already those of the whole
+            vocabulary.
+        """
+
+
+class Model(Protocol):
+    """A language model: a vocabulary, an encoder of prompts, and sessions."""
+
+    @property
+    def vocabulary(self) -> Tokens:
+        """The bytes of each token id that the model scores: a ``sfgen.Vocabulary``."""
+
+    def encode(self, text: str) -> list[int]:
+        """Return a prompt's token ids, with the begin token if any."""
+
+    def session(self) -> Session:
+        """Return a new, empty session."""
+
+
+class Batch(Protocol):
+    """Several sequences inside a model, numbered by row from 0."""
+
+    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
+        """Read tokens for some rows and return their next scores.
+
+        A row that cannot be read has an error in place of scores. An exception is the error of every row named, and
+        none of them has read anything then.
+
+        Args:
+            rows: The token ids to read by row, at least one for each.
+
+        Returns:
+            By row: float ``[len(vocabulary)]``, or an error.
+        """
+
+    def rewind(self, row: int, length: int) -> None:
+        """Forget all but the first ``length`` tokens of a row.
+
+        Args:
+            row: The number of the row.
+            length: In tokens. With 0 the row is over or begins anew, and what is kept for it may be freed.
+        """
+
+
+@runtime_checkable
+class BatchScoresRows(Protocol):
+    """A batch that can score some tokens without the others."""
+
+    def extend_rows(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+    ) -> Mapping[int, Answer]:
+        """Read tokens for some rows and score only some of the vocabulary.
+
+        Args:
+            rows: The token ids to read by row, at least one for each.
+            wanted: The tokens to score by row, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            By row: float ``[k]`` or ``[len(vocabulary)]``, or an error.
+        """
+
+    def score_again(self, row: int, wanted: Int32 | None) -> Answer | None:
+        """Score other tokens at a row's last position, reading nothing.
+
+        Args:
+            row: The number of the row.
+            wanted: The tokens to score, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            As ``ScoresRows.score_again``, or an error.
+        """
+
+
+@runtime_checkable
+class BatchScoresEverywhere(Protocol):
+    """A batch that can return the scores at every position."""
+
+    def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
+        """Read tokens for one row and return all their scores.
+
+        Args:
+            row: The number of the row.
+            token_ids: At least one.
+
+        Returns:
+            Float ``[len(token_ids), len(vocabulary)]``, or an error.
+        """
+
+
+@runtime_checkable
+class HasBatch(Protocol):
+    """A model that reads several sequences in one forward pass."""
+
+    def batch(self, rows: int) -> Batch:
+        """Return a new batch.
+
+        Args:
+            rows: How many sequences it has, all empty.
+        """
+
+
+class BannedText(Protocol):
+    """A banned match, with byte offsets into the generated text."""
+
+    @property
+    def word(self) -> str:
+        """The banned word, as its user wrote it."""
+
+    @property
+    def start(self) -> int:
+        """The first byte of the match; negative if inside the prompt."""
+
+    @property
+    def end(self) -> int:
+        """The byte after the last one of the match."""
+
+
+class Matcher(Protocol):
+    """A matcher of banned words that can return to earlier marks."""
+
+    def advance(self, data: bytes) -> BannedText | None:
+        """Read the bytes of one token and return the first match completed."""
+
+    def begin_text(self) -> None:
+        """Begin a text that is also read without what stands before it."""
+
+    def finish(self) -> BannedText | None:
+        """Return the banned match that the end of the text would complete."""
+
+    def open_from(self) -> int | None:
+        """Return the start of the earliest partial match, or ``None``."""
+
+    def under_way(self) -> tuple[str, ...]:
+        """Return some of the partially matched words, for observers."""
+
+    def mark(self) -> Any:
+        """Return the present position, for ``reset``."""
+
+    def reset(self, mark: Any) -> None:
+        """Return to an earlier mark."""
+
+
+class FindsTokens(Protocol):
+    """A search for tokens to rule out; it leaves the matcher unchanged."""
+
+    def of(self, matcher: Any) -> Int32:
+        """Return the tokens that complete a partial match, ascending. Read-only."""
+
+    def dead(self, matcher: Any) -> Int32:
+        """Return the dead tokens: ones after which every continuation is banned.
+
+        After such a token the text ends inside a character, and whatever follows completes a match.
+        """
+
+    def is_dead(self, matcher: Any) -> bool:
+        """Tell whether the text is dead: every continuation completes a match.
+
+        Such a text ends inside a character; its end would complete a match, too.
         """
