@@ -259,7 +259,7 @@ def test_what_could_mean_something_else_is_refused(named: dict[str, Any], messag
 
 def test_packages_are_reached_after_importing_sfgen() -> None:
     names = [module.name for module in pkgutil.iter_modules(sfgen.__path__) if module.ispkg]
-    assert "protocols" in names
-    for name in (*names, "delays", "errors"):
+    assert "decoding" in names
+    for name in (*names, "delays", "errors", "protocols"):
         assert inspect.ismodule(sfgen.__getattr__(name)), name
     assert not hasattr(sfgen, "protocol")
