@@ -18,6 +18,20 @@ from sfgen_cli.app import app
 
 NOT_RUN = [(document, call) for document in DOCUMENTS for call in commands_not_run(document.read_text("utf-8"))]
 READ_IN_FIVE_MINUTES = 250  # lines
+ARCHITECTURE = (ROOT / "core" / "ARCHITECTURE.md").read_text("utf-8")
+NAMED = sorted(set(re.findall(r"`((?:sfgen|cli|tests|core)/[\w/.]+)`", ARCHITECTURE)))
+
+
+def table(text: str, last_head: str) -> list[list[str]]:
+    """The cells of each row of the table whose last column has this head."""
+    rows = text.partition(f"| {last_head} |\n")[2].partition("\n\n")[0].splitlines()
+    return [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows[1:]]
+
+
+SIX_ROOMS, BESIDE = (
+    [re.findall(r"`(\w+)`", row[1]) for row in table(ARCHITECTURE, head)] for head in ("begin to read at", "what for")
+)
+"""The packages of each room of the architecture, from the first on, and of what stands beside them."""
 
 
 def broken_links(document: Path, root: Path = ROOT) -> list[str]:
@@ -89,8 +103,7 @@ def _rows(text: str) -> list[tuple[str, ...]]:
 
 
 def test_the_graph_of_imports_is_that_of_the_sources() -> None:
-    text = (ROOT / "core" / "README.md").read_text("utf-8")
-    drawn = set(re.findall(r"^  (\w+) --> (\w+)$", text, re.MULTILINE))
+    drawn = set(re.findall(r"^  (\w+) --> (\w+)$", ARCHITECTURE, re.MULTILINE))
     packages = {package for edge in drawn for package in edge}
     made = {
         (_package(module), _package(target))
@@ -104,6 +117,40 @@ def test_the_graph_of_imports_is_that_of_the_sources() -> None:
         reached |= {(one, three) for one, two in reached for other, three in drawn if two == other}
     assert made <= reached
     assert {"regex", "automata", "index", "decoding", "models", "jobs", "sfgen_cli"} <= packages
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_file_that_the_architecture_names_is_there(name: str) -> None:
+    assert (ROOT / ("core" if name.startswith("sfgen/") else "") / name).exists()
+
+
+def test_the_architecture_names_files() -> None:
+    assert len(NAMED) > 50
+    assert {name.partition("/")[0] for name in NAMED} >= {"sfgen", "cli", "tests"}
+
+
+def test_every_package_has_one_room() -> None:
+    packages = [package for room in [*SIX_ROOMS, *BESIDE] for package in room]
+    there = {path.parent.name for path in (ROOT / "core" / "sfgen").glob("*/__init__.py")}
+    assert sorted(packages) == sorted({*there, "sfgen_cli"})
+
+
+def test_a_room_imports_the_rooms_above_it() -> None:
+    number = {package: at for at, room in enumerate(SIX_ROOMS) for package in room}
+    wrong = {
+        (module, target)
+        for module, targets in imports(modules()).items()
+        for target in targets
+        if number.get(_package(module), len(number)) < number.get(_package(target), 0)
+    }
+    assert not wrong
+
+
+def test_each_word_of_the_glossary_is_defined_once() -> None:
+    terms = [row[0] for row in table(ARCHITECTURE, "what it means")]
+    assert len(terms) > 40
+    assert len(terms) == len(set(terms))
+    assert terms == sorted(terms, key=str.lower)
 
 
 def _package(module: str) -> str:

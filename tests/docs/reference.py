@@ -17,7 +17,7 @@ from import_graph import import_graph
 ROOT = Path(__file__).parents[2]
 SECTIONS: dict[str, tuple[Path, Callable[[], str]]] = {
     "command reference": (ROOT / "cli" / "README.md", command_reference),
-    "graph of imports": (ROOT / "core" / "README.md", import_graph),
+    "graph of imports": (ROOT / "core" / "ARCHITECTURE.md", import_graph),
 }
 """By its name: the document that a section stands in, and what writes it."""
 
