@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from sfgen.jobs import Job, job_records, run_job
     from sfgen.language.grammar import Grammar
     from sfgen.models import load_model
-    from sfgen.models.from_transformers import from_transformers
     from sfgen.models.spec import ModelSpec
+    from sfgen.models.transformers_model import from_transformers
     from sfgen.protocols import Guide
     from sfgen.schema.from_examples import schema_of
     from sfgen.schema.from_tools import tools_schema
@@ -97,7 +97,7 @@ _HOME = {
     "WordBias": "sfgen.ban",
     "agenerate": "sfgen.decoding",
     "astream": "sfgen.decoding",
-    "from_transformers": "sfgen.models.from_transformers",
+    "from_transformers": "sfgen.models.transformers_model",
     "generate": "sfgen.decoding",
     "job_records": "sfgen.jobs",
     "load_model": "sfgen.models",

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfgen import Sampler
 from sfgen.decoding import batch_of
-from sfgen.models.partial_lm_head import PartialLmHead
+from sfgen.models.transformers_forward import PartialLmHead
 
 _FEW = 16  # rows of the output layer, as under a narrow mask
 _REPEATS = 21

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from random_models import save
 
-from sfgen.models.chat_template import render
+from sfgen.models.prompt import render
 from sfgen.models.uniform import UniformModel
 
 Sfgen = Callable[..., Any]

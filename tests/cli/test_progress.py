@@ -35,7 +35,7 @@ class Heavy(UniformModel):
 def stderr_of(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Run with stderr as a terminal and return what it was sent, without colours."""
     monkeypatch.setattr("sfgen.models.load_model", lambda *_, **__: Heavy())
-    monkeypatch.setattr("sfgen.models.preflight.check_model", lambda *_, **__: None)
+    monkeypatch.setattr("sfgen.models.location.check_model", lambda *_, **__: None)
     monkeypatch.setenv("TERM", "xterm")
 
     def call(*arguments: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sfgen.models.partial_lm_head import PartialLmHead
+from sfgen.models.transformers_forward import PartialLmHead
 
 Sfgen = Callable[..., Any]
 PATTERN = r'\{"name":"[A-Z][a-z]{2,9}","age":[1-9][0-9]\}'

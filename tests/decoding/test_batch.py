@@ -24,7 +24,7 @@ from sfgen.decoding.events import Ask, Event
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, ModelError, SfgenError
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.sessions import SeparateRows
 from sfgen.protocols import Answer, Scores
 
 PIECES = [b"a", b"b", b" ", b"ab", b"ba", b"aa", b".", b" a", b"bb"]

@@ -282,7 +282,7 @@ NAMES = sorted(path.parent.name for path in TOKENIZERS.glob("*/tokenizer.json") 
 @pytest.mark.parametrize("name", NAMES)
 def test_special_tokens_of_tokenizers(name: str) -> None:
     """Every special token that ends no text can be the marker; a text with one of them in it cannot."""
-    from sfgen.models.transformers_tokenizer import TransformersTokenizer
+    from sfgen.models.transformers_model import TransformersTokenizer
     from sfgen.vocabulary.pretrained import load_tokenizer
 
     loaded: Any = load_tokenizer(TOKENIZERS / name)

@@ -12,7 +12,7 @@ import torch
 from attention_models import batch_for, model_of
 from forgetful import ForgetfulSession
 
-from sfgen.models.attention import is_misread, without_plans
+from sfgen.models.transformers_forward import is_misread, without_plans
 from sfgen.models.transformers_session import TransformersSession
 
 KERNELS: Any = torch.backends.cuda  # untyped

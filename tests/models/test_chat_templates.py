@@ -16,10 +16,9 @@ from random_models import TOKENIZERS, random_model
 
 import sfgen
 from sfgen.errors import ModelError, UsageError
-from sfgen.models.chat_template import render
 from sfgen.models.messages import ChatPrompt, sees_tools
-from sfgen.models.prompt import Prompts
-from sfgen.models.transformers_tokenizer import TransformersTokenizer
+from sfgen.models.prompt import Prompts, render
+from sfgen.models.transformers_model import TransformersTokenizer
 from sfgen.vocabulary.pretrained import load_tokenizer, quiet_transformers
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent

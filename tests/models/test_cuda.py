@@ -21,9 +21,9 @@ from sfgen.decoding import batch_of, drive_batch, prepare
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import ModelError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor
-from sfgen.models import every_position
-from sfgen.models.partial_lm_head import KNOWN
+from sfgen.models import transformers_forward
 from sfgen.models.tiny import DIRECTORY
+from sfgen.models.transformers_forward import KNOWN_LM_HEADS
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.models.transformers_session import TransformersSession
 
@@ -106,10 +106,10 @@ class TestScores:
             batch.rewind(row, length)
             oracles[row].rewind(length)
 
-    @pytest.mark.parametrize("most", [every_position.MOST_SCORES, 64 * 5])
+    @pytest.mark.parametrize("most", [transformers_forward.MOST_SCORES, 64 * 5])
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
     def test_at_every_position(self, architecture: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(every_position, "MOST_SCORES", most)
+        monkeypatch.setattr(transformers_forward, "MOST_SCORES", most)
         model = on_device(random_model(architecture))
         session, oracle, length = TransformersSession(model), ForgetfulSession(model), 0
         generator = np.random.default_rng(6)
@@ -120,7 +120,7 @@ class TestScores:
             session.rewind(length)
             oracle.rewind(length)
 
-    @pytest.mark.parametrize("name", sorted(KNOWN))
+    @pytest.mark.parametrize("name", sorted(KNOWN_LM_HEADS))
     def test_at_the_last_position_are_those_of_extend(self, name: str) -> None:
         model = on_device(model_of(name.replace("_", "-")))
         few, everywhere = TransformersSession(model), TransformersSession(model)
@@ -145,7 +145,7 @@ class TestScores:
 
     @pytest.mark.parametrize("name", ["llama", "phi"])
     def test_that_are_many_do_not_fill_the_memory(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(every_position, "MOST_SCORES", 1 << 20)
+        monkeypatch.setattr(transformers_forward, "MOST_SCORES", 1 << 20)
         # Large vocabulary, short text: attention in float32 may hold the square of the text for every head.
         model = on_device(random_model(name, vocab_size=80_000, max_position_embeddings=512))
         TransformersSession(model).extend([5])  # what torch needs once
@@ -155,7 +155,7 @@ class TestScores:
         assert found.nbytes == 4 * 500 * 80_000
         assert torch.cuda.max_memory_allocated() - before < found.nbytes / 3
 
-    @pytest.mark.parametrize("name", sorted(KNOWN))
+    @pytest.mark.parametrize("name", sorted(KNOWN_LM_HEADS))
     def test_of_few_tokens_are_rows_of_the_whole(self, name: str) -> None:
         model, few = on_device(model_of(name.replace("_", "-"))), np.array([3, 0, 7], dtype=np.int32)
         whole, narrow = TransformersSession(model), TransformersSession(model)

@@ -19,10 +19,9 @@ from random_models import ARCHITECTURES, random_model
 from tried import tried
 
 from sfgen.errors import ModelError
-from sfgen.models import every_position
-from sfgen.models.partial_lm_head import KNOWN, PartialLmHead, has_rows
-from sfgen.models.rotary import Rotary
+from sfgen.models import transformers_forward
 from sfgen.models.transformers_batch import TransformersBatch
+from sfgen.models.transformers_forward import KNOWN_LM_HEADS, PartialLmHead, Rotary, has_rows
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.protocols import Answer, BatchScoresEverywhere, Scores, ScoresEverywhere, Session
 
@@ -77,26 +76,26 @@ def scored(model: Any) -> Iterator[list[int]]:
         hook.remove()
 
 
-@pytest.fixture(params=[every_position.MOST_SCORES, HALF, 1], ids=["many", "five", "one"])
+@pytest.fixture(params=[transformers_forward.MOST_SCORES, HALF, 1], ids=["many", "five", "one"])
 def most(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The most scores that are made at a time."""
-    monkeypatch.setattr(every_position, "MOST_SCORES", request.param)
+    monkeypatch.setattr(transformers_forward, "MOST_SCORES", request.param)
     return int(request.param)
 
 
 class TestSession:
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
     @tried("handful")
-    @given(steps=STEPS, seed=st.integers(0, 99), most=st.sampled_from([every_position.MOST_SCORES, HALF, 1]))
+    @given(steps=STEPS, seed=st.integers(0, 99), most=st.sampled_from([transformers_forward.MOST_SCORES, HALF, 1]))
     @example(steps=[(12, True, 0), (1, True, 0), (3, True, 2), (4, True, 9), (9, True, 1)], seed=1, most=1 << 25)
     @example(steps=[(12, True, 0), (1, True, 0), (3, True, 2), (4, True, 9), (9, True, 1)], seed=1, most=HALF)
     @example(steps=[(9, False, 0), (4, True, 3), (1, False, 0), (7, True, 99), (6, True, 0)], seed=2, most=HALF)
     def test_equals_one_token_after_the_other(self, architecture: str, steps: Steps, seed: int, most: int) -> None:
         model = random_model(architecture)
-        with patch.object(every_position, "MOST_SCORES", most):
+        with patch.object(transformers_forward, "MOST_SCORES", most):
             assert_equals_one_by_one(model, ForgetfulSession(model), steps, seed)
 
-    @pytest.mark.parametrize("name", sorted(KNOWN))
+    @pytest.mark.parametrize("name", sorted(KNOWN_LM_HEADS))
     def test_the_last_position_has_the_scores_of_extend(self, name: str, most: int) -> None:
         """To the last bit."""
         model = model_of(name.replace("_", "-"))
@@ -108,7 +107,7 @@ class TestSession:
 
     @pytest.mark.parametrize("name", ["llama", "phi", "falcon"])
     def test_so_many_scores_at_a_time(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(every_position, "MOST_SCORES", HALF)
+        monkeypatch.setattr(transformers_forward, "MOST_SCORES", HALF)
         model, tokens = model_of(name), [5 + number for number in range(17)]
         with scored(model) as counts:
             found = TransformersSession(model).extend_all(tokens)
@@ -155,12 +154,12 @@ class TestRotaryPositionsThatDependOnTheLength:
     """What follows a token in what is read does not count for its scores."""
 
     @tried("handful")
-    @given(steps=STEPS, most=st.sampled_from([every_position.MOST_SCORES, HALF]))
+    @given(steps=STEPS, most=st.sampled_from([transformers_forward.MOST_SCORES, HALF]))
     @example(steps=[(15, True, 0), (1, True, 9), (9, True, 2), (3, True, 0)], most=HALF)
     @example(steps=[(8, False, 0), (2, True, 0), (2, True, 3), (4, True, 0)], most=1 << 25)
     def test_longrope(self, steps: Steps, most: int) -> None:
         model = scaled("longrope", 10)
-        with patch.object(every_position, "MOST_SCORES", most):
+        with patch.object(transformers_forward, "MOST_SCORES", most):
             assert_equals_one_by_one(model, ForgetfulSession(model), steps, seed=3)
 
     @tried("handful")
@@ -202,7 +201,7 @@ class TestBatch:
             min_size=1,
             max_size=5,
         ),
-        most=st.sampled_from([every_position.MOST_SCORES, HALF, 1]),
+        most=st.sampled_from([transformers_forward.MOST_SCORES, HALF, 1]),
         seed=st.integers(0, 99),
     )
     @example(
@@ -220,7 +219,7 @@ class TestBatch:
         model = model_of(name)
         batch, oracles = batch_for(model, 3), [ForgetfulSession(model) for _ in range(3)]
         generator = np.random.default_rng(seed)
-        with patch.object(every_position, "MOST_SCORES", most):
+        with patch.object(transformers_forward, "MOST_SCORES", most):
             for together, (row, count), (back_row, back) in rounds:
                 questions = {each: generator.integers(3, 64, tokens).tolist() for each, tokens in together}
                 if questions:
@@ -326,7 +325,7 @@ class TestWhatCanGoWrong:
     def test_what_torch_raises(
         self, name: str, where: str, at: int, raised: str, message: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(every_position, "MOST_SCORES", HALF)
+        monkeypatch.setattr(transformers_forward, "MOST_SCORES", HALF)
         model = random_model(name)
         session, oracle = TransformersSession(model, CONTEXT, name="small"), ForgetfulSession(model)
         session.extend([5, 6])
@@ -357,7 +356,7 @@ class TestWhatCanGoWrong:
     def test_a_row_that_torch_does_not_read(
         self, name: str, where: str, at: int, raised: str, message: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(every_position, "MOST_SCORES", HALF)
+        monkeypatch.setattr(transformers_forward, "MOST_SCORES", HALF)
         model = random_model(name)
         batch, oracles, expected = rows_of_four(model)
         with failing(model, where, raised, at):

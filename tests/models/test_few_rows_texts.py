@@ -16,8 +16,8 @@ from attention_models import batch_for, model_of
 from sfgen import Dfa, Finished, Index, Sampler, Vocabulary
 from sfgen.decoding import prepare, stream
 from sfgen.decoding.batch import batch_of, drive_batch
-from sfgen.models.partial_lm_head import PartialLmHead
 from sfgen.models.transformers_batch import TransformersBatch
+from sfgen.models.transformers_forward import PartialLmHead
 from sfgen.models.transformers_session import TransformersSession
 
 LETTERS = "abcdefgh"

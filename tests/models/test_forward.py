@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from random_models import random_model
 
-from sfgen.models.forward import cache_in, cache_name, parameters_of
+from sfgen.models.transformers_forward import cache_in, cache_name, parameters_of
 from sfgen.models.transformers_session import TransformersSession
 
 NAMES = ["past_key_values", "cache", "cache_params", "state"]

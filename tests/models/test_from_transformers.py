@@ -20,7 +20,7 @@ from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, from_t
 from sfgen.ban import scan
 from sfgen.decoding import batch_of, drive_batch, prepare
 from sfgen.errors import ModelError, SfgenError, VocabularyError
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.sessions import SeparateRows
 from sfgen.models.transformers_batch import TransformersBatch
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.vocabulary.pretrained import quiet_transformers

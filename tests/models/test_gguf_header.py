@@ -18,9 +18,7 @@ from hypothesis import strategies as st
 from tried import tried
 
 from sfgen.errors import ModelError
-from sfgen.models.gguf.files import gguf_path, read_files
-from sfgen.models.gguf.header import read_header
-from sfgen.models.gguf.tensor_types import BLOCKS
+from sfgen.models.gguf.header import _BLOCKS, gguf_path, read_files, read_header
 
 GgufPair = Callable[[str], Pair]
 
@@ -50,10 +48,10 @@ class TestWhatItSays:
 
     def test_the_sizes_of_blocks_are_those_of_the_package_gguf(self) -> None:
         theirs = {int(kind): size for kind, size in gguf.constants.GGML_QUANT_SIZES.items()}
-        assert {kind: theirs[kind] for kind in BLOCKS if kind in theirs} == {
-            kind: size for kind, size in BLOCKS.items() if kind in theirs
+        assert {kind: theirs[kind] for kind in _BLOCKS if kind in theirs} == {
+            kind: size for kind, size in _BLOCKS.items() if kind in theirs
         }
-        assert set(theirs) - set(BLOCKS) <= {9}  # Q8_1 is a type of intermediate results
+        assert set(theirs) - set(_BLOCKS) <= {9}  # Q8_1 is a type of intermediate results
 
     @pytest.mark.parametrize("numbers", ["f16", "q8_0"])
     def test_other_numbers(self, tmp_path: Path, numbers: str) -> None:

@@ -22,8 +22,7 @@ from sfgen.errors import VocabularyError
 from sfgen.models.gguf.header import read_header
 from sfgen.models.gguf.loaded import LoadedModel
 from sfgen.models.gguf.model import gguf_vocabulary
-from sfgen.models.gguf.pieces import read_pieces
-from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
+from sfgen.models.gguf.vocabulary import read_pieces, read_vocabulary, token_texts
 
 pytestmark = needs_package("llama_cpp")
 

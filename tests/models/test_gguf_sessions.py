@@ -20,12 +20,13 @@ from packages import needs_package
 from tried import tried
 
 from sfgen.errors import ModelError, SfgenError
-from sfgen.models.gguf import context, pool, sequences
-from sfgen.models.gguf.batch import GgufBatch
+from sfgen.models.gguf import context
+from sfgen.models.gguf import session as gguf_session
 from sfgen.models.gguf.context import Context
 from sfgen.models.gguf.library import library
 from sfgen.models.gguf.model import GgufModel
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.gguf.session import GgufBatch
+from sfgen.models.sessions import SeparateRows
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.protocols import ScoresEverywhere, ScoresRows
 
@@ -178,7 +179,7 @@ class TestContexts:
     @pytest.mark.parametrize("copies", [True, False])
     def test_grow_with_the_text(self, long: tuple[GgufModel, Any], copies: bool, calls: Iterator[list[int]]) -> None:
         counts, (model, theirs) = next(calls), long
-        with patch.object(pool, "FIRST_CELLS", 256), patch.object(model._pool, "copies", copies):
+        with patch.object(context, "FIRST_CELLS", 256), patch.object(model._pool, "copies", copies):
             session, oracle = model.session(), ForgetfulSession(theirs)
             generator = np.random.default_rng(2)
             for count in (200, 50, 30, 300, 20):
@@ -273,7 +274,7 @@ class TestBatches:
 
     def test_grow_with_the_texts(self, long: tuple[GgufModel, Any]) -> None:
         model, theirs = long
-        with patch.object(pool, "FIRST_CELLS", 256):
+        with patch.object(context, "FIRST_CELLS", 256):
             batch, oracles = model.batch(2), [ForgetfulSession(theirs), ForgetfulSession(theirs)]
             generator = np.random.default_rng(3)
             for counts in ((100, 100), (60, 20), (300, 1), (1, 400)):
@@ -303,7 +304,7 @@ class TestBatches:
     def test_which_models_read_rows_one_by_one(self, llama: GgufModel) -> None:
         assert isinstance(llama.batch(1), SeparateRows)
         assert isinstance(llama.batch(300), SeparateRows)  # more sequences than llama.cpp knows
-        with patch("sfgen.models.gguf.files.GgufFiles.has_rotations_by_length", True):
+        with patch("sfgen.models.gguf.header.GgufFiles.has_rotations_by_length", True):
             assert isinstance(llama.batch(2), SeparateRows)
 
 
@@ -348,14 +349,14 @@ class TestWhatCanGoWrong:
         session, oracle = model.session(), ForgetfulSession(theirs)
         session.extend([5, 6, 7])
         oracle.extend([5, 6, 7])
-        read = sequences._read
+        read = gguf_session._read_pending
 
         def interrupted(*arguments: Any) -> Any:
             read(*arguments)
             raise KeyboardInterrupt
 
         with monkeypatch.context() as broken:
-            broken.setattr(sequences, "_read", interrupted)
+            broken.setattr(gguf_session, "_read_pending", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 session.extend([8, 8])
         assert_close(session.extend([9]), oracle.extend([9]))

@@ -22,11 +22,11 @@ import sfgen
 from sfgen import Dfa, Index
 from sfgen.errors import ModelError, UsageError, VocabularyError
 from sfgen.models import load_vocabulary
-from sfgen.models.chat_template import render
-from sfgen.models.gguf.header import read_header
+from sfgen.models.gguf.header import check_tokenizer, read_header
 from sfgen.models.gguf.loaded import LoadedModel
 from sfgen.models.gguf.model import GgufModel
-from sfgen.models.gguf.vocabulary import check_tokenizer, read_vocabulary
+from sfgen.models.gguf.vocabulary import read_vocabulary
+from sfgen.models.prompt import render
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.vocabulary.pretrained import load_tokenizer
 
@@ -319,7 +319,7 @@ class TestLoading:
             sfgen.load_model(gguf_pair("llama-bpe").file, dtype=dtype)
 
     def test_more_than_the_memory(self, gguf_pair: GgufPair, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sfgen.models.gguf.preflight.physical_memory", lambda: 2000)
+        monkeypatch.setattr("sfgen.models.gguf.header.physical_memory", lambda: 2000)
         with pytest.raises(ModelError, match=r"not enough memory for .*: it is .* KB, and this machine has 2.0 KB"):
             sfgen.load_model(gguf_pair("llama-bpe").file)
 

@@ -16,10 +16,16 @@ from model_folders import CONFIG, GGUF, cached, model_directory, of_ollama
 
 from sfgen import load_model
 from sfgen.errors import ModelError
-from sfgen.models.inventory import FoundModel, built_in_models, models_here
-from sfgen.models.inventory.hub_cache import cache_folder, cached_models
-from sfgen.models.inventory.near import advice
-from sfgen.models.inventory.ollama import ollama_folders, ollama_models
+from sfgen.models.inventory import (
+    FoundModel,
+    built_in_models,
+    cache_folder,
+    cached_models,
+    models_here,
+    ollama_folders,
+    ollama_models,
+)
+from sfgen.models.location import advice
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sfgen.models.memory import physical_memory
+from sfgen.models.gguf.header import physical_memory
 
 
 @pytest.mark.parametrize(("limit", "expected"), [("max\n", 4096 * 1000), ("2000\n", 2000), (None, 4096 * 1000)])

@@ -12,10 +12,9 @@ from tried import tried
 
 import sfgen
 from sfgen.errors import ModelError, UsageError
-from sfgen.models.chat_template import render
 from sfgen.models.messages import ROLES, check_conversation, checked_messages
-from sfgen.models.prompt import Prompts
-from sfgen.models.transformers_tokenizer import TransformersTokenizer
+from sfgen.models.prompt import Prompts, render
+from sfgen.models.transformers_model import TransformersTokenizer
 from sfgen.models.uniform import UniformModel
 from sfgen.vocabulary.pretrained import load_tokenizer
 

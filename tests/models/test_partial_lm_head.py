@@ -11,8 +11,8 @@ from attention_models import model_of
 from random_models import ARCHITECTURES
 
 from sfgen import Dfa, Index, Sampler, generate
-from sfgen.models.partial_lm_head import KNOWN, PartialLmHead, has_rows
 from sfgen.models.tiny import DIRECTORY
+from sfgen.models.transformers_forward import KNOWN_LM_HEADS, PartialLmHead, has_rows
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.protocols import Model
@@ -21,7 +21,7 @@ NAMES = {"gpt_neox": "gpt-neox"}
 FEW = np.array([3, 0, 7], dtype=np.int32)
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN))
+@pytest.mark.parametrize("name", sorted(KNOWN_LM_HEADS))
 def test_a_few_rows_are_rows_of_the_whole(name: str) -> None:
     model = model_of(NAMES.get(name, name))
     assert model.config.model_type == name
@@ -39,7 +39,7 @@ def test_a_few_rows_are_rows_of_the_whole(name: str) -> None:
     np.testing.assert_allclose(few.extend([9]), whole.extend([9]), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", sorted(set(ARCHITECTURES) - {NAMES.get(name, name) for name in KNOWN}))
+@pytest.mark.parametrize("name", sorted(set(ARCHITECTURES) - {NAMES.get(name, name) for name in KNOWN_LM_HEADS}))
 def test_others_give_all_scores(name: str) -> None:
     model = model_of(name)
     assert not has_rows(model)

@@ -10,7 +10,7 @@ import numpy as np
 from scripted import ScriptedModel, random_scores
 from sfgen import Vocabulary
 from sfgen.errors import ModelError, SfgenError
-from sfgen.models.separate_rows import SeparateRows, scores_everywhere
+from sfgen.models.sessions import SeparateRows, scores_everywhere
 from sfgen.models.uniform import UniformModel
 from sfgen.protocols import BatchScoresEverywhere, Scores, ScoresEverywhere
 

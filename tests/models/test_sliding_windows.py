@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from random_models import random_model
 from tried import tried
 
-from sfgen.models import transformers_cache
+from sfgen.models import transformers_session
 from sfgen.models.transformers_session import TransformersSession
 
 MODELS = ["mistral", "gemma2", "gemma3", "phi3", "gpt-oss"]
-MARGIN = transformers_cache.MARGIN
+MARGIN = transformers_session.MARGIN
 CONTEXT = 700
 Steps = Sequence[tuple[int, int]]
 

@@ -20,7 +20,7 @@ from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, generate
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.errors import ModelError, SfgenError, UsageError
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.sessions import SeparateRows
 from sfgen.models.tiny import batch as batch_module
 from sfgen.models.tiny import network
 from sfgen.models.tiny.batch import TinyBatch

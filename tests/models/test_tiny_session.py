@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tried import tried
 
 from sfgen.errors import ModelError
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.sessions import SeparateRows
 from sfgen.models.tiny import DIRECTORY, network, session
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.transformers_model import TransformersModel

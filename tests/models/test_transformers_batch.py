@@ -20,7 +20,7 @@ from tried import tried
 
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models import transformers_batch
-from sfgen.models.partial_lm_head import has_rows
+from sfgen.models.transformers_forward import has_rows
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.protocols import Answer
 

@@ -16,7 +16,7 @@ from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, genera
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.errors import SfgenError
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.sessions import SeparateRows
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_batch import KNOWN, TransformersBatch, reads_rows_at_once
 from sfgen.models.transformers_model import TransformersModel

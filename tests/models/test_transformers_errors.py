@@ -15,7 +15,7 @@ from fake_hub import fake_hub
 
 from sfgen import load_model
 from sfgen.errors import ModelError, SfgenError, VocabularyError
-from sfgen.models.memory import is_out_of_memory
+from sfgen.models.transformers_forward import is_out_of_memory
 from sfgen.models.transformers_model import TransformersModel
 from sfgen.vocabulary import hub
 

@@ -17,8 +17,7 @@ from tried import tried
 from sfgen import generate
 from sfgen.errors import InputError, ModelError, UsageError
 from sfgen.models.prompt import Prompts
-from sfgen.models.transformers_model import TransformersModel
-from sfgen.models.transformers_tokenizer import TransformersTokenizer
+from sfgen.models.transformers_model import TransformersModel, TransformersTokenizer
 from sfgen.vocabulary.pretrained import load_tokenizer
 
 TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"

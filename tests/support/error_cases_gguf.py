@@ -149,7 +149,7 @@ GGUF = [
         _GEN,
         1,
         "not enough memory for model.gguf: it is",
-        both(_file(), patched("sfgen.models.gguf.preflight.physical_memory", lambda: 9000)),
+        both(_file(), patched("sfgen.models.gguf.header.physical_memory", lambda: 9000)),
     ),
     Case(f"{_GEN} --threads 0", 2, "--threads"),
     Case(f"{_GEN} --threads 1025", 2, "1<=x<=1024"),

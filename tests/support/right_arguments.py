@@ -29,9 +29,9 @@ from sfgen.jobs.assignment import Assignment
 from sfgen.jobs.in_order import InOrder
 from sfgen.jobs.lines import Lines
 from sfgen.language.gbnf_language import gbnf_language
-from sfgen.models.from_transformers import LoadedModel
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.model import TinyModel
+from sfgen.models.transformers_model import LoadedNetwork
 from sfgen.models.uniform import UniformModel
 from sfgen.models.zip_model import ZipModel
 from sfgen.trace import Scene, TraceFile, tracing
@@ -235,9 +235,11 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.reference.naive.NaiveIndex.read.state": lambda: ("", b""),
     "sfgen.reference.naive.NaiveIndex.refusal.text": lambda: b"ab",
     "sfgen.reference.fsm.FsmIndex.refusal.text": lambda: b"ab",
-    "sfgen.models.from_transformers.from_transformers.model": lambda: tiny().model,
+    "sfgen.models.transformers_model.from_transformers.model": lambda: tiny().model,
     "sfgen.models.transformers_model.TransformersModel.from_pretrained.name": lambda: DIRECTORY,
-    "sfgen.models.transformers_model.TransformersModel.source": lambda: LoadedModel(tiny().model, RIGHT["tokenizer"]()),
+    "sfgen.models.transformers_model.TransformersModel.source": lambda: LoadedNetwork(
+        tiny().model, RIGHT["tokenizer"]()
+    ),
     "sfgen.reference.guide.ReferenceGuide.index": lambda: reference.NaiveIndex("ab+", vocabulary()),
     "sfgen.reference.published.map_states_to_vocab.vocabulary": lambda: ["a", "b"],
     "sfgen.trace.reading.parse_trace.stream": lambda: _trace().open("rb"),

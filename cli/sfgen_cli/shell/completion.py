@@ -28,11 +28,10 @@ def models(incomplete: str) -> list[tuple[str, str]]:
 
     They are built in, or in the hub's cache; for all others the shell completes the names of files.
     """
-    from sfgen.models.inventory import BUILT_IN
-    from sfgen.models.inventory.hub_cache import SOURCE, cache_folder, cached_models
+    from sfgen.models.inventory import BUILT_IN, HUB_CACHE, cache_folder, cached_models
 
     cached = (model for model in cached_models(cache_folder()) if model.kind == "transformers" and not model.problem)
-    named = {**BUILT_IN, **{model.name: f"{model.about}, {SOURCE}" for model in cached}}
+    named = {**BUILT_IN, **{model.name: f"{model.about}, {HUB_CACHE}" for model in cached}}
     return [(name, meaning) for name, meaning in named.items() if name.startswith(incomplete)]
 
 

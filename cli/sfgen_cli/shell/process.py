@@ -173,7 +173,7 @@ def let_threads_sleep(model: str) -> None:
     Args:
         model: The name of the model; other libraries than llama.cpp are not told.
     """
-    from sfgen.models.gguf.files import gguf_path
+    from sfgen.models.gguf.header import gguf_path
 
     if _WAITING not in os.environ and gguf_path(model) is not None:
         os.environ.setdefault(_SPINS, _FEW_SPINS)

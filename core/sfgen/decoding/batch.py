@@ -19,7 +19,7 @@ from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of
 from sfgen.errors import OutOfMemory, SfgenError
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.sessions import SeparateRows
 from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
 
 LEAST_SHARED = 4

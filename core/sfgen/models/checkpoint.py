@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import ModelError, VocabularyError, first_line
-from sfgen.models import architecture, weights
+from sfgen.models import architecture
 from sfgen.models.device import check_names, find_device, find_dtype
 from sfgen.models.location import HINT, locate_model
-from sfgen.models.weight_files import checkpoint_files, files_among
+from sfgen.models.transformers_forward import is_out_of_memory
+from sfgen.models.weight_files import check_files, checkpoint_files, files_among
+from sfgen.parameter_text import ParameterText
 from sfgen.vocabulary.hub import fetch_weights
 from sfgen.vocabulary.pretrained import (
     CODE_OF_ITS_OWN,
@@ -21,6 +25,11 @@ from sfgen.vocabulary.pretrained import (
     load_tokenizer,
     quiet_transformers,
 )
+
+if TYPE_CHECKING:
+    import torch
+
+_FIT = "The rest would be random numbers. Copy or download the model again, with the config.json that belongs to it."
 
 
 class Checkpoint:
@@ -90,7 +99,7 @@ class Checkpoint:
         located = self._located
         if located.is_on_hub:
             self._fetch_weights()
-        return weights.load(
+        return _load(
             located.source,
             self.name,
             self._class,
@@ -143,3 +152,84 @@ class Checkpoint:
         if "does not recognize this architecture" in str(error):
             return "A newer transformers may know it: pip install --upgrade transformers"
         return HINT
+
+
+def _load(source: str, name: str, auto: Any, *, device: torch.device, dtype: Any, options: dict[str, Any]) -> Any:
+    """Load a model with all its weights, in evaluation mode.
+
+    Args:
+        source: A directory, or an id on the hub.
+        name: What messages call it.
+        auto: The class of transformers that loads it.
+        device: Where it is to be.
+        dtype: A torch dtype, or ``auto``.
+        options: More for ``from_pretrained``.
+
+    Raises:
+        ModelError: Files are missing or damaged, a weight is missing or of another shape, a package is missing, or
+            there is not enough memory.
+    """
+    if Path(source).is_dir():
+        check_files(Path(source))
+    # transformers would ask a public service to convert the weights of other people's models.
+    os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
+    with quiet_transformers(offline=options.get("local_files_only", False)):
+        try:
+            model, report = auto.from_pretrained(
+                source, dtype=dtype, output_loading_info=True, ignore_mismatched_sizes=True, **options
+            )
+        except Exception as error:  # transformers raises whatever its parts raise
+            raise _not_loaded(error, source, name, options) from error
+        _check_complete(report, name)
+        try:
+            model.to(device)
+        except (RuntimeError, MemoryError) as error:
+            if is_out_of_memory(error):
+                raise ModelError(
+                    f"not enough memory on {device} for the weights of {name}",
+                    hint=ParameterText("Try dtype='bfloat16', device='cpu', or a smaller model.", "dtype", "device"),
+                ) from error
+            raise ModelError(
+                f"cannot put {name} on {device}: {first_line(error)}", hint=ParameterText("Try device='cpu'.", "device")
+            ) from error
+    return model.eval()
+
+
+def _check_complete(report: dict[str, Any], name: str) -> None:
+    """Refuse weights that transformers had to make up. Tied weights are not among the missing ones."""
+    if report["error_msgs"]:
+        raise ModelError(f"cannot load the weights of {name}: {first_line(report['error_msgs'][0])}", hint=_FIT)
+    if report["mismatched_keys"]:
+        key, in_file, in_config = min(report["mismatched_keys"])
+        raise ModelError(
+            f"the weights of {name} do not fit its config.json: {key} is {_shape(in_file)}, and should be "
+            f"{_shape(in_config)}",
+            hint=_FIT,
+        )
+    if report["missing_keys"]:
+        raise ModelError(
+            f"the weights of {name} do not fit its config.json: {_some(report['missing_keys'])} missing", hint=_FIT
+        )
+
+
+def _not_loaded(error: Exception, source: str, name: str, options: dict[str, Any]) -> ModelError:
+    if is_out_of_memory(error):
+        return ModelError(
+            f"not enough memory for the weights of {name}",
+            hint=ParameterText("Try dtype='bfloat16', or a smaller model.", "dtype"),
+        )
+    if isinstance(error, ImportError):
+        return ModelError(f"{name} needs another package: {first_line(error)}", hint="Install it, and try again.")
+    return ModelError(
+        f"cannot load the weights of {name}: {first_line(error)}",
+        hint="If the files are damaged, copy or download the model again.",
+    )
+
+
+def _some(keys: Iterable[str]) -> str:
+    first, *others = sorted(keys)
+    return f"{first} and {len(others)} more are" if others else f"{first} is"
+
+
+def _shape(sizes: Iterable[int]) -> str:
+    return " x ".join(map(str, sizes)) or "a single number"

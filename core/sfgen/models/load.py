@@ -82,7 +82,7 @@ def load_model(
         from sfgen.models.tiny.model import TinyModel
 
         return TinyModel()
-    from sfgen.models.gguf.files import gguf_path
+    from sfgen.models.gguf.header import gguf_path
 
     if gguf_path(name) is not None:
         from sfgen.models.gguf.model import GgufModel
@@ -124,7 +124,7 @@ def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = Fals
     arguments.flag("offline", offline)
     if str(name) == "uniform" or str(name).startswith("zip:"):
         return load_model(name).vocabulary
-    from sfgen.models.gguf.files import gguf_path
+    from sfgen.models.gguf.header import gguf_path
 
     if gguf_path(name) is not None:
         from sfgen.models.gguf.model import gguf_vocabulary

@@ -66,7 +66,7 @@ class ModelSpec:
             VocabularyError: Its directory has no tokenizer.
             UsageError: It has no chat template.
         """
-        from sfgen.models.preflight import check_model
+        from sfgen.models.location import check_model
 
         arguments.flag("chat", chat)
         check_model(self.name, device=self.device, dtype=self.dtype, chat=chat, offline=self.offline)

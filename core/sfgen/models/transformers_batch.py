@@ -16,14 +16,22 @@ import numpy as np
 
 from sfgen.errors import ModelError
 from sfgen.models.architecture import tokens_known
-from sfgen.models.attention import is_misread, without_plans
 from sfgen.models.cpu_threads import CpuThreads
-from sfgen.models.every_position import joined, on_host, parts, positions_at_a_time
-from sfgen.models.forward import cache_name, parameters_of
-from sfgen.models.partial_lm_head import PartialLmHead, has_rows
-from sfgen.models.readable import check_readable, without_unreadable
-from sfgen.models.rotary import depends_on_length
-from sfgen.models.transformers_failures import not_read
+from sfgen.models.sessions import check_readable, without_unreadable
+from sfgen.models.transformers_forward import (
+    PartialLmHead,
+    cache_name,
+    depends_on_length,
+    has_rows,
+    is_misread,
+    joined_parts,
+    not_read,
+    on_host,
+    parameters_of,
+    positions_at_a_time,
+    scores_in_parts,
+    without_plans,
+)
 from sfgen.models.transformers_internals import attention_kind
 from sfgen.protocols import Answer, Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
@@ -145,7 +153,7 @@ class TransformersBatch:
         try:
             self._check(row, token_ids)
             with self._reading({row: token_ids}, model):
-                return joined(self._parts(row, token_ids, model), len(token_ids))
+                return joined_parts(self._parts(row, token_ids, model), len(token_ids))
         except ModelError as error:
             return error
 
@@ -219,7 +227,7 @@ class TransformersBatch:
         at_a_time = positions_at_a_time(model)
         if self._lm_head is not None:
             hidden = self._read({row: token_ids}, model, everywhere=True)
-            yield from parts(hidden, self._lm_head, at_a_time)
+            yield from scores_in_parts(hidden, self._lm_head, at_a_time)
             self._hidden[row] = hidden[:, -1:]
             return
         for start in range(0, len(token_ids), at_a_time):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class UniformModel:
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         if vocabulary is None:
-            from sfgen.models.characters import character_vocabulary
+            from sfgen.models.uniform import character_vocabulary
 
             vocabulary = character_vocabulary()
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
@@ -99,3 +99,30 @@ class UniformSession:
 
     def rewind(self, length: int) -> None:
         """Do nothing, since nothing was kept."""
+
+
+END = 0x10000
+"""The id of the end token."""
+
+_SURROGATES = range(0xD800, 0xE000)
+_LEADS_AND_CONTINUATIONS = (*range(0xF0, 0xF5), *range(0x80, 0xC0))
+
+
+@cache
+def character_vocabulary() -> Vocabulary:
+    r"""Return the vocabulary of all characters of the Basic Multilingual Plane.
+
+    The id of a character is its code point; the id after the last is the end token.
+
+    Characters beyond that plane, emoji among them, are written in four tokens of one byte each. The ids of these bytes
+    are the surrogates that stand for them in Python (PEP 383); the other surrogates are never text. None of the bytes
+    begins a character of the plane, and so every text has one tokenization only.
+
+    >>> vocabulary = character_vocabulary()
+    >>> vocabulary.text(0xE4), vocabulary.tokens[ord("€")], vocabulary.tokens[0xDCF0], vocabulary.tokens[0xD800]
+    ('ä', b'\xe2\x82\xac', b'\xf0', None)
+    """
+    tokens: list[bytes | None] = [None if code in _SURROGATES else chr(code).encode() for code in range(END)]
+    for byte in _LEADS_AND_CONTINUATIONS:
+        tokens[ord(bytes([byte]).decode(errors="surrogateescape"))] = bytes([byte])
+    return Vocabulary([*tokens, None], end_token_ids=[END], names={END: "<end>"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from sfgen.errors import ModelError, first_line
@@ -44,3 +45,47 @@ def files_among(names: Iterable[str], directory: Path | None) -> list[str]:
             except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ModelError(f"cannot read {index}: {first_line(error)}", hint=SAVE) from error
     return []
+
+
+def check_files(directory: Path) -> None:
+    """Refuse a directory without weights, or with some of them only.
+
+    Raises:
+        ModelError: Some are missing; says which, and what is there instead.
+    """
+    files = checkpoint_files(directory)
+    missing = [file.name for file in files if not file.is_file()]
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise ModelError(
+            f"cannot load the weights of {directory}: {missing[0]}{more} of {len(files)} files is missing",
+            hint="Copy or download the model again.",
+        )
+    if not files:
+        reason, hint = other_contents(directory) or ("it has no model.safetensors", SAVE)
+        raise ModelError(f"cannot load the weights of {directory}: {reason}", hint=hint)
+
+
+def other_contents(directory: Path) -> tuple[str, str] | None:
+    """Recognize what a directory holds that is not a transformers model.
+
+    Returns:
+        A reason and a hint; ``None`` if nothing was recognized.
+    """
+    adapter = directory / "adapter_config.json"
+    if adapter.is_file():
+        base = "the model that it was trained on"
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            base = str(json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]) or base
+        return (
+            "it holds an adapter (PEFT) and not a whole model",
+            f"Merge it into {base} (merge_and_unload() of peft), and save the result.",
+        )
+    gguf = next(iter(sorted(directory.glob("*.gguf"))), None)
+    if gguf is not None:
+        return "it holds a GGUF file, the format of llama.cpp", f"Name the file itself: {gguf}"
+    for pattern, framework in (("tf_model*.h5", "TensorFlow"), ("flax_model*.msgpack", "Flax")):
+        other = next(directory.glob(pattern), None)
+        if other is not None:
+            return f"{other.name} is for {framework}", "Use the same model with PyTorch or safetensors weights."
+    return None

@@ -34,7 +34,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.caret import caret_lines
 from sfgen.errors import InputError, ModelError, UsageError
-from sfgen.models.pickling import not_pickled
+from sfgen.models.sessions import not_pickled
 from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 

@@ -8,14 +8,18 @@ in the repository of ggml (docs/gguf.md).
 from __future__ import annotations
 
 import mmap
+import os
+import re
 import struct
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from sfgen.errors import ModelError
-from sfgen.models.gguf.tensor_types import BLOCKS
+from sfgen.errors import ModelError, VocabularyError
+from sfgen.models.gguf.library import check_installed
+from sfgen.parameter_text import ParameterText
+from sfgen.sizes import size_in_words
 
 Value: TypeAlias = int | float | bool | str
 
@@ -26,10 +30,53 @@ _VERSIONS = (2, 3)
 _MOST_DIMENSIONS = 4
 _LONGEST_TEXT = 1 << 26
 """More than any name, template or tokenizer.json has; the length of a damaged text may be that of all the weights."""
+_TOKENIZERS = {
+    "gpt2": "byte-level BPE", "llama": "SentencePiece's BPE", "gemma4": "SentencePiece's BPE", "bert": "WordPiece",
+    "t5": "SentencePiece's Unigram", "rwkv": "RWKV's trie", "plamo2": "PLaMo's",
+}  # fmt: skip
+_SUPPORTED = frozenset({"gpt2", "llama", "gemma4"})
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
 _WHOLE = frozenset({4, 5})
 """The types of whole numbers with 32 bits."""
+
+
+_BLOCKS: dict[int, tuple[int, int]] = {
+    0: (1, 4),  # F32
+    1: (1, 2),  # F16
+    2: (32, 18),  # Q4_0
+    3: (32, 20),  # Q4_1
+    6: (32, 22),  # Q5_0
+    7: (32, 24),  # Q5_1
+    8: (32, 34),  # Q8_0
+    10: (256, 84),  # Q2_K
+    11: (256, 110),  # Q3_K
+    12: (256, 144),  # Q4_K
+    13: (256, 176),  # Q5_K
+    14: (256, 210),  # Q6_K
+    15: (256, 292),  # Q8_K
+    16: (256, 66),  # IQ2_XXS
+    17: (256, 74),  # IQ2_XS
+    18: (256, 98),  # IQ3_XXS
+    19: (256, 50),  # IQ1_S
+    20: (32, 18),  # IQ4_NL
+    21: (256, 110),  # IQ3_S
+    22: (256, 82),  # IQ2_S
+    23: (256, 136),  # IQ4_XS
+    24: (1, 1),  # I8
+    25: (1, 2),  # I16
+    26: (1, 4),  # I32
+    27: (1, 8),  # I64
+    28: (1, 8),  # F64
+    29: (256, 56),  # IQ1_M
+    30: (1, 2),  # BF16
+    34: (256, 54),  # TQ1_0
+    35: (256, 66),  # TQ2_0
+    39: (32, 17),  # MXFP4
+    40: (64, 36),  # NVFP4
+    41: (128, 18),  # Q1_0
+}
+"""Weights are stored in blocks: the weights in one, and its size in bytes. A type that is not here came later."""
 
 
 class List(NamedTuple):
@@ -264,7 +311,7 @@ def _tensor_end(cursor: _Cursor) -> tuple[str, int]:
     elements = 1
     for _ in range(dimensions):
         elements *= cursor.number("<Q")
-    block, size = BLOCKS.get(cursor.number("<I"), (1, 0))  # of a type that came later, only where it begins is known
+    block, size = _BLOCKS.get(cursor.number("<I"), (1, 0))  # of a type that came later, only where it begins is known
     return name, cursor.number("<Q") + -(-elements // block) * size
 
 
@@ -313,3 +360,146 @@ class _Cursor:
 
     def damaged(self, reason: str) -> ModelError:
         return ModelError(f"no model {self.name}: the file is damaged or cut short: {reason}", hint=_AGAIN)
+
+
+_PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
+"""How the name of each of several files ends: its number, from 1 on, and how many there are."""
+
+
+@dataclass(frozen=True)
+class GgufFiles:
+    """A GGUF model on disk.
+
+    Attributes:
+        name: What messages call it.
+        headers: The header of each of its files; the first has the metadata.
+    """
+
+    name: str
+    headers: tuple[Header, ...]
+
+    @property
+    def first(self) -> Header:
+        """The header with the metadata."""
+        return self.headers[0]
+
+    @property
+    def size(self) -> int:
+        """The size of all files in bytes."""
+        return sum(header.size for header in self.headers)
+
+    @property
+    def has_rotations_by_length(self) -> bool:
+        """Whether rotary frequencies depend on the length of the context."""
+        return any(header.has_rotations_by_length for header in self.headers)
+
+
+def gguf_path(name: str | Path) -> Path | None:
+    """Return the path of a GGUF file, or ``None``.
+
+    Its content counts, whatever its name.
+    """
+    path = Path(os.path.expanduser(name))
+    return path if os.path.isfile(path) and is_gguf(path) else None  # Path.is_file raises where a name is too long
+
+
+def read_files(path: Path, name: str) -> GgufFiles:
+    """Read the headers of a model in one file or several.
+
+    Args:
+        path: A GGUF file; of several files, the first.
+        name: What messages call the model.
+
+    Raises:
+        ModelError: A file is damaged, cut short or missing, or this is not the first one.
+    """
+    first = read_header(path, name)
+    if first.parts == 1:
+        return GgufFiles(name, (first,))
+    match = _PART.fullmatch(path.name)
+    if match is None:
+        raise ModelError(
+            f"no model {name}: it is one of {first.parts} files, and its name does not say which",
+            hint=f"Give the files the names that they had: NAME-00001-of-{first.parts:05}.gguf and so on.",
+        )
+    names = [f"{match[1]}-{number:05}-of-{match[3]}.gguf" for number in range(1, first.parts + 1)]
+    if first.part != 0:
+        raise ModelError(f"no model {name}: it is not the first of its files", hint=f"Give {path.with_name(names[0])}")
+    missing = [each for each in names if not path.with_name(each).is_file()]
+    if missing:
+        raise ModelError(f"no model {name}: {missing[0]} is missing", hint="All of its files must lie in one folder.")
+    others = [read_header(path.with_name(each), str(path.with_name(each))) for each in names[1:]]
+    return GgufFiles(name, (first, *others))
+
+
+def check_tokenizer(kind: str, name: str) -> None:
+    """Refuse a tokenizer that is missing or of an unsupported kind.
+
+    Args:
+        kind: What the file calls it.
+        name: What messages call the model.
+
+    Raises:
+        VocabularyError: It is not supported.
+    """
+    if not kind or kind in ("none", "no_vocab"):
+        raise VocabularyError(f"the file {name} has no tokenizer", hint="Use a GGUF file with the tokenizer in it.")
+    if kind not in _SUPPORTED:
+        called = f"{_TOKENIZERS[kind]} ({kind})" if kind in _TOKENIZERS else kind
+        raise VocabularyError(
+            f"the tokenizer of {name} is of a kind that is not supported: {called}",
+            hint="Use a model with a byte-level BPE or SentencePiece BPE tokenizer.",
+        )
+
+
+def check_gguf(path: Path, name: str, *, device: str = "auto", dtype: str = "auto") -> GgufFiles:
+    """Read the headers of a model, and refuse what cannot be used.
+
+    Args:
+        path: A GGUF file.
+        name: What messages call it.
+        device: Where the model is to run.
+        dtype: ``auto``: the file has its own types.
+
+    Raises:
+        ModelError: A file is damaged, cut short or missing; the model needs more memory than there is; another type is
+            wanted; the package that reads it is missing.
+        VocabularyError: The tokenizer is of a kind that is not supported.
+    """
+    files = read_files(path, name)
+    check_tokenizer(files.first.tokenizer, name)
+    if dtype != "auto":
+        raise ModelError(
+            f"{name} cannot be used in {dtype}: the numbers in a GGUF file stay as they are",
+            hint=ParameterText("Leave dtype out, or use the model in the format of transformers.", "dtype"),
+        )
+    memory = physical_memory()
+    if memory is not None and files.size > memory and device in ("auto", "cpu"):
+        raise ModelError(
+            f"not enough memory for {name}: it is {size_in_words(files.size)}, and this machine has "
+            f"{size_in_words(memory)}",
+            hint="Use a smaller model, or one with smaller numbers, such as Q4_K_M.",
+        )
+    check_installed()
+    return files
+
+
+def physical_memory() -> int | None:
+    """Return the memory that this process may use, in bytes.
+
+    ``None`` if it is unknown.
+    """
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return None
+    return min(memory, _limit_of_group() or memory) if memory > 0 else None
+
+
+def _limit_of_group() -> int | None:
+    """What Linux grants the group of processes that a container is; ``None``: no limit."""
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):  # another system, or the word "max"
+        return None

@@ -11,23 +11,23 @@ from sfgen.delays import Delay, delayed
 from sfgen.errors import ModelError
 from sfgen.models.cpu_threads import checked_threads, threads_for
 from sfgen.models.device import check_names
-from sfgen.models.gguf.batch import GgufBatch
-from sfgen.models.gguf.files import GgufFiles
+from sfgen.models.gguf.context import Pool
+from sfgen.models.gguf.header import GgufFiles, check_gguf
 from sfgen.models.gguf.library import library
 from sfgen.models.gguf.loaded import LoadedModel
-from sfgen.models.gguf.pool import Pool
-from sfgen.models.gguf.preflight import check_gguf
-from sfgen.models.gguf.sequences import Sequences
-from sfgen.models.gguf.session import GgufSession
-from sfgen.models.gguf.tokenizer import GgufTokenizer
+from sfgen.models.gguf.session import GgufBatch, GgufSession, Sequences
 from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 from sfgen.models.messages import ChatPrompt, Message, Tools
-from sfgen.models.pickling import not_pickled
 from sfgen.models.prompt import Prompts
+from sfgen.models.sessions import not_pickled
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch
     from sfgen.vocabulary import Vocabulary
+from collections.abc import Mapping
+from typing import Any
+
+from sfgen.models.prompt import render
 
 
 class GgufModel:
@@ -132,7 +132,7 @@ class GgufModel:
 
     def batch(self, rows: int) -> Batch:
         """Return a new batch of empty rows, which share forward passes."""
-        from sfgen.models.separate_rows import SeparateRows
+        from sfgen.models.sessions import SeparateRows
 
         rows = arguments.whole_number("rows", rows, least=1)
         if 1 < rows <= library().llama_max_parallel_sequences() and not self._files.has_rotations_by_length:
@@ -151,3 +151,40 @@ def gguf_vocabulary(path: str | Path) -> Vocabulary:
     files = check_gguf(Path(path).expanduser(), name)
     texts = token_texts(files.first, name)
     return read_vocabulary(LoadedModel(files.first, name, vocabulary_only=True), texts, name)
+
+
+class GgufTokenizer:
+    """The tokenizer of a GGUF file as a ``sfgen.models.prompt.PromptTokenizer``.
+
+    Args:
+        model: The model, or its tokenizer alone.
+        chat_template: The chat template of the file; empty if it has none.
+        tool_template: That for conversations with tools; empty if it has no other.
+    """
+
+    def __init__(self, model: LoadedModel, chat_template: str, tool_template: str = "") -> None:
+        self._model = model
+        self._chat_template = chat_template
+        self._tool_template = tool_template
+        self.begin_token = model.begin_token()
+        self.end_token = model.end_token()
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the file has a chat template."""
+        return bool(self._chat_template)
+
+    def before(self) -> list[int]:
+        """Return the tokens before each text: a begin token or none."""
+        return [self.begin_token] if self.begin_token is not None and self._model.writes_begin_token() else []
+
+    def inside(self, text: str) -> list[int]:
+        """Tokenize a text alone, reading the names of special tokens."""
+        return self._model.tokenize(text)
+
+    def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
+        """Render a conversation."""
+        named = {"bos_token": self.begin_token, "eos_token": self.end_token}
+        special = {name: self._model.text(token) for name, token in named.items() if token is not None}
+        template = self._tool_template if tools is not None and self._tool_template else self._chat_template
+        return render(template, messages, special, tools=tools, begins_answer=begins_answer)

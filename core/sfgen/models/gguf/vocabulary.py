@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
 from sfgen.errors import VocabularyError
 from sfgen.models.gguf.header import Header
+from sfgen.models.gguf.library import library
 from sfgen.models.gguf.loaded import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
-from sfgen.models.gguf.pieces import TOKENS, read_pieces
 from sfgen.printable import shown_name
 from sfgen.vocabulary import Vocabulary
 from sfgen.vocabulary.byte_level import byte_level_bytes
 from sfgen.vocabulary.token_bytes import joined
 
-_KINDS = {
-    "gpt2": "byte-level BPE", "llama": "SentencePiece's BPE", "gemma4": "SentencePiece's BPE", "bert": "WordPiece",
-    "t5": "SentencePiece's Unigram", "rwkv": "RWKV's trie", "plamo2": "PLaMo's",
-}  # fmt: skip
-_READ = frozenset({"gpt2", "llama", "gemma4"})
+if TYPE_CHECKING:
+    from sfgen.models.gguf.loaded import LoadedModel
+
 _NOT_A_BYTE = b"[UNK_BYTE_"
 """How llama.cpp begins what a character writes that stands for no byte; byte-level BPE lets it write itself."""
-
-
-def check_tokenizer(kind: str, name: str) -> None:
-    """Refuse a tokenizer that is missing or of an unsupported kind.
-
-    Args:
-        kind: What the file calls it.
-        name: What messages call the model.
-
-    Raises:
-        VocabularyError: It is not supported.
-    """
-    if not kind or kind in ("none", "no_vocab"):
-        raise VocabularyError(f"the file {name} has no tokenizer", hint="Use a GGUF file with the tokenizer in it.")
-    if kind not in _READ:
-        called = f"{_KINDS[kind]} ({kind})" if kind in _KINDS else kind
-        raise VocabularyError(
-            f"the tokenizer of {name} is of a kind that is not supported: {called}",
-            hint="Use a model with a byte-level BPE or SentencePiece BPE tokenizer.",
-        )
 
 
 def token_texts(header: Header, name: str) -> list[bytes]:
@@ -91,3 +73,97 @@ def read_vocabulary(model: LoadedModel, texts: list[bytes], name: str) -> Vocabu
         )
     names = {token: model.text(token) for token, piece in enumerate(tokens) if piece is None}
     return Vocabulary(tokens, model.end_tokens(pieces.silent), names=names)
+
+
+TOKENS = "tokenizer.ggml.tokens"
+"""The name of the list of the tokens' texts in the header."""
+_KINDS = "tokenizer.ggml.token_type"
+_PART = 4096
+"""The tokens of one text."""
+_NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
+"""Kinds of tokens in the file."""
+_SPACE = "\u2581".encode()
+_BYTE_TEXT = re.compile(rb"<0x([0-9A-F]{2})>")
+
+
+class Pieces(NamedTuple):
+    """What llama.cpp writes for the tokens of a model in the middle of a text.
+
+    Attributes:
+        written: The bytes of each token. Special tokens and padding have none; those that are text in the file have
+            their text.
+        silent: The ids of those for which llama.cpp writes nothing, ascending.
+    """
+
+    written: list[bytes]
+    silent: list[int]
+
+
+def read_pieces(model: LoadedModel, texts: list[bytes]) -> Pieces:
+    """Read what llama.cpp writes for each token.
+
+    Args:
+        model: The model, or its tokenizer alone.
+        texts: The texts of its tokens, which are replaced in place: they take much memory.
+    """
+    expected = _expected(model, texts) if model.has_byte_tokens else []
+    written: list[bytes] = []
+    silent: list[int] = []
+    for start in range(0, model.width, _PART):
+        tokens = range(start, min(start + _PART, model.width))
+        part = expected[tokens.start : tokens.stop]
+        # Equal as a whole they are equal one by one: where llama.cpp takes a token for another kind, it leaves its text
+        # out or writes it otherwise, and never moves bytes to the next one.
+        if len(part) == len(tokens) and _written_together(model, tokens, sum(map(len, part))) == b"".join(part):
+            silent += [token for token, piece in zip(tokens, part, strict=True) if not piece]
+        else:
+            part, special = _one_by_one(model, tokens)
+            silent += special
+        written += part
+    return Pieces(written, silent)
+
+
+def _expected(model: LoadedModel, texts: list[bytes]) -> list[bytes]:
+    """The bytes of the tokens by the file; an empty list where it does not tell."""
+    if not len(texts) == model.header.length(_KINDS) == model.width:
+        return []
+    kinds = model.header.numbers(_KINDS)
+    if not kinds:  # of another type
+        return []
+    for token, kind in enumerate(kinds):
+        texts[token] = texts[token].replace(_SPACE, b" ") if kind == _NORMAL else _piece(texts[token], kind)
+    return texts
+
+
+def _piece(text: bytes, kind: int) -> bytes:
+    """What a token writes that is not a normal one."""
+    if kind == _BYTE and (named := _BYTE_TEXT.fullmatch(text)):
+        return bytes.fromhex(named[1].decode())
+    return text if kind == _USER_DEFINED else b""
+
+
+def _written_together(model: LoadedModel, tokens: range, size: int) -> bytes | None:
+    """The text of some tokens; ``None`` if it has another size."""
+    ids, buffer = (ctypes.c_int32 * len(tokens))(*tokens), ctypes.create_string_buffer(size + 1)
+    count = library().llama_detokenize(model.vocabulary, ids, len(tokens), buffer, size + 1, False, False)
+    return buffer.raw[:size] if count == size else None
+
+
+def _one_by_one(model: LoadedModel, tokens: range) -> tuple[list[bytes], list[int]]:
+    """The pieces of some tokens, and those that are silent."""
+    write, vocabulary = library().llama_token_to_piece, model.vocabulary
+    buffer = ctypes.create_string_buffer(256)
+    found, silent = [], []
+    for token in tokens:
+        is_special = False
+        size = write(vocabulary, token, buffer, len(buffer), 0, is_special)
+        if size == 0:
+            silent.append(token)
+            is_special = model.is_text_in_file(token)  # which llama.cpp has made special: see ends_text
+            if is_special:
+                size = write(vocabulary, token, buffer, len(buffer), 0, is_special)
+        if size < 0:
+            buffer = ctypes.create_string_buffer(-size)
+            size = write(vocabulary, token, buffer, len(buffer), 0, is_special)
+        found.append(ctypes.string_at(buffer, size))
+    return found, silent

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -60,4 +62,81 @@ class KvCache:
         held = self._held[layer, :, :, : self.length + len(keys)]
         held[0, :, self.length :] = keys.transpose(1, 0, 2)
         held[1, :, self.length :] = values.transpose(1, 0, 2)
+        return held[0], held[1]
+
+
+class RowsKvCache:
+    """A key-value cache of several texts, in every layer: a row for each.
+
+    A token lies at the slot of its position, in every row. What lies beyond the length of a text is not seen, and is
+    written over. It is a number all the same: what has no weight is still multiplied by it.
+
+    Args:
+        rows: The number of texts.
+        layers: The number of layers.
+        heads: The number of key and value heads.
+        size: The size of a head.
+        dtype: Of the numbers, as the weights have it.
+
+    Attributes:
+        lengths: How many tokens of each text it holds. To make one less is to forget the last ones.
+    """
+
+    def __init__(self, rows: int, layers: int, heads: int, size: int, dtype: DTypeLike = np.float32) -> None:
+        self.lengths = [0] * rows
+        self._held = np.zeros((layers, 2, 0, heads, 0, size), dtype)
+
+    def make_room(self, counts: Mapping[int, int]) -> None:
+        """Grow the arrays for more tokens, if needed.
+
+        Args:
+            counts: The tokens to be written, by row.
+        """
+        layers, both, rows, heads, slots, size = self._held.shape
+        last, longest = max(counts), max(self.lengths[row] + count for row, count in counts.items())
+        needed_rows = rows if last < rows else min(max(last + 1, 2 * rows), len(self.lengths))
+        needed_slots = slots if longest <= slots else max(longest, 2 * slots, LEAST_SLOTS)
+        if (needed_rows, needed_slots) == (rows, slots):
+            return
+        # Zeros that nobody has written over take no memory, so a text takes what it needs, not what the longest does.
+        larger = np.zeros((layers, both, needed_rows, heads, needed_slots, size), self._held.dtype)
+        for row, length in enumerate(self.lengths[:rows]):
+            larger[:, :, row, :, :length] = self._held[:, :, row, :, :length]
+        self._held = larger
+
+    def write(
+        self,
+        layer: int,
+        rows: NDArray[np.intp],
+        positions: NDArray[np.intp],
+        keys: NDArray[np.float32],
+        values: NDArray[np.float32],
+    ) -> None:
+        """Write the keys and values of new tokens in one layer.
+
+        The lengths stay the same until all layers have theirs.
+
+        Args:
+            layer: The number of the layer.
+            rows: The text of each token, ``[tokens]``.
+            positions: Its position there, ``[tokens]``.
+            keys: Float32 ``[tokens, heads, size]``.
+            values: Float32 ``[tokens, heads, size]``.
+        """
+        held = self._held[layer]
+        held[0][rows, :, positions] = keys
+        held[1][rows, :, positions] = values
+
+    def held(self, layer: int, rows: slice, slots: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the keys and values of some rows in one layer.
+
+        Args:
+            layer: The number of the layer.
+            rows: Which rows.
+            slots: How many slots of each, also those beyond its length.
+
+        Returns:
+            Keys and values, float32 ``[rows, heads, slots, size]``.
+        """
+        held = self._held[layer, :, rows, :, :slots]
         return held[0], held[1]

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from sfgen import arguments
 from sfgen.errors import ModelError, UsageError
-from sfgen.models.chat_template import WITHOUT_CHAT
 from sfgen.models.messages import ChatPrompt, Message, Tools, checked_messages
-from sfgen.models.separate_rows import SeparateRows
+from sfgen.models.prompt import WITHOUT_CHAT
+from sfgen.models.sessions import SeparateRows
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.batch import TinyBatch
 from sfgen.models.tiny.network import Network

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sfgen.errors import ModelError
-from sfgen.models.readable import check_readable
+from sfgen.models.sessions import check_readable
 from sfgen.models.tiny.blas_threads import one_blas_thread
 from sfgen.models.tiny.kv_cache import KvCache
 from sfgen.models.tiny.network import Floats, Network, read, scores

@@ -1,0 +1,322 @@
+"""What the forward pass of a transformers model takes and gives back, by the names that its class has for it."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterable, Iterator, Set
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from sfgen.errors import ModelError, first_line
+from sfgen.models.architecture import tokens_known
+from sfgen.models.transformers_internals import accelerate_hook, has_hooks
+from sfgen.parameter_text import ParameterText
+from sfgen.protocols import Int32, Scores
+
+_CACHE_NAMES = ("past_key_values", "cache", "cache_params", "state")
+"""What architectures call the cache; from transformers 5.24 on ``cache``."""
+
+
+def parameters_of(model: Any) -> frozenset[str]:
+    """Return the names of what a model is given to read."""
+    kind: Any = type(model)
+    return _parameters(kind)
+
+
+def cache_name(parameters: Set[str]) -> str | None:
+    """Return the name by which a model is given its cache.
+
+    ``None``: it keeps none.
+    """
+    return next((name for name in _CACHE_NAMES if name in parameters), None)
+
+
+def cache_in(output: Any) -> Any:
+    """Return the cache that a model gives back, which may have another name there; ``None``: it gives none."""
+    return next((output[name] for name in _CACHE_NAMES if name in output), None)
+
+
+@lru_cache(maxsize=16)
+def _parameters(kind: Any) -> frozenset[str]:
+    """What the models of a class are given; finding out takes a tenth of the time of a small text."""
+    return frozenset(inspect.signature(kind.forward).parameters)
+
+
+_BLOCK = 64
+"""Tokens of a pass that the kernel takes at a time."""
+
+
+def is_misread(count: int, device: Any) -> bool:
+    """Tell whether attention may misread the last token of a pass.
+
+    Args:
+        count: The tokens read in the pass.
+        device: The torch device that it runs on.
+    """
+    return bool(device.type == "cuda" and count > _BLOCK and count % _BLOCK == 1)
+
+
+@contextlib.contextmanager
+def without_plans(device: Any) -> Iterator[None]:
+    """Disable cuDNN attention on a CUDA device, restoring it afterwards."""
+    import torch
+
+    kernels: Any = torch.backends.cuda  # untyped
+    if device.type != "cuda" or not kernels.cudnn_sdp_enabled():
+        yield
+        return
+    kernels.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        kernels.enable_cudnn_sdp(True)
+
+
+class Rotary:
+    """An observer of the length of one sequence.
+
+    Args:
+        model: The transformers model that reads it.
+    """
+
+    def __init__(self, model: Any) -> None:
+        kinds = dict(_kinds(model.config.get_text_config(decoder=True)))
+        self._border: int | None = kinds.get("longrope")
+        self._was_long: bool | None = None
+        self._growing = [module for module in model.modules() if _grows(module)] if "dynamic" in kinds else []
+
+    def ends(self, start: int, stop: int) -> list[int]:
+        """Return the lengths at which reading must pause.
+
+        So no token's scores depend on what follows it. In one forward pass all positions are turned for the length of
+        the whole: a text is read up to the border of ``longrope`` and then beyond it, and beyond the border of
+        ``dynamic`` one token at a time.
+
+        Args:
+            start: The tokens read before.
+            stop: The tokens read afterwards.
+
+        Returns:
+            Ascending, the last one ``stop``.
+        """
+        ends = {stop}
+        if self._border is not None and start < self._border < stop:
+            ends.add(self._border)
+        for module in self._growing:
+            ends.update(range(max(start + 1, module.original_max_seq_len), stop))
+        return sorted(ends)
+
+    def prepare(self, length: int) -> bool:
+        """Prepare the model to read up to ``length`` tokens in all.
+
+        Returns:
+            Whether what was read before has to be read again.
+        """
+        for module in self._growing:
+            _set_back(module)
+        if self._border is None:
+            return False
+        is_long, was_long = length > self._border, self._was_long
+        self._was_long = is_long
+        return was_long is not None and is_long != was_long
+
+
+def depends_on_length(config: Any) -> bool:
+    """Tell whether rotary frequencies depend on the text's length.
+
+    Two texts then cannot share a pass.
+    """
+    return any(kind in ("longrope", "dynamic") for kind, _ in _kinds(config.get_text_config(decoder=True)))
+
+
+def _kinds(config: Any) -> Iterator[tuple[str, int | None]]:
+    """The kinds of scaling, each with the length at which it begins; some models have one for each kind of layer."""
+    parameters = getattr(config, "rope_parameters", None) or {}
+    for each in (parameters, *parameters.values()):
+        if isinstance(each, dict) and isinstance(each.get("rope_type"), str):
+            kind = "dynamic" if "dynamic" in each["rope_type"] else each["rope_type"]
+            yield kind, each.get("original_max_position_embeddings")
+
+
+def _grows(module: Any) -> bool:
+    return hasattr(module, "original_max_seq_len") and hasattr(module, "max_seq_len_cached")
+
+
+def _set_back(module: Any) -> None:
+    """Give a module the frequencies back that it was made with."""
+    for name, original in list(module.named_buffers(recurse=False)):
+        if name.endswith("original_inv_freq"):
+            used = name.removesuffix("original_inv_freq") + "inv_freq"
+            module.register_buffer(used, original.to(getattr(module, used).device), persistent=False)
+    for name in [name for name in vars(module) if name.endswith("max_seq_len_cached")]:
+        setattr(module, name, module.original_max_seq_len)
+
+
+KNOWN_LM_HEADS = frozenset({
+    "gemma", "gemma2", "gpt2", "gpt_neox", "llama", "mistral", "olmo", "olmo2", "phi3", "qwen2", "qwen3", "smollm3",
+    "stablelm", "starcoder2",
+})  # fmt: skip
+"""Architectures of which it is known what comes after the last layer: each is in the tests."""
+
+
+class PartialLmHead:
+    """The output layer of one model, row by row.
+
+    Args:
+        model: A causal language model of transformers for which ``has_rows`` holds.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._body = model.base_model
+        self._layer = model.get_output_embeddings()
+        self._cap: float | None = getattr(model.config, "final_logit_softcapping", None)
+
+    def read(self, inputs: dict[str, Any]) -> Any:
+        """Run the model without its output layer.
+
+        Args:
+            inputs: What the model's own ``forward`` takes, by name.
+
+        Returns:
+            Its last hidden states, and its cache.
+        """
+        return self._body(**inputs)
+
+    def scores(self, hidden: Any, rows: Int32 | None) -> Any:
+        """Score the next token after some hidden states.
+
+        Args:
+            hidden: A tensor ``[..., size]``.
+            rows: The tokens to score; ``None``: all, as the model itself does it.
+
+        Returns:
+            A tensor ``[..., rows]``.
+        """
+        import torch
+
+        # `rows` may be read-only, and torch warns of sharing such an array: it is copied.
+        places = None if rows is None else torch.tensor(rows, device=hidden.device)
+        if places is None:
+            scores = self._layer(hidden)
+        elif has_hooks(self._layer):  # they may change the scores
+            scores = self._layer(hidden)[..., places]
+        else:
+            bias, weight = self._layer.bias, self._layer.weight.index_select(0, places)
+            scores = torch.nn.functional.linear(hidden, weight, None if bias is None else bias.index_select(0, places))
+        return scores if self._cap is None else torch.tanh(scores / self._cap) * self._cap
+
+
+def has_rows(model: Any) -> bool:
+    """Tell whether single rows of the output layer may be used.
+
+    It must be a plain layer of a known architecture.
+    """
+    import torch
+
+    architecture = getattr(model.config, "model_type", None)
+    if architecture not in KNOWN_LM_HEADS or not type(model).__module__.startswith("transformers.models."):
+        return False
+    layer = model.get_output_embeddings()
+    # What was put around a layer (other weights, hooks) works only if the layer itself is called, and the model.
+    is_plain = type(layer) is torch.nn.Linear and type(layer.weight) is torch.nn.Parameter
+    return is_plain and all(accelerate_hook(each) is None for each in (layer, model)) and not has_hooks(model)
+
+
+MOST_SCORES = 1 << 25
+"""The most scores computed at a time, unless one position has more: 128 MiB in float32."""
+
+
+def positions_at_a_time(model: Any) -> int:
+    """Return how many positions are scored at a time: at least 1."""
+    return max(1, MOST_SCORES // tokens_known(model))
+
+
+def scores_in_parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iterator[Scores]:
+    """Score hidden states, N positions at a time.
+
+    The last position is scored by itself, as where no other is wanted, so that its scores are those to the last bit.
+
+    Args:
+        hidden: A tensor ``[1, positions, size]``.
+        lm_head: The output layer.
+        at_a_time: The most positions that are scored at a time.
+
+    Yields:
+        Scores on the host, float32 ``[some positions, rows of the output layer]``.
+    """
+    last = hidden.shape[1] - 1
+    for start in range(0, last, at_a_time):
+        yield on_host(lm_head.scores(hidden[:, start : min(start + at_a_time, last)], None)[0])
+    yield on_host(lm_head.scores(hidden[:, last:], None)[0])
+
+
+def joined_parts(parts: Iterable[Scores], count: int) -> Scores:
+    """Concatenate parts; at most one is held beside the whole.
+
+    Args:
+        parts: Float32 ``[some positions, tokens]``.
+        count: The number of positions in all.
+
+    Returns:
+        Float32 ``[count, tokens]``.
+    """
+    whole: Scores | None = None
+    start = 0
+    for part in parts:
+        if whole is None:
+            whole = np.empty((count, part.shape[1]), dtype=np.float32)
+        whole[start : start + len(part)] = part
+        start += len(part)
+    assert whole is not None
+    assert start == count
+    return whole
+
+
+def on_host(scores: Any) -> Scores:
+    """Copy a tensor of scores into a float32 array."""
+    found: Scores = scores.float().cpu().numpy()
+    return found
+
+
+_SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
+
+
+def not_read(error: BaseException, model: Any, name: str, what: str, advice: str) -> ModelError:
+    """Turn what torch raised in a forward pass into one line.
+
+    Args:
+        error: Of torch.
+        model: The model.
+        name: What messages call it.
+        what: What needed the memory, if memory ran out.
+        advice: What to do then, before all else.
+    """
+    if is_out_of_memory(error):
+        return ModelError(
+            f"not enough memory on {model.device} for {what}",
+            hint=ParameterText(f"{advice}, or try dtype='bfloat16' or device='cpu'.", "batch_size", "dtype", "device"),
+        )
+    dtype = str(model.dtype).removeprefix("torch.")
+    return ModelError(
+        f"{name} cannot score on {model.device} in {dtype}: {first_line(error)}",
+        hint=ParameterText("Try dtype='float32' or device='cpu'.", "dtype", "device"),
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether an error of torch means out of memory.
+
+    >>> is_out_of_memory(RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory"))
+    True
+    >>> is_out_of_memory(RuntimeError("size mismatch"))
+    False
+    """
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    message = str(error).lower()
+    return any(sign in message for sign in _SIGNS)
