@@ -36,7 +36,7 @@ from sfgen.errors import (
     SfgenError,
     UsageError,
 )
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.index.mask_ids import bits_of_row
 from sfgen.integrations.request import ConstraintRequest
 from sfgen.integrations.request_texts import MasksTokens, RequestTexts

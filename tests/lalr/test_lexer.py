@@ -15,7 +15,7 @@ from lark.exceptions import UnexpectedInput
 from tried import some_of, tried
 
 from sfgen.errors import GrammarError
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.lalr.lark_package import read_lark
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.stack import BOTTOM, Stacks

@@ -16,7 +16,7 @@ from recogniser import Recogniser
 import sfgen
 from sfgen import Grammar, SfgenError, Vocabulary
 from sfgen.errors import DeadEnd, GrammarError, LimitTooSmall, UsageError
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.language.gbnf import MAX_NESTING, read_gbnf
 from sfgen.models.uniform import UniformModel
 

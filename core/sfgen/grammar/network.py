@@ -26,9 +26,14 @@ from sfgen.errors import UsageError
 from sfgen.grammar.any_order import Names
 from sfgen.grammar.openings import CallSite, Openings, Way
 from sfgen.grammar.rule_automata import UNBOUNDED, RuleAutomaton, automata_of
-from sfgen.grammar.rules import NOTHING, CountedText, Grammar, Leaf
+from sfgen.grammar.rules import (
+    NOTHING,
+    CountedText,
+    Grammar,
+    GrammarTooLarge,
+    Leaf,
+)
 from sfgen.grammar.simplify import simplify, without_copies
-from sfgen.grammar.thompson import GrammarTooLarge
 
 DEAD = -1
 """The entry of a byte that cannot be read; an entry ``v`` below is the action at the place ``-2 - v``."""
@@ -156,8 +161,7 @@ def network_of(grammar: Grammar) -> Network:
         LeftRecursion: A rule calls itself before it has read anything, through others.
         UsageError: There is no text at all.
 
-    >>> from sfgen.grammar.rules import Call, Concatenation, Literal, Repeat
-    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    >>>     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     >>> network_of(Grammar({"pairs": pairs}, "pairs"))
     Network(rules=1, states=3, start='pairs')
     """
@@ -175,8 +179,7 @@ def network_as_written(grammar: Grammar) -> Network:
         LeftRecursion: A rule calls itself before it has read anything, through others.
         UsageError: There is no text at all.
 
-    >>> from sfgen.grammar.rules import Call, Concatenation, Literal
-    >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
+    >>>     >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
     >>> network_of(Grammar(rules, "pair")).names, network_as_written(Grammar(rules, "pair")).names
     (('pair',), ('pair', 'a'))
     """

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.errors import UsageError
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 
 MAX_FRAMES = 300_000
 """The frames that the ways of all rules push; they grow with the cube of a chain in which each begins with the next."""

@@ -15,9 +15,17 @@ from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
 from sfgen.grammar.rule_automata import RuleAutomaton, automata_of
-from sfgen.grammar.rules import NOTHING, AnyOrder, CountedList, CountedText, Expression, Grammar
+from sfgen.grammar.rules import (
+    NOTHING,
+    AnyOrder,
+    CountedList,
+    CountedText,
+    Expression,
+    Grammar,
+    GrammarTooLarge,
+)
 from sfgen.grammar.simplify import calls, simplify, size
-from sfgen.grammar.thompson import BYTES, GrammarTooLarge, RulesAutomaton
+from sfgen.grammar.thompson import BYTES, RulesAutomaton
 from sfgen.protocols import Superset
 
 MAX_SIZE = 100_000
@@ -34,8 +42,7 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
     Raises:
         GrammarTooLarge: It passes a limit.
 
-    >>> from sfgen.grammar.rules import Bytes, Concatenation, Literal, Repeat
-    >>> letters = Repeat(Bytes(((97, 98),)), 1, 2)
+    >>>     >>> letters = Repeat(Bytes(((97, 98),)), 1, 2)
     >>> regular_automaton("pair", Concatenation((letters, Literal(b":"), letters))).accepts("ab:b")
     True
     """
@@ -66,8 +73,7 @@ def regular_superset(grammar: Grammar) -> Superset | None:
     Returns:
         ``None`` where it passes a limit.
 
-    >>> from sfgen.grammar.rules import Alternation, Call, Concatenation, Literal
-    >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
+    >>>     >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
     >>> superset = regular_superset(Grammar({"a": nested}, "a"))
     >>> superset.is_exact, [superset.dfa.accepts(text) for text in ("((x))", "(x", "()")]
     (False, [True, True, False])

@@ -26,12 +26,13 @@ from sfgen.grammar.rules import (
     CountedText,
     Expression,
     Grammar,
+    GrammarTooLarge,
     Leaf,
     Literal,
     Take,
 )
 from sfgen.grammar.simplify import calls
-from sfgen.grammar.thompson import BYTES, GrammarTooLarge, RulesAutomaton
+from sfgen.grammar.thompson import BYTES, RulesAutomaton
 
 PLAIN, COUNTS, CLOSES = 0, 1, 2
 """What a step into a state does to the register."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
+from sfgen.errors import GrammarError, SfgenError
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +278,35 @@ class Grammar:
 
     rules: Rules
     start: str
+
+
+class GrammarTooLarge(SfgenError):
+    """Rules whose automata pass a limit.
+
+    Args:
+        rule: The rule at which that was seen.
+        limit: Which limit, in words.
+        kind: What it is: a rule, or a terminal.
+
+    Attributes:
+        position: Where the rule begins in the text of the grammar, in code points; ``None`` where that is not known.
+    """
+
+    def __init__(self, rule: str, limit: str, kind: str = "rule") -> None:
+        self.rule = rule
+        self.limit = limit
+        self.position: int | None = None
+        super().__init__(
+            f"the automaton of the {kind} {rule!r} passes the limit of {limit}",
+            hint=f"Use smaller counts and fewer alternatives, or divide the {kind}.",
+        )
+
+    def tell_where(self, text: str, origin: str | None = None) -> None:
+        """Name the line in the text of the grammar, and its file.
+
+        Args:
+            text: The grammar.
+            origin: The file, for messages; ``None``: it was given as text.
+        """
+        told = GrammarError(self.message, text, self.position, origin=origin)
+        self.message, self.details = told.message, told.details

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from sfgen.automata.lookaround import Obligations, Threads, Trackers
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.lalr.ordered_threads import NO_OBLIGATIONS, OrderedMachine, OrderedPlace, OrderedThreads
 from sfgen.lalr.tables import NO_STATE, ParseTables
 

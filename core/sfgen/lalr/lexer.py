@@ -11,7 +11,7 @@ from sfgen.automata.by_character import byte_table
 from sfgen.automata.character_map import CharacterMap, distinct
 from sfgen.automata.symbols import by_symbol
 from sfgen.errors import GrammarError, PatternError, PatternTooLarge
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.lalr.controls import Controls
 from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.merge import Merged, merge

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from sfgen.errors import InternalError
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.regex.ast import Alternation, Characters, Concatenation, Empty, Look, Node, Repeat, width
 
 MAX_PROGRAM_STATES = 100_000

@@ -22,9 +22,18 @@ from difflib import get_close_matches
 
 from sfgen import arguments
 from sfgen.errors import GrammarError
-from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Leaf, Repeat
+from sfgen.grammar.rules import (
+    EMPTY,
+    Alternation,
+    Call,
+    Concatenation,
+    Expression,
+    Grammar,
+    GrammarTooLarge,
+    Leaf,
+    Repeat,
+)
 from sfgen.grammar.simplify import size
-from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.language.gbnf_characters import CharacterReader, characters
 
 MAX_SIZE = 200_000

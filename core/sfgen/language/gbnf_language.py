@@ -18,9 +18,8 @@ from sfgen.grammar.examples import every_text, most_telling_first
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.openings import LeftRecursion
 from sfgen.grammar.read import Reader
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.rules import Grammar, GrammarTooLarge
 from sfgen.grammar.simplify import calls, productive
-from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.language.as_written import AsWritten
 from sfgen.language.gbnf import Gbnf, read_gbnf

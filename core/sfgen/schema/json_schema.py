@@ -18,7 +18,7 @@ from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.regular import regular_superset
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.schema.compile import Compiled, compile_schema
 from sfgen.schema.document import SchemaDocument

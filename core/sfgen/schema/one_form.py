@@ -24,6 +24,7 @@ from sfgen.grammar.rules import (
     Concatenation,
     CountedList,
     Expression,
+    GrammarTooLarge,
     Leaf,
     Literal,
     Member,
@@ -31,7 +32,6 @@ from sfgen.grammar.rules import (
     Series,
 )
 from sfgen.grammar.simplify import calls, with_rules
-from sfgen.grammar.thompson import GrammarTooLarge
 from sfgen.schema.arrays import MOST_COPIES, ArrayLimits, array_expression
 from sfgen.schema.chosen_items import Atom, atoms, chosen_items
 from sfgen.schema.groups import Group

@@ -14,7 +14,7 @@ from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError, TemplateError, UsageError
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.language.source import GrammarSource
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema

@@ -13,7 +13,7 @@ from sfgen.errors import PatternTooLarge, TemplateError
 from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.read import Reader
-from sfgen.grammar.thompson import GrammarTooLarge
+from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.grammar.token_positions import TokenPositions
 from sfgen.groups import Group
 from sfgen.index import DfaIndex
