@@ -14,8 +14,8 @@ from sfgen import Vocabulary
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.grammar.guide import NetworkGuide
 from sfgen.grammar.network import network_of
+from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.rules import Grammar
-from sfgen.grammar.token_positions import TokenPositions
 
 
 class TokenNetwork(TokenPositions):

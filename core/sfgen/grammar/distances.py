@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.any_order import names_taken
-from sfgen.grammar.member_distances import MemberDistances
-from sfgen.grammar.member_stands import FAR as FAR
-from sfgen.grammar.member_stands import member_stands
+from sfgen.grammar.member_distances import FAR as FAR
+from sfgen.grammar.member_distances import MemberDistances, member_stands
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Protocol, TypeVar
+import threading
+from collections.abc import Callable, Hashable
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.errors import LimitTooSmall, TextTooLong
+from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.stack import Position as NetworkPosition
-from sfgen.grammar.token_positions import TokenPositions
 from sfgen.index import BaseGuide
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import packed
+from sfgen.index.read_beside import ReadBeside
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
@@ -222,3 +225,59 @@ class NetworkGuide(GrammarGuide[NetworkPosition]):
             if not node.frames:
                 return " › ".join(reversed(names))
             state, _, node = node.frames[0]
+
+
+Made = TypeVar("Made")
+
+
+class KeptByVocabulary(Generic[Made]):
+    """Makes something of a vocabulary on demand, and caches it.
+
+    It can be shared between threads.
+
+    Args:
+        make: Makes it.
+
+    >>> sizes = KeptByVocabulary(len)
+    >>> sizes.of(Vocabulary([b"a", b"b"]))
+    2
+    """
+
+    def __init__(self, make: Callable[[Vocabulary], Made]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
+
+    def of(self, vocabulary: Vocabulary) -> Made:
+        """Return what was made of a vocabulary; make it the first time.
+
+        Raises:
+            UsageError: It is not a vocabulary.
+        """
+        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
+        with self._lock:
+            if vocabulary not in self._kept:
+                self._kept[vocabulary] = self._make(vocabulary)
+            return self._kept[vocabulary]
+
+
+Reading = TypeVar("Reading")
+
+
+class NetworkReadBeside(ReadBeside[NetworkPosition, Reading], NetworkGuide, Generic[Reading]):
+    """Guides a sequence through a network, and tells another reader's position.
+
+    See ``ReadBeside`` and ``NetworkGuide``.
+
+    Args:
+        tokens: The network over a vocabulary.
+        start: Where the other reader begins.
+        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
+    """
+
+    def __init__(self, tokens: TokenPositions, start: Reading, max_tokens: int | None = None) -> None:
+        NetworkGuide.__init__(self, tokens, max_tokens)
+        self._begin_beside(start)

@@ -19,21 +19,23 @@ from sfgen.automata import Dfa
 from sfgen.grammar.any_order import names_taken, narrow
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks, list_children
-from sfgen.grammar.member_kernels import NO_STAND, flat_members
+from sfgen.grammar.member_distances import NO_STAND, flat_members
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import UNBOUNDED
 from sfgen.grammar.rules import CountedText
 from sfgen.grammar.stack import Configuration, Node, Position
-from sfgen.grammar.step import FACTS, FRAME_FIELDS, NODE_FIELDS
 from sfgen.grammar.walk import (
     BELOW,
     DOUBTFUL_EXITS,
     DOUBTS,
     EXITS,
+    FACTS,
     FARTHEST,
     FIELDS_OF_COUNTS,
+    FRAME_FIELDS,
     MOST_CONFIGURATIONS,
     MOST_MADE,
+    NODE_FIELDS,
     PLACES,
     TOO_MANY,
     walk,

@@ -7,13 +7,199 @@ complete, the least of all names that are still free is taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.member_stands import FAR, MemberStands, Stand
+from sfgen.grammar.any_order import NARROW, Names
+from sfgen.grammar.network import DEAD, Network
+from sfgen.kernels import Int, Int64s, kernel
+
+FAR = 1 << 40
+"""The distance of a state from which there is no way to the end."""
+
+ENDLESS = 1 << 20
+"""The members that there is room for where there is no maximum."""
+
+
+class Stand(NamedTuple):
+    """What a state has before it, in bytes.
+
+    Calls are left out of them.
+
+    Args:
+        tail: To where a member ends, and the value that is called until then, -1 if the member has ended; ``None``
+            where no member is being read whose name is known.
+        choices: The names that may come to be read, and the bytes to the ends of their members.
+        others: The other members: the bytes, the name that is called, and the value.
+        close: To the end of the rule without another member; ``FAR`` if there is no such way.
+        lacks: The fewest members that must begin from here on.
+        room: The most members that can.
+    """
+
+    tail: tuple[int, int] | None
+    choices: tuple[tuple[int, int], ...]
+    others: tuple[tuple[int, int, int], ...]
+    close: int
+    lacks: int
+    room: int
+
+
+class MemberStands(NamedTuple):
+    """The stands of one rule.
+
+    Args:
+        names: Its names.
+        stands: Its states.
+        values: The first state of the value of each name; -1: the name cannot be written.
+        openings: The states that other rules lead to: the first one, and those behind the first byte.
+    """
+
+    names: Names
+    stands: Mapping[int, Stand]
+    values: tuple[int, ...]
+    openings: tuple[int, ...]
+
+
+def member_stands(network: Network, usable: NDArray[np.bool_]) -> list[MemberStands]:
+    """Find the stands of each rule whose members have any order.
+
+    Args:
+        network: The network.
+        usable: The byte classes that may be used, bool ``[classes]``.
+    """
+    of_rule: dict[int, list[int]] = {rule: [] for rule in network.names_in}
+    for state in np.flatnonzero(np.isin(network.rule_of, list(of_rule))).tolist():
+        of_rule[int(network.rule_of[state])].append(state)
+    return [_Finder(network, network.names_in[rule], states, usable).found() for rule, states in of_rule.items()]
+
+
+class _Finder:
+    """Finds the stands of the states of one rule."""
+
+    def __init__(self, network: Network, names: Names, states: list[int], usable: NDArray[np.bool_]) -> None:
+        self._network = network
+        self._names = names
+        self._states = states
+        rows = np.where(usable, network.table[states], DEAD)
+        self._after: dict[int, set[int]] = {state: set() for state in states}
+        for row, label in np.argwhere(rows != DEAD).tolist():
+            entry = int(rows[row, label])
+            ways = () if entry >= 0 else network.actions[-2 - entry]
+            own = {way.state for way in ways if not way.pushes and not way.is_fresh} if ways else {entry}
+            self._after[states[row]] |= own
+        self._before: dict[int, set[int]] = {state: set() for state in states}
+        for state, targets in self._after.items():
+            for target in targets:
+                self._before[target].add(state)
+        self._sites = [(state, site) for state in states for site in network.calls.get(state, ())]
+
+    def found(self) -> MemberStands:
+        """The stands of all states."""
+        names = self._names
+        ended = {site.target for _, site in self._sites if not site.is_distinct}
+        tails = self._tails() | dict.fromkeys(ended, (0, -1))
+        choices: dict[int, dict[int, int]] = {}
+        values = [-1] * names.size
+        for state, name in names.takes.items():
+            if state in tails:
+                rest, values[name] = tails[state]
+                for earlier, length in self._back([state], ended).items():
+                    if earlier != state:
+                        found = choices.setdefault(earlier, {})
+                        found[name] = min(found.get(name, FAR), length + rest)
+        others: dict[int, set[tuple[int, int, int]]] = {}
+        for state, site in self._sites:
+            if site.is_distinct and site.target in tails:
+                rest, value = tails[site.target]
+                for earlier, length in self._back([state], ended).items():
+                    others.setdefault(earlier, set()).add((length + rest, site.entry, value))
+        close = self._back([state for state in self._states if self._network.accepting[state]], ended)
+        lacks, room = self._lacks(), self._room()
+        stands = {
+            state: Stand(
+                tails.get(state), tuple(choices.get(state, {}).items()), tuple(sorted(others.get(state, ()))),
+                close.get(state, FAR), lacks.get(state, 0), room.get(state, ENDLESS),
+            )
+            for state in self._states
+        }  # fmt: skip
+        entered = {site.target for _, site in self._sites}
+        first = [
+            state
+            for state in self._states
+            if not self._before[state] and state not in entered and stands[state].tail is None
+        ]
+        openings = dict.fromkeys([*first, *(target for state in first for target in self._after[state])])
+        return MemberStands(names, stands, tuple(values), tuple(openings))
+
+    def _tails(self) -> dict[int, tuple[int, int]]:
+        """From behind each name to its value: the bytes, and the first state of the value."""
+        behind_names = {*self._names.takes, *(site.target for _, site in self._sites if site.is_distinct)}
+        found: dict[int, tuple[int, int]] = {}
+        for state, site in self._sites:
+            if not site.is_distinct:
+                for earlier, length in self._back([state], behind_names).items():
+                    if length < found.get(earlier, (FAR, 0))[0]:
+                        found[earlier] = length, site.entry
+        return found
+
+    def _back(self, ends: list[int], stop: Collection[int]) -> dict[int, int]:
+        """The fewest bytes to one of some states from those that come before; not beyond others."""
+        found = dict.fromkeys(ends, 0)
+        for state in (queue := list(ends)):
+            if state not in stop:
+                for earlier in self._before[state]:
+                    if earlier not in found:
+                        found[earlier] = found[state] + 1
+                        queue.append(earlier)
+        return found
+
+    def _steps(self) -> Iterator[tuple[int, int, int]]:
+        """From a state to another one, and how many members begin there."""
+        for state, targets in self._after.items():
+            for target in targets:
+                yield state, target, int(target in self._names.takes)
+        for state, site in self._sites:
+            yield state, site.target, int(site.is_distinct)
+
+    def _lacks(self) -> dict[int, int]:
+        """The fewest members that must begin behind each state: a search for shortest ways, backwards."""
+        if self._names.minimum <= 1:
+            return {}
+        before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
+        for state, target, begins in self._steps():
+            before[target].append((state, begins))
+        found = {state: 0 for state in self._states if self._network.accepting[state]}
+        queue = deque(found)
+        while queue:
+            state = queue.popleft()
+            for earlier, begins in before[state]:
+                if found[state] + begins < found.get(earlier, ENDLESS):
+                    found[earlier] = found[state] + begins
+                    queue.append(earlier) if begins else queue.appendleft(earlier)
+        return found
+
+    def _room(self) -> dict[int, int]:
+        """The most members that can begin behind each state: longest ways, the last states first."""
+        if self._names.maximum is None:
+            return {}
+        before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
+        waits = dict.fromkeys(self._states, 0)
+        for state, target, begins in self._steps():
+            before[target].append((state, begins))
+            waits[state] += 1
+        found = dict.fromkeys(self._states, 0)
+        for state in (queue := [state for state in self._states if not waits[state]]):
+            for earlier, begins in before[state]:
+                found[earlier] = max(found[earlier], found[state] + begins)
+                waits[earlier] -= 1
+                if not waits[earlier]:
+                    queue.append(earlier)
+        return found
+
 
 _KEPT = 1 << 14
 """Distances that are kept of one rule."""
@@ -143,3 +329,102 @@ class MemberDistances:
                 found += self.prices.names[name]
                 lacks -= 1
         return found + max(0, lacks) * self.prices.other
+
+
+NO_STAND = -1
+"""Of a state that is in no rule whose members have any order."""
+
+(
+    STAND_RULE, STAND_TAKES, STAND_IS_DOUBTFUL, STAND_TAIL, STAND_CLOSE, STAND_LACKS, STAND_ROOM, STAND_OTHER,
+    STAND_CHOICES,
+) = range(9)  # fmt: skip
+"""What ``flat_members`` has of a state, by position; the choices follow, the name and the bytes of each."""
+
+RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_NAMES = range(6)
+"""What it has of a rule: the prices of the names follow, and then those that need not be there, the cheapest first."""
+
+
+def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int], NDArray[np.int64]]:
+    """Flatten the distances of members for kernels.
+
+    Args:
+        members: The distances of the rule of each state.
+
+    Returns:
+        Where each state stands in the numbers, and the numbers, int64.
+    """
+    numbers, at = list[int](), dict[int, int]()
+    rules: dict[int, int] = {}
+    for state, distances in members.items():
+        names, prices = distances.names, distances.prices
+        if id(distances) not in rules:
+            rules[id(distances)] = len(numbers)
+            by_price = [name for name in prices.by_price if name < NARROW]
+            numbers += [names.needed, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
+            numbers += [*prices.names[:NARROW], *by_price]
+        at[state] = len(numbers)
+        stand = distances.stands[state]
+        tail = -1 if stand.tail is None else stand.tail[0] + distances.lengths[stand.tail[1]]
+        other = min((distances.of_other(each) for each in stand.others), default=FAR)
+        choices = [(min(name, NARROW), distances.of_choice(name, length)) for name, length in stand.choices]
+        takes = min(names.takes.get(state, -1), NARROW)
+        is_doubtful = takes == NARROW or (names.size > NARROW and stand.tail is None)
+        numbers += [rules[id(distances)], takes, is_doubtful, tail, stand.close, stand.lacks, stand.room, other]
+        numbers += [len(choices), *(number for choice in choices for number in choice)]
+    return at, np.array(numbers or [0], dtype=np.int64)
+
+
+@kernel(is_part=True)
+def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
+    """Return D of a state; see ``MemberDistances.of``.
+
+    Args:
+        at: Where the state stands in ``numbers``.
+        taken: The names that were read.
+        numbers: See ``flat_members``.
+    """
+    rule, tail = numbers[at + STAND_RULE], numbers[at + STAND_TAIL]
+    lacks, room = numbers[at + STAND_LACKS], numbers[at + STAND_ROOM]
+    if tail >= 0:
+        return tail + _behind(rule, taken, lacks, room, numbers)
+    least = np.int64(FAR)
+    if lacks == 0 and numbers[rule + RULE_NEEDED] & ~taken == 0:
+        least = numbers[at + STAND_CLOSE]
+    lacks, room = max(np.int64(0), lacks - 1), room - 1
+    choice = at + STAND_CHOICES + 1
+    for _ in range(numbers[at + STAND_CHOICES]):
+        name = np.int64(1) << numbers[choice]
+        if taken & name == 0:
+            least = min(least, numbers[choice + 1] + _behind(rule, taken | name, lacks, room, numbers))
+        choice += 2
+    if numbers[at + STAND_OTHER] < FAR:
+        least = min(least, numbers[at + STAND_OTHER] + _behind(rule, taken, lacks, room, numbers))
+    return least
+
+
+@kernel(is_part=True)
+def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> Int:
+    """D where a member has ended."""
+    missing = numbers[rule + RULE_NEEDED] & ~taken
+    found = numbers[rule + RULE_CLOSE]
+    prices = rule + RULE_NAMES
+    name = np.int64(0)
+    while missing != 0:
+        if missing & 1 != 0:
+            found += numbers[prices + name]
+            lacks -= 1
+            room -= 1
+        missing >>= 1
+        name += 1
+    if room < 0:
+        return np.int64(FAR)
+    other = numbers[rule + RULE_OTHER]
+    optional = prices + numbers[rule + RULE_COUNT]
+    for position in range(numbers[rule + RULE_OPTIONAL]):
+        name = numbers[optional + position]
+        if lacks <= 0 or numbers[prices + name] >= other:
+            break
+        if (taken >> name) & 1 == 0:
+            found += numbers[prices + name]
+            lacks -= 1
+    return found + max(np.int64(0), lacks) * other

@@ -6,15 +6,13 @@ This is the plain definition of what a network reads. Masks are made by kernels 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar, cast
 
 from sfgen import arguments
 from sfgen.grammar.any_order import texts_read, with_name, with_text
 from sfgen.grammar.distances import FAR, Distances, distances_of
-from sfgen.grammar.network import DEAD, Network
-from sfgen.grammar.only_step import only_step
-from sfgen.grammar.openings import Push
+from sfgen.grammar.network import DEAD, Network, Push
 from sfgen.grammar.rule_automata import COUNTS, UNBOUNDED
 from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
 
@@ -249,3 +247,33 @@ class ReadByBytes:
             self._steps.append({})
         self._steps[number][byte] = found
         return found
+
+
+AnyPosition = TypeVar("AnyPosition")
+
+
+def only_step(
+    position: AnyPosition,
+    labels: Iterator[int],
+    classes: bytes,
+    read: Callable[[AnyPosition, bytes], AnyPosition | None],
+) -> tuple[bytes, AnyPosition] | None:
+    """Return the only byte that can follow, and the position after it.
+
+    Args:
+        position: The position.
+        labels: The byte classes that can be read there; at most two are read.
+        classes: The class of each byte.
+        read: The position after some bytes.
+
+    Returns:
+        ``None`` where several bytes can follow, or none.
+    """
+    label = next(labels, None)
+    if label is None:
+        return None
+    byte = classes.find(label)
+    if classes.rfind(label) != byte or next(labels, None) is not None:
+        return None
+    after = read(position, bytes([byte]))
+    return None if after is None else (bytes([byte]), after)

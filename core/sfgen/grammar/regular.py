@@ -14,7 +14,7 @@ from sfgen.automata.determinize import determinize
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
-from sfgen.grammar.rule_automata import RuleAutomaton, automata_of
+from sfgen.grammar.rule_automata import BYTES, RuleAutomaton, RulesAutomaton, automata_of
 from sfgen.grammar.rules import (
     NOTHING,
     AnyOrder,
@@ -25,7 +25,6 @@ from sfgen.grammar.rules import (
     GrammarTooLarge,
 )
 from sfgen.grammar.simplify import calls, simplify, size
-from sfgen.grammar.thompson import BYTES, RulesAutomaton
 from sfgen.protocols import Superset
 
 MAX_SIZE = 100_000

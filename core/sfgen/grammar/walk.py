@@ -11,26 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from sfgen.grammar.any_order import NARROW
 from sfgen.grammar.distances import FAR
-from sfgen.grammar.member_kernels import NO_STAND, STAND_IS_DOUBTFUL
-from sfgen.grammar.step import (
-    ACCEPTS,
-    FACTS,
-    FIRST_FRAME,
-    FRAME_BELOW,
-    FRAME_FIELDS,
-    FRAME_STATE,
-    IS_DISTINCT,
-    IS_NARROW,
-    NODE_DISTANCE,
-    NODE_FIELDS,
-    OTHERWISE,
-    STAND,
-    step_all,
-    step_plainly,
-    to_end_of_rule,
-)
+from sfgen.grammar.member_distances import NO_STAND, STAND_IS_DOUBTFUL, STAND_TAIL, STAND_TAKES, to_end
 from sfgen.kernels import (
+    Flag,
     Int,
     Int32s,
     Int32sOut,
@@ -219,3 +204,281 @@ def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int6
     positions[position], positions[position + 1], positions[position + 2] = state, register, below
     counts[PLACES] += 1
     return position // 3 + FIRST_GROUP
+
+
+FACTS = 9
+ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, STAND = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""What is known of a state: the columns of ``facts``."""
+
+NODE_FIELDS = 3
+FIRST_FRAME, NODE_DISTANCE, IS_DISTINCT = 0, 1, 2
+"""What is known of a stack node: its first frame or -1, its distance, whether texts of the rule above are distinct."""
+
+FRAME_FIELDS = 4
+FRAME_STATE, FRAME_REGISTER, FRAME_BELOW, NEXT_FRAME = 0, 1, 2, 3
+"""What is known of a frame; the next frame of its node or -1."""
+
+OTHERWISE = -2
+"""What a step returns that is not made, as it is none of the plain ones."""
+
+_COUNTS, _CLOSES = 1, 2
+_ENDLESS = 2**31 - 1
+
+
+@kernel(is_part=True)
+def to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
+    """Return the fewest bytes from a state to its rule's end.
+
+    Args:
+        state: The state.
+        register: The register of its rule's frame.
+        facts, distances, members: See ``walk``.
+    """
+    stand = np.int64(facts[FACTS * state + STAND])
+    if stand != NO_STAND:
+        return to_end(stand, register, members)
+    missing = np.int64(facts[FACTS * state + NEEDS]) - register
+    return distances[2 * state] + distances[2 * state + 1] * max(np.int64(0), missing)
+
+
+@kernel(is_part=True)
+def step_plainly(
+    before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
+    frames: Int64s, sets: Int64sOut,
+) -> Int:  # fmt: skip
+    """Read one byte where one configuration changes neither register nor stack.
+
+    Most steps are such.
+
+    Args:
+        before: Where the marks of the depth before the byte are in ``marks``.
+        label: The class of the byte.
+        marks, table, width, facts, nodes, frames, sets: See ``walk``.
+
+    Returns:
+        What ``step_all`` does; ``OTHERWISE`` where the step is another.
+    """
+    begin, end = marks[before], marks[before + 1]
+    if end != begin + 1:
+        return np.int64(OTHERWISE)
+    state, node = sets[3 * begin], sets[3 * begin + 2]
+    frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+    has_frames = frame >= 0
+    if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # where it returns to, the byte must not be read
+        if nodes[NODE_FIELDS * node + IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
+            return np.int64(OTHERWISE)
+        back = frames[FRAME_FIELDS * frame + FRAME_STATE]
+        if table[back * width + label] != -1 or facts[FACTS * back + ACCEPTS] != 0:
+            return np.int64(OTHERWISE)
+    top, entry = np.int64(end), np.int64(table[state * width + label])
+    if entry >= 0:
+        fact = FACTS * entry
+        if facts[fact + KIND] != 0 or facts[fact + MOST] != _ENDLESS or facts[fact + STAND] != NO_STAND:
+            return np.int64(OTHERWISE)
+        if has_frames and facts[fact + IS_END] != 0:
+            return np.int64(OTHERWISE)
+        if 3 * top + 3 > sets.size:
+            return np.int64(OTHERWISE)
+        sets[3 * top] = entry
+        sets[3 * top + 1] = sets[3 * begin + 1]
+        sets[3 * top + 2] = node
+        top += 1
+    elif entry != -1:
+        return np.int64(OTHERWISE)
+    for number in range(4):
+        marks[before + 4 + number] = marks[before + number]
+    marks[before + 4] = end
+    marks[before + 5] = top
+    return top
+
+
+@kernel(is_part=True)
+def step_all(
+    begin: Int, end: Int, made: Int, doubt: Int, loaded: Int, label: Int, marks: Int64sOut, mark: Int,
+    table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
+    nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
+) -> Int:  # fmt: skip
+    """Read one byte with several configurations.
+
+    What rules return to before the byte is kept at the other end of ``sets``, each once: a stack is a graph.
+
+    Args:
+        begin: The first configuration in ``sets``.
+        end: The one after the last; the set behind the byte goes there.
+        made: The number of stack nodes.
+        doubt: Whether a whole text of a distinct call was read.
+        loaded: From which number on stack nodes are made.
+        label: The class of the byte.
+        mark: Where the marks of the new set go in ``marks``.
+        marks, table, width, facts, distances, members, actions, nodes, frames, sets: See ``walk``.
+
+    Returns:
+        The end of the new set; its marks are written. -1 where there is no room.
+    """
+    top = np.int64(end)
+    room = np.int64(sets.size // 3)
+    waiting = room
+    for position in range(begin, end):
+        state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
+        looked_at = waiting
+        while True:
+            entry = np.int64(table[state * width + label])
+            if entry >= 0:
+                top, doubt = _enter(
+                    entry, register, node, end, top, waiting, loaded, doubt, facts, members, nodes, frames, sets
+                )
+            elif entry != -1:
+                at = -2 - entry
+                ways = np.int64(actions[at])
+                at += 1
+                for _ in range(ways):
+                    target, is_fresh, pushes = np.int64(actions[at]), actions[at + 1], np.int64(actions[at + 2])
+                    at += 3
+                    below = node
+                    has_room = True
+                    for _push in range(pushes):
+                        flags = actions[at + 1]
+                        if (made + 1) * NODE_FIELDS > nodes.size or (made + 1) * FRAME_FIELDS > frames.size:
+                            return -1
+                        kept = register if flags & 1 != 0 else np.int64(0)
+                        frames[FRAME_FIELDS * made + FRAME_STATE] = actions[at]
+                        frames[FRAME_FIELDS * made + FRAME_REGISTER] = kept
+                        frames[FRAME_FIELDS * made + FRAME_BELOW] = below
+                        frames[FRAME_FIELDS * made + NEXT_FRAME] = -1
+                        nodes[NODE_FIELDS * made + FIRST_FRAME] = made
+                        nodes[NODE_FIELDS * made + IS_DISTINCT] = (flags >> 1) & 1
+                        length = to_end_of_rule(np.int64(actions[at]), kept, facts, distances, members)
+                        has_room = has_room and (length < FAR or facts[FACTS * actions[at] + STAND] == NO_STAND)
+                        nodes[NODE_FIELDS * made + NODE_DISTANCE] = nodes[NODE_FIELDS * below + NODE_DISTANCE] + length
+                        below = made
+                        made += 1
+                        at += 2
+                    if has_room:
+                        top, doubt = _enter(
+                            target, np.int64(0) if is_fresh != 0 else register, below, end, top, waiting, loaded, doubt,
+                            facts, members, nodes, frames, sets,
+                        )  # fmt: skip
+            if top < 0:
+                return -1
+            if facts[FACTS * state + ACCEPTS] != 0:
+                frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+                if frame >= 0 and node >= loaded and nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+                    doubt = np.int64(1)
+                while frame >= 0:
+                    back, kept = (
+                        frames[FRAME_FIELDS * frame + FRAME_STATE],
+                        frames[FRAME_FIELDS * frame + FRAME_REGISTER],
+                    )
+                    below = frames[FRAME_FIELDS * frame + FRAME_BELOW]
+                    frame = frames[FRAME_FIELDS * frame + NEXT_FRAME]
+                    if _is_among(back, kept, below, waiting, room, loaded, nodes, frames, sets):
+                        continue
+                    waiting -= 1
+                    if waiting <= top:
+                        return -1
+                    sets[3 * waiting] = back
+                    sets[3 * waiting + 1] = kept
+                    sets[3 * waiting + 2] = below
+            if looked_at == waiting:
+                break
+            looked_at -= 1
+            state, register, node = sets[3 * looked_at], sets[3 * looked_at + 1], sets[3 * looked_at + 2]
+    marks[mark] = end
+    marks[mark + 1] = top
+    marks[mark + 2] = made
+    marks[mark + 3] = doubt
+    return top
+
+
+@kernel(is_part=True)
+def _enter(
+    state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
+    facts: Int32s, members: Int64s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
+) -> tuple[Int, Int]:  # fmt: skip
+    """Add to the set from ``begin`` to ``top`` what a step into a state leads to; rules that must end have ended.
+
+    Returns:
+        The end of the set, -1 where there is no room; and whether there is a doubt now.
+    """
+    kind = facts[FACTS * state + KIND]
+    most = np.int64(facts[FACTS * state + MOST])
+    if kind == _COUNTS:
+        register += 1
+        if most == _ENDLESS:
+            register = min(register, np.int64(facts[FACTS * state + LEAST]))
+    elif kind == _CLOSES:
+        if register < facts[FACTS * state + LEAST]:
+            return top, doubt
+        register = np.int64(0)
+    stand = np.int64(facts[FACTS * state + STAND])
+    if stand != NO_STAND:
+        if members[stand + STAND_TAKES] >= NARROW:
+            doubt = np.int64(1)
+        elif members[stand + STAND_TAKES] >= 0:
+            name = np.int64(1) << members[stand + STAND_TAKES]
+            if register & name != 0:
+                return top, doubt
+            register |= name
+        if (members[stand + STAND_TAKES] >= 0 or members[stand + STAND_TAIL] < 0) and to_end(
+            stand, register, members
+        ) >= FAR:
+            return top, doubt
+    if most != _ENDLESS and register + facts[FACTS * state + OWES] > most:
+        return top, doubt
+    stop = waiting
+    while True:
+        if facts[FACTS * state + IS_END] != 0 and nodes[NODE_FIELDS * node + FIRST_FRAME] >= 0:
+            if node >= loaded and nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+                doubt = np.int64(1)
+            frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+            while frame >= 0:
+                waiting -= 1
+                if waiting <= top:
+                    return np.int64(-1), doubt
+                sets[3 * waiting] = frames[FRAME_FIELDS * frame + FRAME_STATE]
+                sets[3 * waiting + 1] = frames[FRAME_FIELDS * frame + FRAME_REGISTER]
+                sets[3 * waiting + 2] = frames[FRAME_FIELDS * frame + FRAME_BELOW]
+                frame = frames[FRAME_FIELDS * frame + NEXT_FRAME]
+        else:
+            if not _is_among(state, register, node, begin, top, loaded, nodes, frames, sets):
+                if top + 1 >= waiting:
+                    return np.int64(-1), doubt
+                sets[3 * top] = state
+                sets[3 * top + 1] = register
+                sets[3 * top + 2] = node
+                top += 1
+        if waiting == stop:
+            break
+        state, register, node = sets[3 * waiting], sets[3 * waiting + 1], sets[3 * waiting + 2]
+        waiting += 1
+    return top, doubt
+
+
+@kernel(is_part=True)
+def _is_among(
+    state: Int, register: Int, node: Int, begin: Int, end: Int, loaded: Int, nodes: Int64s, frames: Int64s, sets: Int64s
+) -> Flag:
+    """Whether a configuration is among those of ``sets`` from ``begin`` to ``end``."""
+    for position in range(begin, end):
+        if (
+            sets[3 * position] == state
+            and sets[3 * position + 1] == register
+            and _are_equal(sets[3 * position + 2], node, loaded, nodes, frames)
+        ):
+            return True
+    return False
+
+
+@kernel(is_part=True)
+def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s) -> Flag:
+    """Whether two stack nodes have the same frames: loaded ones are made once, others have one frame."""
+    while left != right:
+        if left < loaded or right < loaded:
+            return False
+        if nodes[NODE_FIELDS * left + IS_DISTINCT] != nodes[NODE_FIELDS * right + IS_DISTINCT]:
+            return False
+        one, other = FRAME_FIELDS * nodes[NODE_FIELDS * left], FRAME_FIELDS * nodes[NODE_FIELDS * right]
+        if frames[one] != frames[other] or frames[one + FRAME_REGISTER] != frames[other + FRAME_REGISTER]:
+            return False
+        left, right = frames[one + FRAME_BELOW], frames[other + FRAME_BELOW]
+    return True

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.grammar.token_positions import cannot_be_written
+from sfgen.grammar.positions import cannot_be_written
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.fewest_tokens import LONGEST_TEXT, fewest_tokens
 from sfgen.index.mask_ids import TokenIds, packed, repeat_tokens

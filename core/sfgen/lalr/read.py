@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import InternalError, TextTooLong
-from sfgen.grammar.only_step import only_step
+from sfgen.grammar.read import only_step
 from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.stack import BOTTOM, Stacks

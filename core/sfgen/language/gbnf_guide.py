@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sfgen.grammar.read_beside import NetworkReadBeside
+from sfgen.grammar.guide import NetworkReadBeside
+from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.stack import Position
-from sfgen.grammar.token_positions import TokenPositions
 from sfgen.language.as_written import AsWritten
 from sfgen.language.language import where
 

@@ -12,15 +12,14 @@ from typing import Any
 from sfgen import arguments
 from sfgen.caret import line_numbers
 from sfgen.errors import GrammarError, UsageError
-from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.examples import every_text, most_telling_first
-from sfgen.grammar.network import Network, network_of
-from sfgen.grammar.openings import LeftRecursion
+from sfgen.grammar.guide import KeptByVocabulary
+from sfgen.grammar.network import LeftRecursion, Network, network_of
+from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import Grammar, GrammarTooLarge
 from sfgen.grammar.simplify import calls, productive
-from sfgen.grammar.token_positions import TokenPositions
 from sfgen.language.as_written import AsWritten
 from sfgen.language.gbnf import Gbnf, read_gbnf
 from sfgen.language.gbnf_guide import GbnfGuide

@@ -18,7 +18,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.caret import line_and_column
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
-from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.grammar.guide import KeptByVocabulary
 from sfgen.grammar.rules import Grammar, GrammarTooLarge
 from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark

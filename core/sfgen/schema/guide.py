@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfgen.grammar.read_beside import NetworkReadBeside
-from sfgen.grammar.token_positions import TokenPositions
+from sfgen.grammar.guide import NetworkReadBeside
+from sfgen.grammar.positions import TokenPositions
 from sfgen.schema.compile import Compiled
 from sfgen.schema.expected import json_path
 from sfgen.schema.json_position import START, JsonPosition

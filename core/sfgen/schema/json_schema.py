@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
-from sfgen.grammar.by_vocabulary import KeptByVocabulary
 from sfgen.grammar.completion import shortest_text
+from sfgen.grammar.guide import KeptByVocabulary
 from sfgen.grammar.network import Network, network_of
+from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
 from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import GrammarTooLarge
-from sfgen.grammar.token_positions import TokenPositions
 from sfgen.schema.compile import Compiled, compile_schema
 from sfgen.schema.document import SchemaDocument
 from sfgen.schema.guide import SchemaGuide

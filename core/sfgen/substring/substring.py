@@ -12,8 +12,7 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.by_vocabulary import KeptByVocabulary
-from sfgen.grammar.guide import GrammarGuide
+from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
 from sfgen.substring.document import UNITS, Document, Unit
 from sfgen.substring.tokens import Position, SubstringReader, SubstringTokens
 from sfgen.vocabulary import Vocabulary

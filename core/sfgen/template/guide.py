@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import TypeVar
 
 from sfgen.grammar.guide import NetworkGuide
+from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.stack import Position as NetworkPosition
-from sfgen.grammar.token_positions import TokenPositions
 from sfgen.index import DfaIndex
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.read_beside import ReadBeside

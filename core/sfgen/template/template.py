@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, TemplateError
-from sfgen.grammar.by_vocabulary import KeptByVocabulary
+from sfgen.grammar.guide import KeptByVocabulary
 from sfgen.grammar.network import Network, network_of
+from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import GrammarTooLarge
-from sfgen.grammar.token_positions import TokenPositions
 from sfgen.groups import Group
 from sfgen.index import DfaIndex
 from sfgen.protocols import Guide, Superset
