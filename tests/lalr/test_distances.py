@@ -13,13 +13,11 @@ from lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from lark.exceptions import GrammarError
 from tried import some_of, tried
 
-from sfgen.lalr.distances import FAR, Distances
-from sfgen.lalr.explored import explored_safety
+from sfgen.lalr.costs import Readings, byte_costs, labels_of
+from sfgen.lalr.distances import FAR, Distances, explored_safety
 from sfgen.lalr.items import Items
-from sfgen.lalr.lexeme_costs import byte_costs, labels_of
 from sfgen.lalr.read import Configuration as ReadConfiguration
 from sfgen.lalr.read import Reader
-from sfgen.lalr.readings import Readings
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 

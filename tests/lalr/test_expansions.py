@@ -11,7 +11,7 @@ from tried import tried
 
 from sfgen import Grammar
 from sfgen.errors import GrammarError
-from sfgen.lalr.expansions import MAX_ALTERNATIVES, MAX_COPIES, check_expansions, definitions
+from sfgen.lalr.lark_errors import MAX_ALTERNATIVES, MAX_COPIES, check_expansions, definitions
 
 LEAVES = 'x: "x"\n' + "".join(f'a{n}: "a{n}"\n' for n in range(40))
 

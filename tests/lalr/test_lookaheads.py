@@ -7,8 +7,7 @@ from lalr_tables import random_grammars, tables_of
 from lark import Lark
 from lark.exceptions import GrammarError
 
-from sfgen.lalr.items import Items
-from sfgen.lalr.lookaheads import has_conflicts
+from sfgen.lalr.items import Items, has_conflicts
 
 
 @given(random_grammars())

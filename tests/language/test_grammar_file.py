@@ -12,8 +12,8 @@ from sfgen import Grammar, JsonSchema, SfgenError, Vocabulary
 from sfgen.errors import GrammarError, IndexFileError, OtherVocabulary, UsageError
 from sfgen.index import saved_text
 from sfgen.language.file import load, save, saved_grammar
+from sfgen.language.grammar import GrammarSource
 from sfgen.language.language import Format
-from sfgen.language.source import GrammarSource
 from sfgen.schema import file as schema_file
 
 VOCABULARY = Vocabulary([b"a", b"b", None], end_token_ids=[2])

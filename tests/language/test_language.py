@@ -16,10 +16,10 @@ from sfgen import Grammar, SfgenError, Vocabulary
 from sfgen.errors import UsageError
 from sfgen.grammar.network import network_as_written, network_of
 from sfgen.grammar.rules import Bytes, Leaf, Literal
-from sfgen.language.as_written import AsWritten
 from sfgen.language.gbnf import Gbnf, read_gbnf
+from sfgen.language.gbnf_language import AsWritten
+from sfgen.language.grammar import rule_graph
 from sfgen.language.language import Failure
-from sfgen.language.rule_graph import rule_graph
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "gbnf"
 NAMES = sorted(path.stem for path in DATA.glob("*.gbnf"))

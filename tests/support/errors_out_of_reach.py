@@ -39,7 +39,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("schema/formats.py", "there is no format", "a format that is not known says nothing"),
     ("schema/written_text.py", "has a lone surrogate", "schemas with one are refused where they are read"),
     ("grammar/network.py", "names[0]", "a rule of a schema passes a limit before all of them do"),
-    ("grammar/thompson.py", "self._rule", "a schema passes the limits of its rules before"),
+    ("grammar/rule_automata.py", "self._rule", "a schema passes the limits of its rules before"),
     ("schema/one_form.py", "for strings as long as these", "automata of strings that long pass a limit before"),
     ("grammar/regular.py", "name", "it is caught: items that must differ are then nested less, or refused"),
     ("schema/literals.py", "enum: ", "the limit of bytes is passed before"),

@@ -153,7 +153,7 @@ class GrammarText:
             GrammarTooLarge: It passes a limit.
             UsageError: An option means nothing in its format.
         """
-        from sfgen.language.source import GrammarSource
+        from sfgen.language.grammar import GrammarSource
 
         options = self.options
         return GrammarSource(

@@ -46,7 +46,7 @@ def run_grammar(request: IndexRequest) -> None:
     elif looks.examples is not None:
         _show_examples(grammar, looks.examples, json=json)
     elif looks.is_graph:
-        from sfgen.language.rule_graph import rule_graph
+        from sfgen.language.grammar import rule_graph
         from sfgen_cli.report.index_output import write_graph
 
         write_graph(rule_graph(grammar, name, max_rules=looks.most_states), looks.form, quiet=quiet)

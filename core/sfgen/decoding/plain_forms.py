@@ -137,8 +137,7 @@ def _schema(schema: Any) -> JsonSchema:
 
 
 def _grammar(grammar: Any) -> Grammar:
-    from sfgen.language.grammar import Grammar
-    from sfgen.language.source import GrammarSource
+    from sfgen.language.grammar import Grammar, GrammarSource
 
     if isinstance(grammar, Grammar):
         return grammar

@@ -25,13 +25,7 @@ from sfgen.automata.completions import completions
 from sfgen.errors import UsageError
 from sfgen.grammar.any_order import Names
 from sfgen.grammar.rule_automata import UNBOUNDED, RuleAutomaton, automata_of
-from sfgen.grammar.rules import (
-    NOTHING,
-    CountedText,
-    Grammar,
-    GrammarTooLarge,
-    Leaf,
-)
+from sfgen.grammar.rules import NOTHING, CountedText, Grammar, GrammarTooLarge, Leaf
 from sfgen.grammar.simplify import simplify, without_copies
 
 DEAD = -1
@@ -160,7 +154,8 @@ def network_of(grammar: Grammar) -> Network:
         LeftRecursion: A rule calls itself before it has read anything, through others.
         UsageError: There is no text at all.
 
-    >>>     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    >>> from sfgen.grammar.rules import Call, Concatenation, Literal, Repeat
+    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     >>> network_of(Grammar({"pairs": pairs}, "pairs"))
     Network(rules=1, states=3, start='pairs')
     """
@@ -178,7 +173,8 @@ def network_as_written(grammar: Grammar) -> Network:
         LeftRecursion: A rule calls itself before it has read anything, through others.
         UsageError: There is no text at all.
 
-    >>>     >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
+    >>> from sfgen.grammar.rules import Call, Concatenation, Literal
+    >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
     >>> network_of(Grammar(rules, "pair")).names, network_as_written(Grammar(rules, "pair")).names
     (('pair',), ('pair', 'a'))
     """

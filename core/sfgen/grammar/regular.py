@@ -15,15 +15,7 @@ from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
 from sfgen.grammar.rule_automata import BYTES, RuleAutomaton, RulesAutomaton, automata_of
-from sfgen.grammar.rules import (
-    NOTHING,
-    AnyOrder,
-    CountedList,
-    CountedText,
-    Expression,
-    Grammar,
-    GrammarTooLarge,
-)
+from sfgen.grammar.rules import NOTHING, AnyOrder, CountedList, CountedText, Expression, Grammar, GrammarTooLarge
 from sfgen.grammar.simplify import calls, simplify, size
 from sfgen.protocols import Superset
 
@@ -41,7 +33,8 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
     Raises:
         GrammarTooLarge: It passes a limit.
 
-    >>>     >>> letters = Repeat(Bytes(((97, 98),)), 1, 2)
+    >>> from sfgen.grammar.rules import Bytes, Concatenation, Literal, Repeat
+    >>> letters = Repeat(Bytes(((97, 98),)), 1, 2)
     >>> regular_automaton("pair", Concatenation((letters, Literal(b":"), letters))).accepts("ab:b")
     True
     """
@@ -72,7 +65,8 @@ def regular_superset(grammar: Grammar) -> Superset | None:
     Returns:
         ``None`` where it passes a limit.
 
-    >>>     >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
+    >>> from sfgen.grammar.rules import Alternation, Call, Concatenation, Literal
+    >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
     >>> superset = regular_superset(Grammar({"a": nested}, "a"))
     >>> superset.is_exact, [superset.dfa.accepts(text) for text in ("((x))", "(x", "()")]
     (False, [True, True, False])

@@ -19,8 +19,7 @@ from sfgen.ban.difference import clean_superset, without
 from sfgen.errors import SchemaError, UsageError
 from sfgen.integrations.guided import check_strings
 from sfgen.integrations.no_healing import refuse_healing
-from sfgen.language.grammar import Grammar
-from sfgen.language.source import GrammarSource
+from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.short_form import read_short_form
 

@@ -204,7 +204,7 @@ def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Gr
         SfgenError: It is none.
     """
     from sfgen.automata import Dfa
-    from sfgen.language.source import GrammarSource
+    from sfgen.language.grammar import GrammarSource
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.schema.read import read_inline
     from sfgen.substring.substring import Substring

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfgen.errors import GrammarError, InputError
-from sfgen.lalr.expansions import check_expansions
-from sfgen.lalr.lark_errors import PATTERN_HINT, definition_of, explained, position_of, undefined_hint
+from sfgen.lalr.lark_errors import PATTERN_HINT, check_expansions, definition_of, explained, position_of, undefined_hint
 from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
 from sfgen.whole_file import read_file
 

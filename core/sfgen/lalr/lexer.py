@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import string
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.automata.atomic import without_atomics
 from sfgen.automata.by_character import byte_table
 from sfgen.automata.character_map import CharacterMap, distinct
+from sfgen.automata.lookaround import Obligations, Threads, Trackers
+from sfgen.automata.minimize import equal_states
 from sfgen.automata.symbols import by_symbol
 from sfgen.errors import GrammarError, PatternError, PatternTooLarge
 from sfgen.grammar.rules import GrammarTooLarge
-from sfgen.lalr.controls import Controls
 from sfgen.lalr.lark_errors import definition_of
-from sfgen.lalr.merge import Merged, merge
-from sfgen.lalr.ordered_threads import OrderedMachine
-from sfgen.lalr.programs import Programs
-from sfgen.lalr.tables import END, Lexer, ParseTables, Terminal
+from sfgen.lalr.ordered_threads import NO_OBLIGATIONS, OrderedMachine, OrderedPlace, OrderedThreads, Programs
+from sfgen.lalr.tables import END, NO_STATE, Lexer, ParseTables, Terminal
 from sfgen.regex.anchors import settle
 from sfgen.regex.ast import Alternation, Characters, Node
 from sfgen.regex.characters import union
@@ -57,6 +61,370 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "
     return _over_bytes(merge(controls, len(symbols.members), len(tables.contexts)), symbols.numbers)
 
 
+MAX_CONTROLS = 15_000
+"""States of the lexer over symbols, before equal ones are joined."""
+
+MAX_LEXER_WORK = 300_000
+"""Elementary steps of their construction."""
+
+Keywords: TypeAlias = tuple[tuple[int, tuple[tuple[int, Threads], ...]], ...]
+"""For each open terminal those that replace it where they match the whole lexeme, and how far they have been read."""
+
+_NO_CONTEXT = -1
+_TOO_MANY = -1
+
+T = TypeVar("T", bound=Hashable)
+
+
+class _Numbered(Generic[T]):
+    """Different things, each with a number."""
+
+    def __init__(self) -> None:
+        self.all: list[T] = []
+        self._numbers: dict[T, int] = {}
+
+    def number(self, thing: T) -> int:
+        found = self._numbers.get(thing)
+        if found is None:
+            found = self._numbers[thing] = len(self.all)
+            self.all.append(thing)
+        return found
+
+
+class Alternative(NamedTuple):
+    """One thing that lark's lexer may be doing.
+
+    Attributes:
+        context: The context in which the lexer goes on behind an ignored terminal; -1 where none can be ignored here.
+        threads: The open lexeme, as the number of a list of threads.
+        keywords: The number of those that it may be.
+        promise: What was promised of the text behind earlier lexemes, as the number of obligations.
+        trackers: What lookbehinds know, as a number.
+        blanks: The characters since the last terminal that the parser saw; 0 if they are not counted, -1 if there are
+            too many, or others than white space.
+        is_fresh: Whether no lexeme is open.
+    """
+
+    context: int
+    threads: int
+    keywords: int
+    promise: int
+    trackers: int
+    blanks: int
+    is_fresh: bool
+
+
+class _About(NamedTuple):
+    """What a list of threads tells.
+
+    Attributes:
+        symbols: The symbols that some thread reads, as bits.
+        has_ignored: Whether one belongs to an ignored terminal.
+        has_others: Whether one belongs to another.
+        matches: The threads that match here: index and terminal.
+        asked_in: When each lookbehind is asked for.
+        open: The terminals.
+    """
+
+    symbols: int
+    has_ignored: bool
+    has_others: bool
+    matches: tuple[tuple[int, int], ...]
+    asked_in: tuple[int, ...]
+    open: frozenset[int]
+
+
+class Controls:
+    """Finds all controls from the start of the text on.
+
+    Args:
+        tables: The tables.
+        machine: The programs of the terminals.
+        starts: The first state of each terminal's program.
+        blanks: The symbols that are ASCII white space.
+        max_blanks: The most characters of ignored text between two terminals; ``None``: all that is ignored.
+
+    Attributes:
+        rows: The control behind each symbol, of each control; symbols that are not there cannot be read.
+        commits: Of each control: terminals and promises.
+        may_end: Of each control: whether the text may end where no lexeme is open.
+        starts: The control of a context and a promise; ``NO_STATE`` where nothing can follow.
+    """
+
+    def __init__(
+        self,
+        tables: ParseTables,
+        machine: OrderedMachine,
+        starts: dict[int, int],
+        blanks: frozenset[int],
+        max_blanks: int | None,
+    ) -> None:
+        self._tables = tables
+        self._machine = machine
+        self._program = starts
+        self._blanks = blanks
+        self._max_blanks = max_blanks
+        self._threads: _Numbered[OrderedThreads] = _Numbered()
+        self._keywords: _Numbered[Keywords] = _Numbered()
+        self._obligations: _Numbered[Obligations] = _Numbered()
+        self._trackers: _Numbered[Trackers] = _Numbered()
+        self._alternatives: _Numbered[Alternative] = _Numbered()
+        self._controls: _Numbered[frozenset[int]] = _Numbered()
+        self._promises: _Numbered[tuple[int, int]] = _Numbered()
+        self._about: dict[int, _About] = {}
+        self._threads_after: dict[tuple[int, int, int], int] = {}
+        self._keywords_after: dict[tuple[int, int], int] = {}
+        self._obligations_after: dict[tuple[int, int, int], int] = {}
+        self._first_threads: dict[tuple[int, int], int] = {}
+        self._promised: dict[tuple[int, int, int], int] = {}
+        self._alternatives_after: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._commits_of: dict[int, tuple[tuple[int, int], ...]] = {}
+        self.rows: list[dict[int, int]] = []
+        self.commits: list[tuple[tuple[int, int], ...]] = []
+        self.may_end: list[bool] = []
+        self.starts: dict[tuple[int, int], int] = {}
+        self._find_all()
+
+    @property
+    def promises_hold_at_end(self) -> list[bool]:
+        """Of each promise whether the text may end behind it."""
+        return [self._holds_at_end(obligations) for obligations, _ in self._promises.all]
+
+    @cached_property
+    def _contexts_behind(self) -> dict[int, tuple[int, ...]]:
+        """The contexts of the gaps behind each terminal."""
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        states, terminals = (self._tables.actions > 0).nonzero()
+        targets = self._tables.actions[states, terminals] - 1
+        for terminal, context in zip(terminals.tolist(), self._tables.context_of[targets].tolist(), strict=True):
+            found[terminal].add(context)
+        return {terminal: tuple(sorted(contexts)) for terminal, contexts in found.items()}
+
+    @cached_property
+    def _asked_at_start(self) -> tuple[int, ...]:
+        """When the terminals ask for each lookbehind, counted from the beginning of a lexeme."""
+        return self._machine.asked_in([(state, NO_OBLIGATIONS) for state in self._program.values()])
+
+    def _find_all(self) -> None:
+        nothing = self._obligations.number(NO_OBLIGATIONS)
+        self._promises.number((nothing, self._kept_trackers(self._machine.text_start(), nothing)))
+        self._start(int(self._tables.context_of[self._tables.start]), 0)
+        while len(self.rows) < len(self._controls.all):
+            control = len(self.rows)
+            members = self._controls.all[control]
+            self._limit()
+            row: dict[int, int] = {}
+            for symbol in self._symbols(members):
+                behind = frozenset(after for member in members for after in self._after(member, symbol))
+                if behind:
+                    row[symbol] = self._controls.number(behind)
+            self.rows.append(row)
+            commits = tuple(sorted({commit for member in members for commit in self._commits(member)}))
+            self.commits.append(commits)
+            self.may_end.append(any(map(self._may_end, members)))
+            for terminal, promise in commits:
+                for context in self._contexts_behind.get(terminal, ()):
+                    if (context, promise) not in self.starts:
+                        self._start(context, promise)
+
+    def _limit(self) -> None:
+        too_many = len(self._controls.all) > MAX_CONTROLS
+        if too_many or self._machine.work > MAX_LEXER_WORK:
+            lists = Counter(terminal for about in self._about.values() for terminal in about.open)
+            terminal = self._tables.terminals[lists.most_common(1)[0][0]]
+            limit = f"{MAX_CONTROLS:,} states" if too_many else f"{MAX_LEXER_WORK:,} steps of construction"
+            blanks = f" with {self._max_blanks} blanks in a row" if self._max_blanks and self._max_blanks > 1 else ""
+            raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}", "terminal")
+
+    def _start(self, context: int, promise: int) -> None:
+        """Begin a lexeme behind a terminal that the parser saw."""
+        obligations, trackers = self._promises.all[promise]
+        fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0)
+        self.starts[context, promise] = self._controls.number(frozenset([fresh]))
+
+    def _fresh(self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int) -> int:
+        """The alternative in which a lexeme begins."""
+        kept = self._kept_trackers(trackers, obligations)
+        key = context, kept
+        threads = self._first_threads.get(key)
+        scanner = self._tables.contexts[context]
+        if threads is None:
+            gap = self._machine.gap(self._trackers.all[kept])
+            first = gap.begin(self._program[terminal] for terminal in scanner.ordered)
+            threads = self._first_threads[key] = self._threads.number(first)
+        open_ = self._about_threads(threads).open
+        keywords = tuple(
+            (terminal, tuple((other, frozenset([(self._program[other], NO_OBLIGATIONS)])) for other in others))
+            for terminal, others in scanner.unless.items()
+            if terminal in open_
+        )
+        if blanks == self._max_blanks or not self._about_threads(threads).has_ignored:
+            context, blanks = _NO_CONTEXT, _TOO_MANY
+        return self._alternatives.number(
+            Alternative(context, threads, self._keywords.number(keywords), obligations, kept, blanks, True)
+        )
+
+    def _kept_trackers(self, trackers: Iterable[Threads | None], obligations: int, threads: int | None = None) -> int:
+        """What lookbehinds know that can still be asked for, by the next lexemes too."""
+        machine = self._machine
+        if not machine.has_lookbehinds:
+            return self._trackers.number(tuple(trackers))
+        asked = [self._asked_at_start, machine.asked_in([(0, self._obligations.all[obligations])])]
+        if threads is not None:
+            asked.append(self._about_threads(threads).asked_in)
+        soonest = [min(distances) for distances in zip(*asked, strict=True)]
+        return self._trackers.number(machine.needed(tuple(trackers), soonest))
+
+    def _about_threads(self, threads: int) -> _About:
+        found = self._about.get(threads)
+        if found is None:
+            machine = self._machine
+            all_threads = self._threads.all[threads]
+            symbols = 0
+            for state, _ in all_threads:
+                symbols |= machine.symbols_of(state)
+            owners = frozenset(machine.programs.terminal_at(state) for state, _ in all_threads)
+            found = self._about[threads] = _About(
+                symbols,
+                not owners.isdisjoint(self._tables.ignored),
+                not owners <= self._tables.ignored,
+                tuple(
+                    (index, machine.terminal_of[state])
+                    for index, (state, _) in enumerate(all_threads)
+                    if state in machine.terminal_of
+                ),
+                machine.asked_in(all_threads),
+                owners,
+            )
+        return found
+
+    def _symbols(self, members: frozenset[int]) -> list[int]:
+        """The symbols that can be read."""
+        bits = 0
+        for member in members:
+            bits |= self._about_threads(self._alternatives.all[member].threads).symbols
+        return [symbol for symbol in range(self._machine.classes) if bits >> symbol & 1]
+
+    def _after(self, alternative: int, symbol: int) -> tuple[int, ...]:
+        """What the lexer may be doing behind a symbol."""
+        key = alternative, symbol
+        found = self._alternatives_after.get(key)
+        if found is None:
+            self._machine.spend(1)
+            found = self._alternatives_after[key] = tuple(self._find_after(self._alternatives.all[alternative], symbol))
+        return found
+
+    def _find_after(self, before: Alternative, symbol: int) -> list[int]:
+        position = self._machine.position(self._trackers.all[before.trackers], symbol)
+        promise = self._promise_after(before, position)
+        if promise == NO_STATE:
+            return []
+        threads = self._read(before, position)
+        about = self._about_threads(threads)
+        context, blanks = before.context, before.blanks
+        if self._max_blanks is not None and context != _NO_CONTEXT:
+            blanks = blanks + 1 if symbol in self._blanks and blanks < self._max_blanks else _TOO_MANY
+        if blanks == _TOO_MANY or not about.has_ignored:
+            context, blanks = _NO_CONTEXT, _TOO_MANY
+        if context == _NO_CONTEXT and not about.has_others:
+            return []
+        trackers = self._kept_trackers(position.trackers, promise, threads)
+        keywords = self._keywords_behind(before.keywords, position, about.open)
+        found = [self._alternatives.number(Alternative(context, threads, keywords, promise, trackers, blanks, False))]
+        if context != _NO_CONTEXT:
+            for index, terminal in about.matches:
+                if terminal in self._tables.ignored:
+                    promised = self._promise(threads, index, promise)
+                    if promised != NO_STATE:
+                        found.append(self._fresh(context, promised, position.trackers, blanks))
+        return found
+
+    def _read(self, before: Alternative, position: OrderedPlace) -> int:
+        key = before.threads, before.trackers, position.label
+        found = self._threads_after.get(key)
+        if found is None:
+            behind = position.read_in_order(self._threads.all[before.threads])
+            found = self._threads_after[key] = self._threads.number(behind)
+        return found
+
+    def _keywords_behind(self, keywords: int, position: OrderedPlace, open_: frozenset[int]) -> int:
+        if not self._keywords.all[keywords]:
+            return keywords
+        key = keywords, position.label
+        found = self._keywords_after.get(key)
+        if found is None:
+            behind = []
+            for terminal, others in self._keywords.all[keywords]:
+                left = [(other, position.read(threads)) for other, threads in others]
+                behind.append((terminal, tuple((other, threads) for other, threads in left if threads)))
+            left_open = tuple((terminal, others) for terminal, others in behind if others)
+            found = self._keywords_after[key] = self._keywords.number(left_open)
+        if all(terminal in open_ for terminal, _ in self._keywords.all[found]):
+            return found
+        return self._keywords.number(tuple(pair for pair in self._keywords.all[found] if pair[0] in open_))
+
+    def _promise_after(self, before: Alternative, position: OrderedPlace) -> int:
+        obligations = self._obligations.all[before.promise]
+        if not obligations:
+            return before.promise
+        key = before.promise, before.trackers, position.label
+        found = self._obligations_after.get(key)
+        if found is None:
+            left = position.keep(obligations)
+            found = self._obligations_after[key] = NO_STATE if left is None else self._simple(left)
+        return found
+
+    def _promise(self, threads: int, index: int, pending: int) -> int:
+        """What is promised where a thread's match is taken; ``NO_STATE`` where that contradicts itself."""
+        key = threads, index, pending
+        found = self._promised.get(key)
+        if found is None:
+            all_threads = self._threads.all[threads]
+            promised = self._obligations.all[pending] | all_threads[index][1]
+            if index:
+                promised |= {(True, frozenset(all_threads[:index]))}
+            found = self._promised[key] = self._simple(promised)
+        return found
+
+    def _simple(self, obligations: Obligations) -> int:
+        """Obligations with one negative one at most; ``NO_STATE`` where one contradicts another."""
+        never = frozenset(thread for negative, threads in obligations if negative for thread in threads)
+        wanted = frozenset(obligation for obligation in obligations if not obligation[0])
+        if any(threads <= never for _, threads in wanted):
+            return NO_STATE
+        return self._obligations.number(wanted | {(True, never)} if never else wanted)
+
+    def _commits(self, alternative: int) -> tuple[tuple[int, int], ...]:
+        found = self._commits_of.get(alternative)
+        if found is None:
+            found = self._commits_of[alternative] = tuple(self._find_commits(self._alternatives.all[alternative]))
+        return found
+
+    def _find_commits(self, alternative: Alternative) -> list[tuple[int, int]]:
+        found = []
+        keywords = dict(self._keywords.all[alternative.keywords])
+        for index, terminal in self._about_threads(alternative.threads).matches:
+            if terminal in self._tables.ignored:
+                continue
+            promised = self._promise(alternative.threads, index, alternative.promise)
+            if promised == NO_STATE:
+                continue
+            for other, threads in keywords.get(terminal, ()):
+                if any(state in self._machine.ends for state, _ in threads):
+                    terminal = other
+                    break
+            known = self._trackers.all[alternative.trackers]
+            found.append((terminal, self._promises.number((promised, self._kept_trackers(known, promised)))))
+        return found
+
+    def _may_end(self, alternative: int) -> bool:
+        found = self._alternatives.all[alternative]
+        return found.is_fresh and self._holds_at_end(found.promise)
+
+    def _holds_at_end(self, obligations: int) -> bool:
+        return all(map(self._machine.met_at_end, self._obligations.all[obligations]))
+
+
 def _tree(terminal: Terminal, text: str) -> Node:
     try:
         tree = settle(parse(terminal.pattern, ascii_only=False), within_text=True)
@@ -90,3 +458,113 @@ def _over_bytes(merged: Merged, symbols: CharacterMap) -> Lexer:
         may_end=np.append(merged.may_end, np.zeros(inside, dtype=np.bool_)),
         promise_holds_at_end=merged.holds_at_end,
     )
+
+
+class Merged(NamedTuple):
+    """Controls over symbols.
+
+    Attributes:
+        step: int32 ``[controls, symbols]``; ``NO_STATE`` for none.
+        starts: int32 ``[contexts, promises]``; ``NO_STATE`` for none.
+        commits: Terminals and promises of each control.
+        may_end: bool ``[controls]``.
+        holds_at_end: bool ``[promises]``.
+    """
+
+    step: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    commits: list[tuple[tuple[int, int], ...]]
+    may_end: NDArray[np.bool_]
+    holds_at_end: NDArray[np.bool_]
+
+
+def merge(controls: Controls, symbols: int, contexts: int) -> Merged:
+    """Minimize the controls by merging equal ones.
+
+    Args:
+        controls: All controls.
+        symbols: The number of symbols.
+        contexts: The number of contexts.
+    """
+    step = np.full((len(controls.rows), symbols), NO_STATE, dtype=np.int32)
+    for control, row in enumerate(controls.rows):
+        step[control, list(row)] = list(row.values())
+    holds = np.array(controls.promises_hold_at_end, dtype=np.bool_)
+    starts = np.full((contexts, len(holds)), NO_STATE, dtype=np.int32)
+    for (context, promise), control in controls.starts.items():
+        starts[context, promise] = control
+    merged = Merged(step, starts, controls.commits, np.array(controls.may_end, dtype=np.bool_), holds)
+    while True:
+        smaller = _round(merged)
+        if smaller.starts.shape == merged.starts.shape and smaller.commits == merged.commits:
+            return smaller
+        merged = smaller
+
+
+def _round(merged: Merged) -> Merged:
+    merged = _without_needless_promises(merged)
+    outputs: dict[tuple[tuple[tuple[int, int], ...], bool], int] = {}
+    output = np.full(len(merged.step), -1, dtype=np.int32)
+    for control, (commits, may_end) in enumerate(zip(merged.commits, merged.may_end.tolist(), strict=True)):
+        if commits or may_end:
+            output[control] = outputs.setdefault((commits, may_end), len(outputs))
+    block_of = _blocks(merged.step, output, len(outputs), np.unique(merged.starts[merged.starts >= 0]))
+    blocks = int(block_of.max(initial=-1)) + 1
+    member = np.zeros(blocks, dtype=np.intp)
+    member[block_of[block_of >= 0]] = np.flatnonzero(block_of >= 0)
+    after = np.append(block_of, np.int32(NO_STATE))
+    return Merged(
+        after[merged.step[member]],
+        after[merged.starts],
+        [merged.commits[control] for control in member.tolist()],
+        merged.may_end[member],
+        merged.holds_at_end,
+    )
+
+
+def _without_needless_promises(merged: Merged) -> Merged:
+    """Equal promises once, and no commit whose promise lets nothing follow. Promise 0 stays the first."""
+    columns = np.concatenate([merged.starts, merged.holds_at_end[None].astype(np.int32)])
+    _, chosen, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
+    order = np.argsort(chosen)  # by the first promise of each kind
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    number_of = rank[which.reshape(-1)]
+    first = chosen[order]
+    starts, holds = merged.starts[:, first], merged.holds_at_end[first]
+    is_possible = (starts >= 0).any(axis=0) | holds
+    commits = [
+        tuple(sorted({(t, int(number_of[promise])) for t, promise in of_control if is_possible[number_of[promise]]}))
+        for of_control in merged.commits
+    ]
+    return merged._replace(starts=starts, holds_at_end=holds, commits=commits)
+
+
+def _blocks(
+    step: NDArray[np.int32], output: NDArray[np.int32], outputs: int, starts: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """The block of each control, numbered in their order; -1 for those that reach no output, or are not reached."""
+    controls, symbols = step.shape
+    # Two more symbols. One leads from a control to its output, and from there along a chain whose length tells the
+    # outputs apart; the other along a chain through which all starts are reached.
+    chain = max(outputs, 1)
+    first = 1 + len(starts)  # behind the start and its chain stand the controls, then the outputs
+    end = first + controls
+    table = np.full((end + chain, symbols + 2), -1, dtype=np.int32)
+    table[0 : len(starts), symbols + 1] = np.arange(1, first)
+    table[1:first, symbols] = first + starts
+    table[first:end, :symbols] = np.where(step >= 0, step + first, -1)
+    table[first:end, symbols] = np.where(output >= 0, output + end, -1)
+    table[end + 1 :, symbols] = np.arange(end, end + chain - 1)
+    accepting = np.zeros(len(table), dtype=np.bool_)
+    accepting[end] = True
+    _, block_of = equal_states(table, accepting)
+    blocks = block_of[first:end]
+    alive = np.flatnonzero(blocks >= 0)
+    _, chosen, which = np.unique(blocks[alive], return_index=True, return_inverse=True)
+    order = np.argsort(chosen)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    found = np.full(controls, -1, dtype=np.int32)
+    found[alive] = rank[which]
+    return found

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.index.mask_ids import packed, repeat_tokens
-from sfgen.lalr.lexeme_costs import FAR
+from sfgen.lalr.costs import FAR
 from sfgen.lalr.read import Configuration, Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE

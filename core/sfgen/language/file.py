@@ -13,8 +13,7 @@ from typing import Any
 
 from sfgen.errors import UsageError
 from sfgen.index.saved_text import SavedText
-from sfgen.language.grammar import Grammar
-from sfgen.language.source import GrammarSource
+from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.protocols import Tokens
 
 _FILE = SavedText("grammar", 1, ("grammar", "options"))

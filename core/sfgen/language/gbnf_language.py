@@ -4,31 +4,318 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from sfgen import arguments
-from sfgen.caret import line_numbers
-from sfgen.errors import GrammarError, UsageError
+from sfgen.automata.label import CUT, characters_from
+from sfgen.caret import line_and_column, line_numbers
+from sfgen.errors import GrammarError, SfgenError, UsageError
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.examples import every_text, most_telling_first
-from sfgen.grammar.guide import KeptByVocabulary
-from sfgen.grammar.network import LeftRecursion, Network, network_of
+from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
+from sfgen.grammar.network import LeftRecursion, Network, network_as_written, network_of
 from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
-from sfgen.grammar.rules import Grammar, GrammarTooLarge
+from sfgen.grammar.rules import (
+    EMPTY,
+    Alternation,
+    Call,
+    Concatenation,
+    Expression,
+    Grammar,
+    GrammarTooLarge,
+    Repeat,
+    Rules,
+)
 from sfgen.grammar.simplify import calls, productive
-from sfgen.language.as_written import AsWritten
+from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.language.gbnf import Gbnf, read_gbnf
-from sfgen.language.gbnf_guide import GbnfGuide
-from sfgen.language.language import Failure, Format, RuleOutline, StateOutline, Walk
+from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 _COMPARED, _CHARACTERS_COMPARED = 400, 50_000
 """Examples, and characters of all of them, that are compared by the rules in which they are read."""
+
+
+_MOST_OPEN = 32  # rules from the outermost, and from the innermost, that are told
+_MOST_EXPECTED = 8  # terminals; of more their rules are told
+
+
+class Place(NamedTuple):
+    """The open rules, the outermost first, and the open terminal.
+
+    The terminal is empty where none is open.
+    """
+
+    open_rules: tuple[str, ...]
+    terminal: str
+
+
+def with_terminals(source: Gbnf) -> Grammar:
+    """Give each literal and class a rule of its own.
+
+    >>> from sfgen.language.gbnf import read_gbnf
+    >>> grammar = with_terminals(read_gbnf('root ::= "a" [0-9]'))
+    >>> grammar.rules["root"]
+    Concatenation(parts=(Call(rule='"a"', distinct=False), Call(rule='[0-9]', distinct=False)))
+    """
+    names = {terminal: name for terminal, (name, _) in source.terminals.items() if terminal != EMPTY}
+    rules = {name: _with_calls(expression, names) for name, expression in source.grammar.rules.items()}
+    return Grammar({**rules, **{name: terminal for terminal, name in names.items()}}, source.grammar.start)
+
+
+def _with_calls(expression: Expression, names: Mapping[Expression, str]) -> Expression:
+    match expression:
+        case Concatenation(parts):
+            return Concatenation(tuple([_with_calls(part, names) for part in parts]))
+        case Alternation(branches):
+            return Alternation(tuple([_with_calls(branch, names) for branch in branches]))
+        case Repeat(child, minimum, maximum):
+            return Repeat(_with_calls(child, names), minimum, maximum)
+        case _ if expression in names:
+            return Call(names[expression])
+        case _:
+            return expression
+
+
+class AsWritten:
+    """Reads texts by the rules as they are written.
+
+    It can be shared between threads.
+
+    Args:
+        rules: The rules, with one for each terminal.
+        terminals: The names of those.
+        network: Their network.
+    """
+
+    def __init__(self, rules: Rules, terminals: frozenset[str], network: Network) -> None:
+        self.rules = rules
+        self.network = network
+        # A text stays in the rule that it has just ended, so that it can be told what its last character was.
+        self.reader = Reader(replace(network, is_end=np.zeros_like(network.is_end)))
+        self._terminals = terminals
+
+    @classmethod
+    def of(cls, source: Gbnf, otherwise: Network) -> AsWritten:
+        """Read by the rules of a grammar.
+
+        Args:
+            source: The grammar.
+            otherwise: The network of rules with copies, used where that of the rules as written passes a limit.
+        """
+        grammar = with_terminals(source)
+        try:
+            network = network_as_written(grammar)
+        except (SfgenError, RecursionError):
+            network = otherwise
+        return cls(grammar.rules, frozenset(name for name, _ in source.terminals.values()), network)
+
+    # ---- positions -------------------------------------------------------------------------------------------------
+
+    def rules_at(self, position: Position) -> Place:
+        """Return where a text goes on, behind rules that must have ended.
+
+        Of several ways to read it the first counts.
+        """
+        state, register, node = position[0]
+        while self.network.is_end[state] and node.frames:
+            state, register, node = node.frames[0]
+        return self._place_of(Configuration(state, register, node), {})
+
+    def _place_of(self, configuration: Configuration, known: dict[Node, tuple[str, ...]]) -> Place:
+        """Where a configuration is. ``known``: the rules that are open below nodes, which is added to."""
+        rules, name = self._open_rules(configuration.node, known), self._name(configuration.state)
+        return Place(rules, name) if name in self._terminals else Place(_with_inner(rules, name), "")
+
+    def _open_rules(self, node: Node, known: dict[Node, tuple[str, ...]]) -> tuple[str, ...]:
+        """The rules that a node returns to, the outermost first."""
+        unknown = list[Node]()
+        while node.frames and node not in known:
+            unknown.append(node)
+            node = node.frames[0].below
+        rules = known.get(node, ())
+        for each in reversed(unknown):
+            rules = known[each] = _with_inner(rules, self._name(each.frames[0].state))
+        return rules
+
+    def _name(self, state: int) -> str:
+        name: str = self.network.names[self.network.rule_of[state]]
+        return name
+
+    def expected(self, position: Position) -> tuple[str, ...]:
+        """Name what may stand at a position.
+
+        These are terminals, or where they are many the rules that have them.
+        """
+        names, rule_of = self.network.names, self.network.rule_of
+        terminals, direct = dict[str, None](), dict[str, None]()
+        for state, _, _ in self.reader.with_returns(position):
+            if (name := names[rule_of[state]]) in self._terminals:
+                if not self.network.is_end[state]:
+                    terminals[name] = direct[name] = None
+                continue
+            for site in self.network.calls.get(state, ()):
+                if first := self._first_terminals(site.entry):  # else it is a rule of the empty text
+                    direct[names[rule_of[site.entry]]] = None
+                    terminals |= dict.fromkeys(first)
+        if not direct:  # the network with copies has characters instead
+            following = [byte for byte in range(256) if self.reader.read(position, bytes([byte])) is not None]
+            return (characters_from(following),) if following else ()
+        return tuple(terminals if terminals and len(terminals) <= _MOST_EXPECTED else direct)
+
+    def _first_terminals(self, entry: int) -> list[str]:
+        """The terminals with which a rule may begin."""
+        names, rule_of = self.network.names, self.network.rule_of
+        found, seen, waiting = dict[str, None](), {entry}, [entry]
+        while waiting:
+            state = waiting.pop()
+            if (name := names[rule_of[state]]) in self._terminals:
+                found[name] = None
+            entries = [site.entry for site in self.network.calls.get(state, ()) if site.entry not in seen]
+            seen.update(entries)
+            waiting += reversed(entries)
+        return list(found)
+
+    # ---- texts -----------------------------------------------------------------------------------------------------
+
+    def walk(self, text: str) -> Walk:
+        """Read a text as far as it goes."""
+        positions = [self.reader.start]
+        for character in text:
+            after = self._read(positions[-1], character)
+            if after is None:
+                break
+            positions.append(after)
+        stretches = list[tuple[list[str], Place]]()
+        known = dict[Node, tuple[str, ...]]()
+        for character, configuration in zip(text, self._one_way(text, positions), strict=False):
+            place = self._place_of(configuration, known)
+            if not stretches or stretches[-1][1] != place:
+                stretches.append(([], place))
+            stretches[-1][0].append(character)
+        failure = self._failure(text, positions[-1], len(positions) - 1)
+        found = tuple(Stretch("".join(read), *place) for read, place in stretches)
+        return Walk(text, found, failure, self.expected(positions[-1]))
+
+    def _one_way(self, text: str, positions: Sequence[Position]) -> list[Configuration]:
+        """Behind each character that was read a configuration, so that each leads to the next one."""
+        last = positions[-1]
+        found = [next((each for each in last if self.reader.accepts((each,))), last[0])]
+        for number in range(len(positions) - 2, 0, -1):
+            before = positions[number]
+            found.append(next((each for each in before if self._leads(each, text[number], found[-1])), before[0]))
+        return found[::-1][: len(positions) - 1]
+
+    def _leads(self, before: Configuration, character: str, after: Configuration) -> bool:
+        """Whether a character leads from one configuration to another; the frames of that may be among several."""
+        return any(
+            (each.state, each.register) == (after.state, after.register)
+            and set(each.node.frames) <= set(after.node.frames)
+            for each in self._read((before,), character) or ()
+        )
+
+    def _read(self, position: Position, character: str) -> Position | None:
+        return self.reader.read(position, character.encode("utf-8", "surrogatepass"))
+
+    def reached(self, text: str) -> set[str]:
+        """Return the rules and terminals in which a text is read."""
+        found = set[str]()
+        for stretch in self.walk(text).stretches:
+            found.update(stretch.open_rules, (stretch.terminal,))
+        return found
+
+    def failure(self, text: str) -> Failure | None:
+        """Find where a text fails; ``None`` where it is complete."""
+        position = self.reader.start
+        for number, character in enumerate(text):
+            after = self._read(position, character)
+            if after is None:
+                return self._failure(text, position, number)
+            position = after
+        return self._failure(text, position, len(text))
+
+    def _failure(self, text: str, position: Position, stopped: int) -> Failure | None:
+        may_end, at_end = self.reader.accepts(position), stopped == len(text)
+        if may_end and at_end:
+            return None
+        line, column = line_and_column(text, stopped)
+        return Failure(
+            position=stopped,
+            byte=len(text[:stopped].encode("utf-8", "surrogatepass")),
+            line=line,
+            column=column,
+            expected=self.expected(position),
+            open_rules=self.rules_at(position).open_rules,
+            at_end=at_end,
+            may_end=may_end,
+        )
+
+    # ---- automata --------------------------------------------------------------------------------------------------
+
+    def states_of(self) -> dict[str, int]:
+        """Count the states of each rule and terminal that is needed."""
+        counts = np.bincount(self.network.rule_of, minlength=len(self.network.names)).tolist()
+        return dict(zip(self.network.names, counts, strict=True))
+
+    def state(self, number: int) -> StateOutline:
+        """Describe one of the states."""
+        network = self.network
+        names, rule_of = network.names, network.rule_of
+        moves = [Move(names[rule_of[site.entry]], site.target) for site in network.calls.get(number, ())]
+        by_target = dict[int, list[int]]()
+        for byte, entry in enumerate(network.table[number, network.byte_classes].tolist()):
+            if entry >= 0:
+                by_target.setdefault(entry, []).append(byte)
+        moves += [Move(characters_from(bytes_), target) for target, bytes_ in by_target.items()]
+        return StateOutline(number, (names[rule_of[number]],), bool(network.accepting[number]), tuple(moves))
+
+
+def _with_inner(rules: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Open rules and one inside of them, each in a row once; of very many those in the middle are left out."""
+    if rules[-1:] == (name,):
+        return rules
+    if len(rules) < 2 * _MOST_OPEN:
+        return (*rules, name)
+    return (*rules[:_MOST_OPEN], CUT, *rules[1 - _MOST_OPEN :], name)
+
+
+class GbnfGuide(NetworkReadBeside[Position | None]):
+    """Walks one sequence through the network of a grammar; see ``NetworkGuide``.
+
+    Args:
+        tokens: The network over a vocabulary.
+        as_written: Gives the rules as they are written, when they are first asked for.
+        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
+    """
+
+    def __init__(
+        self, tokens: TokenPositions, as_written: Callable[[], AsWritten], max_tokens: int | None = None
+    ) -> None:
+        super().__init__(tokens, None, max_tokens)
+        self._as_written = as_written
+
+    def _read_on(self, reading: Position | None, piece: bytes) -> Position | None:
+        reader = self._as_written().reader
+        return reader.read(reader.start if reading is None else reading, piece)
+
+    def describe(self) -> str:
+        """Name the open rules and the open terminal: ``list › item: [a-z]``.
+
+        The outermost rule comes first.
+        """
+        written = self._as_written()
+        return where(*written.rules_at(self._reading() or written.reader.start))
 
 
 class GbnfLanguage:

@@ -14,26 +14,26 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.caret import line_and_column
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
-from sfgen.grammar.guide import KeptByVocabulary
+from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.rules import Grammar, GrammarTooLarge
 from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
-from sfgen.lalr.distances import Distances
+from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.examples import examples, fewest_terminals
+from sfgen.lalr.items import Item, kernel_items
 from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.lark_package import LarkGrammar
 from sfgen.lalr.lexer import make_lexer
-from sfgen.lalr.open_rules import OpenRules, name_of
 from sfgen.lalr.positions import LalrPositions
 from sfgen.lalr.read import Position, Reader
-from sfgen.lalr.stack import Stacks
+from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer
-from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk
-from sfgen.language.lark_guide import LalrGuide
+from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
@@ -45,6 +45,147 @@ _MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
 
 _MOST_EXPECTED = 12
 """Terminals that are told by name; of more, the rules that begin with them."""
+
+
+class OpenRules:
+    """Names open rules and expected terminals of one grammar.
+
+    Args:
+        reader: The grammar.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        tables = reader.tables
+        self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
+
+    # All below are large where there are many terminals, and of no use until somebody asks what may come.
+
+    @cached_property
+    def items(self) -> list[list[Item]]:
+        """The rules of which each state has read the beginning, and how many symbols of each."""
+        return kernel_items(self._reader.tables)
+
+    @cached_property
+    def reach(self) -> NDArray[np.bool_]:
+        """The terminals that each control can come to, bool ``[controls, terminals]``."""
+        reach: NDArray[np.bool_] = self._costs < FAR
+        return reach
+
+    @cached_property
+    def _costs(self) -> NDArray[np.int32]:
+        return self._reader.distances.to_terminals()
+
+    @cached_property
+    def _costs_at_gaps(self) -> NDArray[np.int32]:
+        starts = self._reader.lexer.starts
+        costs: NDArray[np.int32] = self._costs[np.unique(starts[starts != NO_STATE])].min(axis=0)
+        return costs
+
+    def at(self, position: Position) -> tuple[tuple[str, ...], str]:
+        """Name the open rules, the outermost first, and the open terminal.
+
+        The terminal is empty where it is not sure which one is being written. Of several ways to read the text the
+        first one counts.
+        """
+        node, names = position[0].node, list[str]()
+        stacks, rules = self._reader.stacks, self._reader.tables.rules
+        while node != BOTTOM:
+            rule, read = self.items[stacks.states[node]][0]
+            name = name_of(self._reader.tables.nonterminals[rules[rule].nonterminal])
+            if name and (not names or names[-1] != name):
+                names.append(name)
+            node = stacks.pop(node, read)
+        return tuple(reversed(names)) or (self._start,), self._being_written(position)
+
+    def _being_written(self, position: Position) -> str:
+        """The terminal of which the beginning was read, where it can be one only.
+
+        It counts as begun where its end is nearer than from any gap: behind what is ignored, none is begun.
+        """
+        found = set[int]()
+        for control, node in position:
+            possible = self._possible(control, node)
+            found.update(possible)
+            if not all(self._costs[control, each] < self._costs_at_gaps[each] for each in possible):
+                return ""
+        return self._reader.tables.terminals[found.pop()].shown if len(found) == 1 else ""
+
+    def _possible(self, control: int, node: int) -> list[int]:
+        """The terminals that a configuration can come to and the parser takes."""
+        stacks = self._reader.stacks
+        terminals = np.flatnonzero(self.reach[control, :-1]).tolist()
+        return [terminal for terminal in terminals if stacks.after(node, terminal) != NO_STATE]
+
+    def expected(self, position: Position) -> tuple[str, ...]:
+        """Name the terminals that may come next, as the grammar shows them.
+
+        One that must be written to its end is named; one that may end here is taken to have ended.
+        """
+        found = set[int]()
+        for configuration in position:
+            ended = {terminal for terminal, _ in self._reader.commits_of(configuration.control)}
+            found.update(each for each in self._possible(*configuration) if each not in ended)
+            for gap in self._reader.commits(configuration):
+                found.update(self._possible(*gap))
+        return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(found))
+
+    def rules_expected(self, position: Position) -> tuple[str, ...]:
+        """Name what may come next in the words of the open rules.
+
+        Where a rule may end there, these are terminals.
+        """
+        tables, found = self._reader.tables, dict[str, None]()
+        for configuration in position:
+            if self._reader.commits(configuration):
+                return self.expected(position)
+            state = self._reader.stacks.states[configuration.node]
+            items = self.items[state] or [
+                Item(rule, 0)
+                for rule in range(len(tables.rules))
+                if tables.gotos[state, tables.rules[rule].nonterminal] == tables.end
+            ]
+            for rule, read in items:
+                if read == len(tables.rules[rule].symbols):
+                    return self.expected(position)
+                symbol = tables.rules[rule].symbols[read]
+                name = tables.terminals[symbol].shown if symbol >= 0 else name_of(tables.nonterminals[-1 - symbol])
+                if not name:
+                    return self.expected(position)
+                found[name] = None
+        return tuple(found)
+
+
+def name_of(nonterminal: str) -> str:
+    """Name a nonterminal; the name is empty where lark made it up.
+
+    >>> name_of("value"), name_of("__value_star_0")
+    ('value', '')
+    """
+    return "" if nonterminal.startswith(("__", "$")) else nonterminal
+
+
+class LalrGuide(GrammarGuide[Position]):
+    """Walks one sequence through a Lark grammar; see ``GrammarGuide``.
+
+    Args:
+        tokens: The grammar over a vocabulary.
+        open_rules: Names the rules that are open at a position.
+        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
+    """
+
+    tokens: LalrPositions
+
+    def __init__(self, tokens: LalrPositions, open_rules: OpenRules, max_tokens: int | None = None) -> None:
+        self._open_rules = arguments.instance("open_rules", open_rules, OpenRules)
+        super().__init__(arguments.instance("tokens", tokens, LalrPositions), max_tokens)
+
+    def _describe(self, position: Position) -> str:
+        """The open rules, the outermost first, and the terminal that is being written; of several ways the first."""
+        return where(*self._open_rules.at(position))
 
 
 class LarkLanguage:

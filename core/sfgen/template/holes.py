@@ -15,7 +15,7 @@ from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError, TemplateError, UsageError
 from sfgen.grammar.rules import GrammarTooLarge
-from sfgen.language.source import GrammarSource
+from sfgen.language.grammar import GrammarSource
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.read import is_file_name

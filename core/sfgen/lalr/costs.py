@@ -1,0 +1,541 @@
+"""What it costs to read a nonterminal, or the rest of a rule: from each label to each label.
+
+A *label* is a terminal with its promise, or the end of the text. It is *pending* when the lexer has committed it and
+the parser has not shifted it yet. Since the terminal decides what the parser does, conflicts that lark resolved as
+shifts need no thought: a rule is reduced before those labels before which the tables reduce it.
+
+To read a terminal with its label pending, shift it and pay for the next label. To read a nonterminal, read the symbols
+of one of its rules one after the other; then the pending label must be one before which the rule is reduced. These are
+equations between matrices over the semiring (min, +) (Knuth, 1977; Reps, Schwoon, Jha and Melski, 2005, for stacks).
+They are solved by computing again what depends on what became less.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.kernels import Int, Int32s, Int32Table, Int32TableOut, kernel
+from sfgen.lalr.items import Item, Items
+from sfgen.lalr.stack import Stacks
+from sfgen.lalr.tables import NO_STATE, Lexer
+
+FAR = 1 << 29
+"""In place of a distance where there is no way. Three of them fit into an int32."""
+
+
+def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
+    """List the distinct pairs of a terminal and a promise, sorted.
+
+    Only those that are committed count.
+    """
+    commits = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
+    return tuple(sorted(set(commits)))
+
+
+def byte_costs(
+    lexer: Lexer, labels: tuple[tuple[int, int], ...], usable: NDArray[np.bool_] | None = None
+) -> NDArray[np.int32]:
+    """Compute the fewest bytes from each control to each label's commit.
+
+    All labels are searched at once, breadth first, from the commits backwards.
+
+    Args:
+        lexer: The lexer.
+        labels: The labels, as ``labels_of`` has them.
+        usable: The bytes that may be used, bool ``[256]``; ``None`` for all.
+
+    Returns:
+        int32 ``[controls, labels + 1]``, in bytes; the last column is the end of the text; ``FAR`` where there is no
+        way.
+    """
+    controls, width = len(lexer.step), len(labels) + 1
+    costs = np.full(controls * width, FAR, dtype=np.int32)
+    columns = {label: column for column, label in enumerate(labels)}
+    committed = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
+    owners = np.repeat(np.arange(controls), np.diff(lexer.commit_starts))
+    front = owners * width + np.array([columns[label] for label in committed], dtype=np.intp)
+    front = np.unique(np.concatenate([front, np.flatnonzero(lexer.may_end) * width + width - 1]))
+    costs[front] = 0
+    starts, sources = _sources(lexer, usable)
+    cost = 0
+    while len(front):
+        cost += 1
+        targets, label = np.divmod(front, width)
+        counts = starts[targets + 1] - starts[targets]
+        firsts = np.cumsum(counts) - counts
+        at = np.arange(counts.sum()) + np.repeat(starts[targets] - firsts, counts)
+        front = sources[at] * width + np.repeat(label, counts)
+        front = np.unique(front[costs[front] == FAR])
+        costs[front] = cost
+    return costs.reshape(controls, width)
+
+
+def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """From which controls one byte leads to each: where those of each control begin, and all of them."""
+    controls = len(lexer.step)
+    bytes_ = lexer.byte_classes if usable is None else lexer.byte_classes[usable]
+    step = lexer.step[:, np.unique(bytes_)]
+    source, at = np.nonzero(step >= 0)
+    edges = np.unique(step[source, at].astype(np.intp) * controls + source)
+    targets, sources = np.divmod(edges, controls)
+    return np.searchsorted(targets, np.arange(controls + 1)), sources
+
+
+def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:
+    """Find the least cost to some label of each terminal.
+
+    Args:
+        costs: The costs of each label, int32 ``[rows, labels + 1]``.
+        terminals: The terminal of each label, ascending.
+        count: The number of terminals.
+
+    Returns:
+        int32 ``[rows, terminals]``; ``FAR`` for a terminal without a label.
+    """
+    if np.array_equal(terminals, np.arange(count)):  # each has one label, as most have
+        return costs
+    found = np.full((len(costs), count), FAR, dtype=np.int32)
+    firsts = np.flatnonzero(np.diff(terminals, prepend=-1))
+    found[:, terminals[firsts]] = np.minimum.reduceat(costs, firsts, axis=1)
+    return found
+
+
+class Matrix(NamedTuple):
+    """What it costs from some labels to every label.
+
+    Attributes:
+        labels: The pending labels with which it begins, int32 ``[rows]``.
+        costs: int32 ``[rows, labels]``; ``FAR`` where there is no way.
+    """
+
+    labels: NDArray[np.int32]
+    costs: NDArray[np.int32]
+
+
+class Readings:
+    """The costs of all readings and of the rests of rules.
+
+    Args:
+        items: The items.
+        lexer: The lexer.
+        labels: The labels without the end of the text, in their order.
+        costs: The units from each control until each label can be committed, int32 ``[controls, labels + 1]``; the
+            last column is the end of the text.
+        are_bytes: Whether these units are bytes, and any may be used.
+    """
+
+    def __init__(
+        self,
+        items: Items,
+        lexer: Lexer,
+        labels: tuple[tuple[int, int], ...],
+        costs: NDArray[np.int32],
+        *,
+        are_bytes: bool = False,
+    ) -> None:
+        self.items = items
+        self._lexer = lexer
+        self._labels = labels
+        self.promises = [promise for _, promise in labels]
+        """The promise of each label but the last."""
+        self._costs = costs
+        self._are_bytes = are_bytes
+        end = len(items.tables.terminals) - 1
+        self.terminals = np.array([terminal for terminal, _ in labels] + [end], dtype=np.intp)
+        """The terminal of each label, intp ``[labels + 1]``."""
+        bounds = np.searchsorted(self.terminals, np.arange(end + 2))
+        self._labels_of = [np.arange(first, last, dtype=np.int32) for first, last in pairwise(bounds)]
+        self._shifts: dict[tuple[int, int], Matrix] = {}
+        self._masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
+        self._rests: dict[tuple[int, Item], Matrix | None] = {}
+        self._readings = [self._begin(*reading) for reading in items.readings]
+        self.updates = self._solve()
+        """How often the costs of a reading were computed."""
+
+    @cached_property
+    def _bytes(self) -> NDArray[np.int32]:
+        """The bytes from each control to each label, whatever bytes: texts are not only what is written from here."""
+        return self._costs if self._are_bytes else byte_costs(self._lexer, self._labels)
+
+    def gap(self, state: int, promise: int) -> NDArray[np.int32]:
+        """Return the units from a gap to each label.
+
+        Args:
+            state: The state to which the terminal before the gap was shifted.
+            promise: What that terminal promised.
+
+        Returns:
+            int32 ``[labels + 1]``.
+        """
+        return self._gap(self._costs, state, promise)
+
+    def reached(self, state: int, promise: int) -> NDArray[np.bool_]:
+        """Return the labels that some text reaches from a gap.
+
+        Args:
+            state: The state to which the terminal before the gap was shifted.
+            promise: What that terminal promised.
+
+        Returns:
+            bool ``[labels + 1]``.
+        """
+        found: NDArray[np.bool_] = self._gap(self._bytes, state, promise) < FAR
+        return found
+
+    def _gap(self, costs: NDArray[np.int32], state: int, promise: int) -> NDArray[np.int32]:
+        start = self._lexer.starts[self.items.tables.context_of[state], promise]
+        found = np.full(costs.shape[1], FAR, dtype=np.int32) if start == NO_STATE else costs[start].copy()
+        if self._lexer.promise_holds_at_end[promise]:
+            found[-1] = 0
+        return found
+
+    def reduced(self, state: int, rule: int) -> NDArray[np.bool_]:
+        """Return the labels before which a state reduces, bool ``[labels + 1]``.
+
+        Args:
+            state: The state.
+            rule: The rule that it reduces.
+        """
+        found = self._masks.get((state, rule))
+        if found is None:
+            found = self._masks[state, rule] = self.items.reduces(state, rule)[self.terminals]
+        return found
+
+    def of(self, state: int, symbol: int) -> Matrix:
+        """Return the costs of reading a symbol in a state.
+
+        Args:
+            state: The state.
+            symbol: A terminal, or ``-1 - n`` for nonterminal ``n``.
+        """
+        if symbol < 0:
+            return self._readings[int(self.items.reading_of[state, -1 - symbol])]
+        target = self.items.after(state, symbol)
+        key = int(self.items.tables.context_of[target]), symbol
+        found = self._shifts.get(key)
+        if found is None:
+            labels = self._labels_of[symbol]
+            rows = [self.gap(target, self.promises[label]) for label in labels.tolist()]
+            costs = np.array(rows, dtype=np.int32).reshape(len(rows), len(self.terminals))
+            found = self._shifts[key] = Matrix(labels, costs)
+        return found
+
+    def rest(self, state: int, item: Item) -> Matrix | None:
+        """Return the costs of reading the rest of an item's rule.
+
+        They are ``None`` where nothing is left of it.
+
+        Args:
+            state: The state in which the rest is read.
+            item: A rule, and the number of symbols that were read.
+        """
+        key = state, item
+        if key not in self._rests:
+            symbols = self.items.tables.rules[item.rule].symbols[item.read :]
+            self._rests[key] = self._read(state, symbols, item.rule) if symbols else None
+        return self._rests[key]
+
+    def _begin(self, state: int, nonterminal: int) -> Matrix:
+        """The matrix of a reading before anything is known."""
+        terminals = np.zeros(len(self._labels_of), dtype=np.bool_)
+        for symbol in self.items.first_symbols[nonterminal]:
+            if symbol >= 0:
+                terminals[symbol] = self.items.after(state, symbol) != NO_STATE
+        for rule in self.items.first_empty[nonterminal]:
+            terminals |= self.items.reduces(state, rule)
+        labels = np.flatnonzero(terminals[self.terminals]).astype(np.int32)
+        return Matrix(labels, np.full((len(labels), len(self.terminals)), FAR, dtype=np.int32))
+
+    def _solve(self) -> int:
+        """Lower the costs of the readings until they fulfil their equations."""
+        dependents = self._dependents()
+        waiting = deque(range(len(self._readings)))
+        is_waiting = [True] * len(self._readings)
+        updates = 0
+        while waiting:
+            number = waiting.popleft()
+            is_waiting[number] = False
+            updates += 1
+            if self._update(number):
+                for other in dependents[number]:
+                    if not is_waiting[other]:
+                        is_waiting[other] = True
+                        waiting.append(other)
+        return updates
+
+    def _update(self, number: int) -> bool:
+        """Compute the costs of a reading from those of others; return whether some became less."""
+        state, nonterminal = self.items.readings[number]
+        known = self._readings[number]
+        costs = known.costs.copy()
+        for rule in self.items.rules_of[nonterminal]:
+            symbols = self.items.tables.rules[rule].symbols
+            if symbols:
+                found = self._read(state, symbols, rule)
+                rows = np.searchsorted(known.labels, found.labels)
+                costs[rows] = np.minimum(costs[rows], found.costs)
+            else:
+                labels = np.flatnonzero(self.reduced(state, rule))
+                costs[np.searchsorted(known.labels, labels), labels] = 0
+        if np.array_equal(costs, known.costs):
+            return False
+        self._readings[number] = Matrix(known.labels, costs)
+        return True
+
+    def _read(self, state: int, symbols: tuple[int, ...], rule: int) -> Matrix:
+        """The costs of reading symbols that end a rule."""
+        labels, costs = self.of(state, symbols[0])
+        state = self.items.after(state, symbols[0])
+        for symbol in symbols[1:]:
+            right = self.of(state, symbol)
+            product = np.full_like(costs, FAR)
+            _multiply(product, costs, right.labels, right.costs)
+            costs = product
+            state = self.items.after(state, symbol)
+        return Matrix(labels, np.where(self.reduced(state, rule), costs, np.int32(FAR)))
+
+    def _dependents(self) -> list[list[int]]:
+        """The readings that each reading is a part of."""
+        found: list[set[int]] = [set() for _ in self._readings]
+        for number, (start, nonterminal) in enumerate(self.items.readings):
+            for rule in self.items.rules_of[nonterminal]:
+                state = start
+                for symbol in self.items.tables.rules[rule].symbols:
+                    if symbol < 0:
+                        found[self.items.reading_of[state, -1 - symbol]].add(number)
+                    state = self.items.after(state, symbol)
+        return [sorted(numbers) for numbers in found]
+
+
+@kernel
+def _multiply(into: Int32TableOut, left: Int32Table, labels: Int32s, right: Int32Table) -> Int:
+    """Lower ``into`` to the product of two matrices over (min, +).
+
+    Args:
+        into: int32 ``[rows, columns]``.
+        left: int32 ``[rows, columns]``.
+        labels: The columns of ``left`` that are the rows of ``right``.
+        right: int32 ``[len(labels), columns]``.
+    """
+    rows, columns = into.shape
+    for row in range(rows):
+        for inner in range(len(labels)):
+            cost = left[row, labels[inner]]
+            if cost < FAR:
+                for column in range(columns):
+                    total = cost + right[inner, column]
+                    if total < into[row, column]:
+                        into[row, column] = total
+    return 0
+
+
+class Vector(NamedTuple):
+    """The units behind each pending label, by a relative vector.
+
+    Attributes:
+        number: The relative vector.
+        added: The units that are added to it.
+    """
+
+    number: int
+    added: int
+
+
+_REFUSED = Vector(0, 0)
+"""The vector in which all is ``FAR``."""
+
+
+def _more(vector: Vector, units: int) -> Vector:
+    """A vector with more units behind each label."""
+    return vector if vector.number == 0 else Vector(vector.number, vector.added + units)
+
+
+class Level:
+    """A state, and what is behind each of its items after it.
+
+    Attributes:
+        state: The state.
+        behind_items: Of each item of the state what is behind it.
+        behind_reading: Of nonterminals what is behind them when they have been read on top of the state.
+        behind: What is behind when the state is on top; ``None`` until it is computed.
+    """
+
+    def __init__(self, state: int, behind_items: tuple[Vector, ...]) -> None:
+        self.state = state
+        self.behind_items = behind_items
+        self.behind_reading: dict[int, Vector] = {}
+        self.behind: Vector | None = None
+
+
+class Levels:
+    """The levels of the nodes of one parser's stacks.
+
+    They can be shared between threads.
+
+    Args:
+        items: The items of the parser's states.
+        readings: The costs of their rests.
+        stacks: The stacks.
+    """
+
+    def __init__(self, items: Items, readings: Readings, stacks: Stacks) -> None:
+        self._items = items
+        self._tables = items.tables
+        self._readings = readings
+        self._stacks = stacks
+        refused = np.full(len(readings.terminals), FAR, dtype=np.int32)
+        self.vectors = [refused]
+        """The relative vectors, each int32 ``[labels + 1]``."""
+        self._vector_numbers = {refused.tobytes(): 0}
+        self._levels: dict[tuple[int, tuple[Vector, ...]], Level] = {}
+        self._level_of: dict[int, tuple[Level, int]] = {}
+        self._lock = threading.Lock()
+
+    def behind(self, node: int) -> Vector:
+        """Return the units behind each label at a node."""
+        with self._lock:
+            level, added = self._find_level(node)
+            if level.behind is None:
+                level.behind = self._find_behind(level)
+            return _more(level.behind, added)
+
+    def of(self, node: int) -> tuple[Level, int]:
+        """Return the level of a node, and what its vectors add."""
+        with self._lock:
+            return self._find_level(node)
+
+    def _find_level(self, node: int) -> tuple[Level, int]:
+        """The level of a node, and what is added to its vectors."""
+        waiting = [node]
+        while waiting:
+            current = waiting[-1]
+            if current in self._level_of:
+                waiting.pop()
+                continue
+            items = self._items.kernels[self._stacks.states[current]]
+            ancestors = self._ancestors(current, items)
+            unknown = [ancestor for ancestor in ancestors if ancestor not in self._level_of]
+            if unknown:
+                waiting += unknown
+                continue
+            self._level_of[current] = self._make_level(current, items, ancestors)
+            waiting.pop()
+        return self._level_of[node]
+
+    def _ancestors(self, node: int, items: list[Item]) -> list[int]:
+        """The node that is left when what was read of each item is popped."""
+        popped = [node]
+        for _ in range(max((item.read for item in items), default=0)):
+            popped.append(self._stacks.below[popped[-1]])
+        return [popped[item.read] for item in items]
+
+    def _make_level(self, node: int, items: list[Item], ancestors: list[int]) -> tuple[Level, int]:
+        vectors = []
+        for item, ancestor in zip(items, ancestors, strict=True):
+            level, added = self._level_of[ancestor]
+            vector = self._behind_reading(level, self._tables.rules[item.rule].nonterminal)
+            vectors.append(_more(vector, added))
+        added = min((vector.added for vector in vectors if vector != _REFUSED), default=0)
+        key = (
+            self._stacks.states[node],
+            tuple([_more(vector, -added) for vector in vectors]),
+        )
+        found = self._levels.get(key)
+        if found is None:
+            found = self._levels[key] = Level(*key)
+        return found, added
+
+    def _find_behind(self, level: Level) -> Vector:
+        """What is behind each label when a level is on top."""
+        found = self.array(_REFUSED)
+        if level.state == self._tables.start:
+            for nonterminal in np.flatnonzero(self._tables.gotos[level.state] == self._tables.end).tolist():
+                read = self._readings.of(level.state, -1 - nonterminal)
+                behind = self.array(self._behind_reading(level, nonterminal))
+                _lower(found, read.labels, read.costs, behind)
+        for item, vector in zip(self._items.kernels[level.state], level.behind_items, strict=True):
+            self._lower_by_rest(found, level.state, item, self.array(vector))
+        return self._vector(found)
+
+    def _behind_reading(self, level: Level, nonterminal: int) -> Vector:
+        """What is behind each label when a nonterminal has been read on top of a level."""
+        if nonterminal not in level.behind_reading:
+            self._solve(level, nonterminal)
+        return level.behind_reading[nonterminal]
+
+    def _solve(self, level: Level, wanted: int) -> None:
+        """Find what is behind a nonterminal that has been read, and behind those that it is the first symbol of.
+
+        It may be the first symbol of a rule of itself, directly or not. So they are lowered until nothing changes.
+        """
+        found: dict[int, NDArray[np.int32]] = {}
+        uses: dict[int, list[tuple[int, int, Item]]] = {}
+        waiting = [wanted]
+        while waiting:
+            nonterminal = waiting.pop()
+            if nonterminal in found:
+                continue
+            if nonterminal in level.behind_reading:
+                found[nonterminal] = self.array(level.behind_reading[nonterminal])
+                continue
+            lowered = found[nonterminal] = self.array(_REFUSED)
+            state = self._items.after(level.state, -1 - nonterminal)
+            if level.state == self._tables.start and state == self._tables.end:
+                lowered[-1] = 0
+            for item in self._items.kernels[state]:
+                if item.read == 1:
+                    begun = self._tables.rules[item.rule].nonterminal
+                    uses.setdefault(begun, []).append((nonterminal, state, item))
+                    waiting.append(begun)
+                else:
+                    position = self._items.kernels[level.state].index(Item(item.rule, item.read - 1))
+                    self._lower_by_rest(lowered, state, item, self.array(level.behind_items[position]))
+        changed = list(found)
+        while changed:
+            begun = changed.pop()
+            for nonterminal, state, item in uses.get(begun, ()):
+                if self._lower_by_rest(found[nonterminal], state, item, found[begun]) and nonterminal not in changed:
+                    changed.append(nonterminal)
+        level.behind_reading |= {nonterminal: self._vector(lowered) for nonterminal, lowered in found.items()}
+
+    def _lower_by_rest(self, found: NDArray[np.int32], state: int, item: Item, behind: NDArray[np.int32]) -> bool:
+        """Lower what is found by reading the rest of an item with something behind; return whether some became less."""
+        rest = self._readings.rest(state, item)
+        if rest is not None:
+            return _lower(found, rest.labels, rest.costs, behind)
+        less = self._readings.reduced(state, item.rule) & (behind < found)
+        found[less] = behind[less]
+        return bool(less.any())
+
+    def _vector(self, array: NDArray[np.int32]) -> Vector:
+        """The vector of an array."""
+        least = int(array.min())
+        if least >= FAR:
+            return _REFUSED
+        relative = np.where(array >= FAR, np.int32(FAR), array - np.int32(least))
+        number = self._vector_numbers.setdefault(relative.tobytes(), len(self.vectors))
+        if number == len(self.vectors):
+            self.vectors.append(relative)
+        return Vector(number, least)
+
+    def array(self, vector: Vector) -> NDArray[np.int32]:
+        """Return the array of a vector, int32 ``[labels + 1]``."""
+        relative = self.vectors[vector.number]
+        return np.where(relative >= FAR, np.int32(FAR), relative + np.int32(vector.added))
+
+
+def _lower(
+    found: NDArray[np.int32], labels: NDArray[np.int32], costs: NDArray[np.int32], behind: NDArray[np.int32]
+) -> bool:
+    """Lower what is found by what costs lead to with something behind; return whether some became less."""
+    totals = (costs + behind).min(axis=1)
+    is_less = totals < found[labels]
+    found[labels[is_less]] = totals[is_less]
+    return bool(is_less.any())
