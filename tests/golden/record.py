@@ -1,4 +1,6 @@
-"""Record the golden corpus anew: ``python tests/golden/record.py [masks] [texts]``, where a difference is meant.
+"""Record the golden corpus anew, where a difference is meant.
+
+Usage: ``python tests/golden/record.py [masks] [texts] [large_masks]``; without a name the first two.
 
 The walks and the draws here are seeded, and the files hold all that they chose: a test replays the files alone.
 """
@@ -14,7 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.extend(
+    str(folder) for part in ("support", "oracles") for folder in (Path(__file__).resolve().parents[1] / part).glob("**")
+)
 
 from combined_schemas import combined_schemas
 from guide_kinds import LARK, LARK_RECURSIVE, PATTERNS, TEMPLATES, TEMPLATES_WITH_COPIES, TEMPLATES_WITH_RULES
@@ -164,11 +168,12 @@ def constraints() -> dict[str, tuple[int, list[dict[str, Any]]]]:
     }
 
 
-def masks() -> Iterator[list[Any]]:
+def masks(vocabularies: Sequence[str], share: float) -> Iterator[list[Any]]:
     """``[vocabulary, case, [[prefix, room, digest], …]]`` of each constraint over some of the vocabularies."""
     rng = random.Random(47)
-    for kind, (count, cases) in constraints().items():
-        places = list(itertools.product(cases, golden.VOCABULARIES))
+    for kind, (whole, cases) in constraints().items():
+        count = round(whole * share)
+        places = list(itertools.product(cases, vocabularies))
         rng.shuffle(places)
         for case, name in itertools.cycle(places):
             try:
@@ -278,7 +283,9 @@ def batches() -> Iterator[dict[str, Any]]:
 
 def main(parts: Sequence[str]) -> None:
     if "masks" in parts or not parts:
-        golden.write("masks", list(masks()))
+        golden.write("masks", list(masks(golden.VOCABULARIES, 1)))
+    if "large_masks" in parts:
+        golden.write("large_masks", list(masks([golden.PUBLISHED + "llama3"], 0.08)))
     if "texts" in parts or not parts:
         records = list(texts())
         for record in records:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -30,6 +31,9 @@ from sfgen.protocols import Guide, GuideSource, Model
 DATA = Path(__file__).resolve().parents[1] / "data"
 FOLDER = DATA / "golden"
 VOCABULARIES = ("tiny", "gemma2", "llama3", "gpt2", "unigram", "bytes")
+PUBLISHED = "published:"
+"""Begins the name of a vocabulary that is no part of the project."""
+TOKENIZERS = Path(os.environ.get("SFGEN_TOKENIZERS") or DATA.parents[2] / "shared" / "tokenizers")
 
 Case = Mapping[str, Any]
 
@@ -41,7 +45,8 @@ def vocabulary(name: str) -> Vocabulary:
         return sfgen.load_model("tiny").vocabulary
     if name == "bytes":
         return Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
-    return loaded(DATA / "tokenizers" / name)[1]
+    published = name.removeprefix(PUBLISHED)
+    return loaded((DATA / "tokenizers" if published == name else TOKENIZERS) / published)[1]
 
 
 @cache
