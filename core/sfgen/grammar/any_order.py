@@ -17,44 +17,26 @@ NARROW = 62
 
 
 class Names(NamedTuple):
-    """The names of one rule whose members have any order.
-
-    Args:
-        size: How many there are.
-        needed: Those that must be there, a bit for each.
-        minimum: The fewest members.
-        maximum: The most members; ``None``: any number.
-        takes: The name that a step into a state takes.
-    """
+    """The names of one rule whose members have any order."""
 
     size: int
-    needed: int
+    needed: int  # those that must be there, a bit for each
     minimum: int
-    maximum: int | None
+    maximum: int | None  # the most members; ``None``: any number
     takes: Mapping[int, int]
 
 
 def names_of(members: AnyOrder, takes: Mapping[int, int]) -> Names:
-    """Describe the names of a rule and the states that take them.
-
-    Args:
-        members: The rule.
-        takes: The number of the name that a step into a state takes, by state of its automaton.
-    """
+    """Describe the names of a rule and the states that take them."""
     needed = sum(1 << number for number, member in enumerate(members.members) if member.is_needed)
     return Names(len(members.members), needed, members.minimum, members.maximum, takes)
 
 
 class Seen(NamedTuple):
-    """The register of a rule that has read texts of distinct calls.
-
-    Args:
-        texts: These texts.
-        taken: The names that were read besides, a bit for each, where the rule has members in any order.
-    """
+    """The register of a rule that has read texts of distinct calls."""
 
     texts: frozenset[bytes]
-    taken: int = 0
+    taken: int = 0  # the names that were read besides, a bit for each, where the rule has members in any order
 
 
 _NO_TEXTS: frozenset[bytes] = frozenset()
@@ -81,22 +63,12 @@ def narrow(register: object) -> int:
 
 
 def with_text(register: object, text: bytes) -> Seen:
-    """Add the text of a distinct call to a register.
-
-    Args:
-        register: The register before.
-        text: UTF-8.
-    """
+    """Add the text of a distinct call to a register."""
     return Seen(texts_read(register) | {text}, names_taken(register))
 
 
 def with_name(register: int | bytes | Seen, number: int) -> int | Seen | None:
-    """Add a name to a register; ``None`` if it was read before.
-
-    Args:
-        register: The register before.
-        number: The position of the name among the rule's members.
-    """
+    """Add a name to a register; ``None`` if it was read before."""
     taken = names_taken(register)
     if taken >> number & 1:
         return None

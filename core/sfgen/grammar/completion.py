@@ -47,13 +47,7 @@ class _Unknown(Exception):
 
 
 class Completion:
-    """Finds shortest completions over one vocabulary. Safe to share between threads.
-
-    Args:
-        network: The network.
-        distances: The fewest bytes to the ends, by the bytes that may be used.
-        vocabulary: The tokens; ``None`` if only texts are needed.
-    """
+    """Finds shortest completions over one vocabulary. Safe to share between threads."""
 
     def __init__(self, network: Network, distances: Distances, vocabulary: Vocabulary | None) -> None:
         self._distances = distances
@@ -77,9 +71,6 @@ class Completion:
         """Return the shortest text from a position to an end.
 
         There must be one.
-
-        Raises:
-            TextTooLong: It has more than ``LONGEST_TEXT`` bytes.
         """
         least = min(map(self._bytes_left, position))
         if least > LONGEST_TEXT:
@@ -188,13 +179,6 @@ class Completion:
         """Return the shortest text to the end of a state's rule.
 
         Of several it is the smallest.
-
-        Args:
-            state: Where the text stands in the rule.
-            register: The register of the rule's frame.
-
-        Raises:
-            NoTextLeft: Too few texts that must be distinct are left, as far as the next ones are compared.
         """
         return self._rest(state, register)[0]
 
@@ -227,11 +211,7 @@ class Completion:
         return self._rests[state, register]
 
     def _known(self, state: int, register: Register) -> bytes:
-        """The shortest text to the end of a rule, where it was found.
-
-        Raises:
-            _Unknown: It was not.
-        """
+        """The shortest text to the end of a rule, where it was found."""
         found = self._rests.get((state, register))
         if found is None:
             raise _Unknown(state, register)
@@ -345,12 +325,7 @@ class Completion:
         ]
 
     def _new_text(self, begun: list[tuple[bytes, int]], texts: frozenset[bytes]) -> bytes:
-        """The first text of a leaf, by length, then bytes, that is none of ``texts``.
-
-        Args:
-            begun: Beginnings of texts, and the states behind them.
-            texts: The texts that were read.
-        """
+        """The first text of a leaf, by length, then bytes, that is none of ``texts``."""
         key = tuple(begun)
         found = self._in_order.get(key)
         if found is None:
@@ -388,12 +363,6 @@ class TextsInOrder:
     """The texts with some beginnings, the shortest first.
 
     They can be shared between threads.
-
-    Args:
-        network: The network of the leaf.
-        distances: The fewest bytes to its ends.
-        labels: The bytes that may be used, and their classes.
-        begun: Beginnings of texts, and the states behind them.
     """
 
     def __init__(
@@ -412,11 +381,7 @@ class TextsInOrder:
         self._lock = threading.Lock()
 
     def first_beside(self, texts: Collection[bytes]) -> bytes:
-        """Return the first text that is not among some others.
-
-        Raises:
-            NoTextLeft: There is none.
-        """
+        """Return the first text that is not among some others."""
         number = 0
         while True:
             with self._lock:

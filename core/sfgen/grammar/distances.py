@@ -49,12 +49,7 @@ class Distances:
     members: Mapping[int, MemberDistances]
 
     def of(self, state: int, register: object) -> int:
-        """Return D, the fewest bytes to the end of a state's rule.
-
-        Args:
-            state: Where the text stands in the rule.
-            register: The register of the rule's frame.
-        """
+        """Return D, the fewest bytes to the end of a state's rule."""
         if state in self.members:
             return self.members[state].of(state, names_taken(register))
         found = self.base.item(state)
@@ -67,12 +62,7 @@ class Distances:
 
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
-    """Find the distances; those by all bytes once for each network.
-
-    Args:
-        network: The network.
-        usable: The bytes that may be used, bool ``[256]``; ``None`` for all.
-    """
+    """Find the distances; those by all bytes once for each network."""
     if usable is not None:
         return _distances(network, usable)
     found = _by_all_bytes.get(network)
@@ -191,19 +181,16 @@ def _order(
     order: Int32sOut, is_found: FlagsOut, stack: Int32sOut, labels: Int32sOut, at: Int32sOut, ways: Int32sOut,
     pushes: Int32sOut, table: Int32s, actions: Int32s, classes: Int,
 ) -> Int:  # fmt: skip
-    """List the states in postorder, by a depth-first search; return their number.
-
-    Args:
-        order: Room for the states.
-        is_found: Of each state whether the search has come to it; all false.
-        stack: Room for the states on the way to the one that is looked at.
-        labels: Of each state on the stack where its search stands: the byte class; all zero, as the next three.
-        at: The place in ``actions``.
-        ways: How many ways of the action are left there.
-        pushes: How many pushes of the way are left there.
-        table: This and ``actions``: see ``Network.flat``.
-        classes: The number of byte classes.
-    """
+    """List the states in postorder, by a depth-first search; return their number."""
+    # order: Room for the states.
+    # is_found: Of each state whether the search has come to it; all false.
+    # stack: Room for the states on the way to the one that is looked at.
+    # labels: Of each state on the stack where its search stands: the byte class; all zero, as the next three.
+    # at: The place in ``actions``.
+    # ways: How many ways of the action are left there.
+    # pushes: How many pushes of the way are left there.
+    # table: This and ``actions``: see ``Network.flat``.
+    # classes: The number of byte classes.
     count = np.int64(0)
     for root in range(len(order)):
         if is_found[root]:
@@ -248,18 +235,15 @@ def _sweep(
     base: Int64sOut, order: Int32s, given: Flags, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags,
     table: Int32s, actions: Int32s,
 ) -> Int:  # fmt: skip
-    """Lower ``base`` until it is a solution; return the number of sweeps.
-
-    Args:
-        base: The distances; none is below its solution.
-        order: The states in the order in which they are looked at.
-        given: The states whose distances are given.
-        missing: What a register of 0 lacks, in bytes, of each state.
-        behind: What is missing where a rule's first byte leads to a state.
-        usable: The byte classes that may be used.
-        accepting: As in ``Network``.
-        table: This and ``actions``: see ``Network.flat``.
-    """
+    """Lower ``base`` until it is a solution; return the number of sweeps."""
+    # base: The distances; none is below its solution.
+    # order: The states in the order in which they are looked at.
+    # given: The states whose distances are given.
+    # missing: What a register of 0 lacks, in bytes, of each state.
+    # behind: What is missing where a rule's first byte leads to a state.
+    # usable: The byte classes that may be used.
+    # accepting: As in ``Network``.
+    # table: This and ``actions``: see ``Network.flat``.
     classes = len(usable)
     sweeps = np.int64(0)
     changed = True

@@ -69,9 +69,6 @@ def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
 
     The first text stays first; those that reach nothing new come last.
 
-    Args:
-        reached: The rules in each text, in the order of the texts.
-
     >>> most_telling_first({"": {"a"}, "x": {"a", "b"}, "y": {"a", "c", "d"}, "z": {"d"}})
     ['', 'y', 'x', 'z']
     """
@@ -113,14 +110,7 @@ class _Values:
 
 
 class _Texts:
-    """Texts of a grammar that have the same value wherever a rule is an automaton, or one of several values.
-
-    Args:
-        rules: The rules of the grammar, with their places.
-        start: The rule of a whole text.
-        number: Which of the values: 0 is the shortest.
-        values: Those of automata.
-    """
+    """Texts of a grammar that have the same value wherever a rule is an automaton, or one of several values."""
 
     def __init__(self, rules: dict[str, Expression], start: str, number: int, values: _Values) -> None:
         self._rules = rules

@@ -31,12 +31,7 @@ class PositionReader(Protocol[Position]):
         """The position of the empty text."""
 
     def read(self, position: Position, data: bytes) -> Position | None:
-        """Return the position after some bytes; ``None`` where they are refused.
-
-        Args:
-            position: Where the text stands.
-            data: The bytes, which may end inside of a character.
-        """
+        """Return the position after some bytes; ``None`` where they are refused."""
 
     def accepts(self, position: Position) -> bool:
         """Tell whether the text may end at a position."""
@@ -69,12 +64,7 @@ class PositionMasks(Protocol[Position]):
         """
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """Return the token mask of a position under a limit.
-
-        Args:
-            position: Where the text stands.
-            room: The most tokens that may still be written, end tokens not counted.
-        """
+        """Return the token mask of a position under a limit."""
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
@@ -83,12 +73,7 @@ class PositionMasks(Protocol[Position]):
         """Tell whether the mask of a position is made."""
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether the text can be completed from a position.
-
-        Args:
-            position: Where the text stands.
-            room: The most tokens; ``None``: any number.
-        """
+        """Tell whether the text can be completed from a position."""
 
     def tokens_left(self, position: Position) -> int:
         """Return the fewest tokens to an end.
@@ -104,14 +89,6 @@ class GrammarGuide(BaseGuide[Position]):
     """Guides one sequence through a grammar.
 
     A guide belongs to one sequence; what it asks is shared.
-
-    Args:
-        tokens: The grammar over a vocabulary.
-        max_tokens: The number of tokens (end tokens not counted) that the sequence may have; masks then leave room
-            for the text to be completed. ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
     """
 
     def __init__(self, tokens: PositionMasks[Position], max_tokens: int | None = None) -> None:
@@ -187,14 +164,6 @@ class NetworkGuide(GrammarGuide[NetworkPosition]):
 
     A guide belongs to one sequence; the network is shared.
 
-    Args:
-        tokens: The network over a vocabulary.
-        max_tokens: The number of tokens (end tokens not counted) that the sequence may have; masks then leave room
-            for the text to be completed. ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
-
     >>> from sfgen.grammar.network import network_of
     >>> from sfgen.grammar.rules import Call, Concatenation, Grammar, Literal, Repeat
     >>> from sfgen.vocabulary import Vocabulary
@@ -235,9 +204,6 @@ class KeptByVocabulary(Generic[Made]):
 
     It can be shared between threads.
 
-    Args:
-        make: Makes it.
-
     >>> sizes = KeptByVocabulary(len)
     >>> sizes.of(Vocabulary([b"a", b"b"]))
     2
@@ -249,11 +215,7 @@ class KeptByVocabulary(Generic[Made]):
         self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
 
     def of(self, vocabulary: Vocabulary) -> Made:
-        """Return what was made of a vocabulary; make it the first time.
-
-        Raises:
-            UsageError: It is not a vocabulary.
-        """
+        """Return what was made of a vocabulary; make it the first time."""
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:
             if vocabulary not in self._kept:
@@ -268,14 +230,6 @@ class NetworkReadBeside(ReadBeside[NetworkPosition, Reading], NetworkGuide, Gene
     """Guides a sequence through a network, and tells another reader's position.
 
     See ``ReadBeside`` and ``NetworkGuide``.
-
-    Args:
-        tokens: The network over a vocabulary.
-        start: Where the other reader begins.
-        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
     """
 
     def __init__(self, tokens: TokenPositions, start: Reading, max_tokens: int | None = None) -> None:

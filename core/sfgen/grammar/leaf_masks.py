@@ -71,11 +71,6 @@ class LeafMasks:
     """The masks of one leaf over one vocabulary.
 
     They can be shared between threads.
-
-    Args:
-        dfa: The automaton.
-        vocabulary: The tokens.
-        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
     """
 
     def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> None:
@@ -124,15 +119,7 @@ class LeafMasks:
         return found
 
     def counted_mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
-        """Return the mask and the exits where the text is counted.
-
-        Args:
-            text: The leaf, with the states that count.
-            owes: See ``Network``; int32 ``[states]`` of the leaf.
-            state: The state.
-            missing: What must be counted before the text closes.
-            room: What may be counted.
-        """
+        """Return the mask and the exits where the text is counted."""
         if missing <= 0 and room >= self._vocabulary.trie.max_depth:  # no token has more characters than bytes
             return self.mask(state)
         counts = self._counts(text, owes, state)
@@ -185,13 +172,7 @@ _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakK
 
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
-    """Return the masks of a leaf, one object for each automaton.
-
-    Args:
-        leaf: What a rule reads by an automaton alone.
-        vocabulary: The tokens.
-        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
-    """
+    """Return the masks of a leaf, one object for each automaton."""
     with _lock:
         kept = _masks.setdefault(vocabulary.trie, {})
         key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
@@ -272,14 +253,11 @@ def _count_tokens(
 
 @kernel
 def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
-    """List the children of trie nodes, ordered by byte; return their number.
-
-    Args:
-        exits: The nodes.
-        children: Where the children go, as far as there is room: nothing is written where it does not suffice.
-        starts: 257 zeros.
-        labels, ends: As in ``TokenTrie``.
-    """
+    """List the children of trie nodes, ordered by byte; return their number."""
+    # exits: The nodes.
+    # children: Where the children go, as far as there is room: nothing is written where it does not suffice.
+    # starts: 257 zeros.
+    # labels, ends: As in ``TokenTrie``.
     for position in range(exits.size):
         child = np.int64(exits[position]) + 1
         while child < ends[exits[position]]:

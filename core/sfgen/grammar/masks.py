@@ -94,11 +94,6 @@ class Masks:
     """Makes and caches the masks of one network over one vocabulary.
 
     It can be shared between threads.
-
-    Args:
-        network: The network.
-        vocabulary: The tokens.
-        distances: The fewest bytes to the ends, by the bytes that may be used.
     """
 
     def __init__(self, network: Network, vocabulary: Vocabulary, distances: Distances) -> None:
@@ -128,16 +123,7 @@ class Masks:
         self._scratch = threading.local()
 
     def of(self, state: int, register: int, node: Node) -> TokenMask:
-        """Return the mask of a configuration.
-
-        Args:
-            state: Its state.
-            register: Its canonical register.
-            node: Its canonical stack node.
-
-        Raises:
-            TooManyWays: There is no room for the ways to read a token.
-        """
+        """Return the mask of a configuration."""
         key = state, register, node
         found = self._masks.get(key)
         if found is None:
@@ -152,13 +138,7 @@ class Masks:
         return found
 
     def is_made(self, state: int, register: int, node: Node) -> bool:
-        """Tell whether the mask of a configuration was made already.
-
-        Args:
-            state: Its state.
-            register: Its canonical register.
-            node: Its canonical stack node.
-        """
+        """Tell whether the mask of a configuration was made already."""
         return (state, register, node) in self._masks
 
     def _make(self, state: int, register: int, node: Node) -> TokenMask:
@@ -271,11 +251,7 @@ class Masks:
     # ---- walking ---------------------------------------------------------------------------------------------------
 
     def places(self, position: Position) -> Places:
-        """Return the positions to which the readable text tokens lead.
-
-        Raises:
-            TooManyWays: There is no room for the ways to read a token.
-        """
+        """Return the positions to which the readable text tokens lead."""
         mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
         group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
         places = np.empty(3 * _MOST_PLACES, dtype=np.int64)

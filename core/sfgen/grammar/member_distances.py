@@ -29,48 +29,30 @@ class Stand(NamedTuple):
     """What a state has before it, in bytes.
 
     Calls are left out of them.
-
-    Args:
-        tail: To where a member ends, and the value that is called until then, -1 if the member has ended; ``None``
-            where no member is being read whose name is known.
-        choices: The names that may come to be read, and the bytes to the ends of their members.
-        others: The other members: the bytes, the name that is called, and the value.
-        close: To the end of the rule without another member; ``FAR`` if there is no such way.
-        lacks: The fewest members that must begin from here on.
-        room: The most members that can.
     """
 
+    # to where a member ends, and the value that is called until then, -1 if the member has ended; ``None`` where no
+    # member is being read whose name is known
     tail: tuple[int, int] | None
+    # the names that may come to be read, and the bytes to the ends of their members
     choices: tuple[tuple[int, int], ...]
-    others: tuple[tuple[int, int, int], ...]
-    close: int
+    others: tuple[tuple[int, int, int], ...]  # the other members: the bytes, the name that is called, and the value
+    close: int  # to the end of the rule without another member; ``FAR`` if there is no such way
     lacks: int
     room: int
 
 
 class MemberStands(NamedTuple):
-    """The stands of one rule.
-
-    Args:
-        names: Its names.
-        stands: Its states.
-        values: The first state of the value of each name; -1: the name cannot be written.
-        openings: The states that other rules lead to: the first one, and those behind the first byte.
-    """
+    """The stands of one rule."""
 
     names: Names
     stands: Mapping[int, Stand]
-    values: tuple[int, ...]
-    openings: tuple[int, ...]
+    values: tuple[int, ...]  # the first state of the value of each name; -1: the name cannot be written
+    openings: tuple[int, ...]  # the states that other rules lead to: the first one, and those behind the first byte
 
 
 def member_stands(network: Network, usable: NDArray[np.bool_]) -> list[MemberStands]:
-    """Find the stands of each rule whose members have any order.
-
-    Args:
-        network: The network.
-        usable: The byte classes that may be used, bool ``[classes]``.
-    """
+    """Find the stands of each rule whose members have any order."""
     of_rule: dict[int, list[int]] = {rule: [] for rule in network.names_in}
     for state in np.flatnonzero(np.isin(network.rule_of, list(of_rule))).tolist():
         of_rule[int(network.rule_of[state])].append(state)
@@ -206,27 +188,16 @@ _KEPT = 1 << 14
 
 
 class Prices(NamedTuple):
-    """What members cost, where one has ended and more follow.
+    """What members cost, where one has ended and more follow."""
 
-    Args:
-        names: Of each name the bytes of its member, the separator before it included.
-        by_price: The names that need not be there, the cheapest first.
-        other: The fewest bytes of another member.
-        close: The bytes behind the last member.
-    """
-
-    names: tuple[int, ...]
-    by_price: tuple[int, ...]
+    names: tuple[int, ...]  # of each name the bytes of its member, the separator before it included
+    by_price: tuple[int, ...]  # the names that need not be there, the cheapest first
     other: int
     close: int
 
 
 class MemberDistances:
-    """The distances of one rule.
-
-    Args:
-        found: What its states have before them.
-    """
+    """The distances of one rule."""
 
     def __init__(self, found: MemberStands) -> None:
         self.names, self.stands, self._values, self.openings = found
@@ -269,10 +240,6 @@ class MemberDistances:
         """Return D of a state, the fewest bytes to its rule's end.
 
         It is ``FAR`` or more where there is no way.
-
-        Args:
-            state: Where the text stands in the rule.
-            taken: The names that were read, a bit for each.
         """
         key = state, taken
         found = self._known.get(key)
@@ -283,12 +250,7 @@ class MemberDistances:
         return found
 
     def of_choice(self, name: int, length: int) -> int:
-        """Return the bytes of a member with its value.
-
-        Args:
-            name: The number of its name.
-            length: The bytes of the member without its value.
-        """
+        """Return the bytes of a member with its value."""
         return length + self.lengths[self._values[name]]
 
     def of_other(self, other: tuple[int, int, int]) -> int:
@@ -345,14 +307,7 @@ RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_NAMES = ran
 
 
 def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int], NDArray[np.int64]]:
-    """Flatten the distances of members for kernels.
-
-    Args:
-        members: The distances of the rule of each state.
-
-    Returns:
-        Where each state stands in the numbers, and the numbers, int64.
-    """
+    """Flatten the distances of members for kernels."""
     numbers, at = list[int](), dict[int, int]()
     rules: dict[int, int] = {}
     for state, distances in members.items():
@@ -376,13 +331,10 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
 
 @kernel(is_part=True)
 def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
-    """Return D of a state; see ``MemberDistances.of``.
-
-    Args:
-        at: Where the state stands in ``numbers``.
-        taken: The names that were read.
-        numbers: See ``flat_members``.
-    """
+    """Return D of a state; see ``MemberDistances.of``."""
+    # at: Where the state stands in ``numbers``.
+    # taken: The names that were read.
+    # numbers: See ``flat_members``.
     rule, tail = numbers[at + STAND_RULE], numbers[at + STAND_TAIL]
     lacks, room = numbers[at + STAND_LACKS], numbers[at + STAND_ROOM]
     if tail >= 0:

@@ -113,16 +113,7 @@ class Network:
         return replace(self, completions=_completions(self.calls, self.leaves, usable), usable=usable)
 
     def new_texts(self, state: int, begun: bytes, texts: Collection[bytes]) -> int | None:
-        """Count the texts of a leaf that begin so, without some others.
-
-        Args:
-            state: The state of the leaf behind ``begun``.
-            begun: The beginning.
-            texts: The others; those of other leaves do not count.
-
-        Returns:
-            The number; ``None``: without end.
-        """
+        """Count the texts of a leaf that begin so, without some others."""
         count = self.completions.get(state)
         if count is None:
             return None
@@ -149,11 +140,6 @@ class Network:
 def network_of(grammar: Grammar) -> Network:
     """Make the network of a grammar.
 
-    Raises:
-        GrammarTooLarge: It passes a limit.
-        LeftRecursion: A rule calls itself before it has read anything, through others.
-        UsageError: There is no text at all.
-
     >>> from sfgen.grammar.rules import Call, Concatenation, Literal, Repeat
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     >>> network_of(Grammar({"pairs": pairs}, "pairs"))
@@ -167,11 +153,6 @@ def network_as_written(grammar: Grammar) -> Network:
 
     It reads the same texts as that of :func:`network_of`, slower: every call pushes a frame, so that its positions tell
     the rules as they are written.
-
-    Raises:
-        GrammarTooLarge: It passes a limit.
-        LeftRecursion: A rule calls itself before it has read anything, through others.
-        UsageError: There is no text at all.
 
     >>> from sfgen.grammar.rules import Call, Concatenation, Literal
     >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
@@ -282,13 +263,7 @@ MAX_FRAMES = 300_000
 
 
 class LeftRecursion(UsageError):
-    """A rule calls itself before it has read anything.
-
-    Args:
-        message: What is said.
-        rules: The rules that call each other, in order; the last is the first again.
-        hint: What to write instead.
-    """
+    """A rule calls itself before it has read anything."""
 
     def __init__(self, message: str, rules: Sequence[str], *, hint: str = "") -> None:
         self.rules = tuple(rules)
@@ -343,14 +318,7 @@ Ways = dict[int, tuple[Way, ...]]
 
 
 class Openings:
-    """Finds the ways to read a byte in states that call rules.
-
-    Args:
-        table: Own steps of each state, int32 ``[states, classes]``; -1 is none.
-        calls: The calls of each state that has some.
-        is_end: The states to return to which needs no frame, since a rule must end in them, bool ``[states]``.
-        name_of: The rule of a state, for messages.
-    """
+    """Finds the ways to read a byte in states that call rules."""
 
     def __init__(
         self,
@@ -370,10 +338,6 @@ class Openings:
         """Return a state's ways to read a byte, by byte class.
 
         They are its own steps, and those of the rules that it calls.
-
-        Raises:
-            GrammarTooLarge: Too many rules begin with each other.
-            LeftRecursion: A rule calls itself before it has read anything.
         """
         found: dict[int, list[Way]] = {}
         row = self._table[state]

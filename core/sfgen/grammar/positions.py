@@ -46,13 +46,6 @@ class TokenPositions:
     lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte: what
     only longer tokens could complete is left out. Where the single bytes write fewer of the texts that must differ than
     the rules count on, it is completable if its shortest end can be written, and each token is tried.
-
-    Args:
-        network: The network.
-        vocabulary: The tokens.
-
-    Raises:
-        DeadEnd: No sequence of the single bytes of the vocabulary writes any text of the network.
     """
 
     def __init__(self, network: Network, vocabulary: Tokens) -> None:
@@ -418,12 +411,7 @@ def _may_run_out(network: Network) -> bool:
 
 
 def _may_fall_short(network: Network, usable: Network) -> bool:
-    """Whether fewer texts of a distinct call are left than the rules count on, since some bytes cannot be used.
-
-    Args:
-        network: The network.
-        usable: The same over the bytes that can be used.
-    """
+    """Whether fewer texts of a distinct call are left than the rules count on, since some bytes cannot be used."""
     return any(count and network.completions.get(state) != count for state, count in usable.completions.items())
 
 

@@ -21,13 +21,7 @@ Found = dict[tuple[int, Register], list[Node]]
 
 
 class Reader:
-    """Reads bytes through a network. Safe to share between threads.
-
-    Args:
-        network: The network.
-        distances: The fewest bytes to the ends, by the bytes that may be used; without, all may.
-        longest: The bytes of the longest token; what is canonical depends on it.
-    """
+    """Reads bytes through a network. Safe to share between threads."""
 
     def __init__(self, network: Network, distances: Distances | None = None, longest: int = 0) -> None:
         self.network = network
@@ -214,10 +208,6 @@ class ReadByBytes:
     Tokens are alike in their first bytes, and most bytes of a text lead where others led: tens of thousands of tokens
     pass few positions.
 
-    Args:
-        reader: The reader.
-        position: Where the texts begin; its number is 0.
-
     Attributes:
         positions: The positions by their numbers.
     """
@@ -258,17 +248,7 @@ def only_step(
     classes: bytes,
     read: Callable[[AnyPosition, bytes], AnyPosition | None],
 ) -> tuple[bytes, AnyPosition] | None:
-    """Return the only byte that can follow, and the position after it.
-
-    Args:
-        position: The position.
-        labels: The byte classes that can be read there; at most two are read.
-        classes: The class of each byte.
-        read: The position after some bytes.
-
-    Returns:
-        ``None`` where several bytes can follow, or none.
-    """
+    """Return the only byte that can follow, and the position after it."""
     label = next(labels, None)
     if label is None:
         return None

@@ -26,13 +26,6 @@ MAX_SIZE = 100_000
 def regular_automaton(name: str, expression: Expression) -> Dfa:
     """Build the minimal automaton of an expression; it may accept nothing.
 
-    Args:
-        name: What the expression is called, for messages.
-        expression: The expression: it calls nothing and counts by no register.
-
-    Raises:
-        GrammarTooLarge: It passes a limit.
-
     >>> from sfgen.grammar.rules import Bytes, Concatenation, Literal, Repeat
     >>> letters = Repeat(Bytes(((97, 98),)), 1, 2)
     >>> regular_automaton("pair", Concatenation((letters, Literal(b":"), letters))).accepts("ab:b")
@@ -61,9 +54,6 @@ def regular_superset(grammar: Grammar) -> Superset | None:
     A call becomes a jump into a copy of the rule that is called. Rules that lead to themselves have one copy, from
     which a text may return to wherever they are called; so have all rules where there would be too many copies.
     Neither counters nor names or items that must differ are kept to.
-
-    Returns:
-        ``None`` where it passes a limit.
 
     >>> from sfgen.grammar.rules import Alternation, Call, Concatenation, Literal
     >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))

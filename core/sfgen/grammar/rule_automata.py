@@ -54,16 +54,10 @@ it empty."""
 
 
 class Counter(NamedTuple):
-    """What a rule counts.
+    """What a rule counts."""
 
-    Args:
-        kinds: ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``.
-        owes: What is counted on the shortest way from each state to where the rule closes, int32 ``[states]``.
-        minimum: The least count.
-        maximum: The highest count.
-    """
-
-    kinds: NDArray[np.uint8]
+    kinds: NDArray[np.uint8]  # ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``
+    # what is counted on the shortest way from each state to where the rule closes, int32 ``[states]``
     owes: NDArray[np.int32]
     minimum: int
     maximum: int
@@ -73,36 +67,22 @@ class RuleAutomaton(NamedTuple):
     """The automaton of a rule, or of some rules.
 
     See ``Network`` for what the numbers mean.
-
-    Args:
-        transitions: int32 ``[states, classes]``; -1 is no transition.
-        byte_classes: int32 ``[256]``.
-        accepting: Whether a rule may end in each state, bool ``[states]``.
-        calls: State, what it calls, the state to return to.
-        entries: The first state of each rule.
-        rules: Of each state the position of its rule in ``entries``, int32 ``[states]``.
-        counter: What it counts; ``None``: nothing.
-        leaf: The leaf that this is.
-        names: Of the rules whose members have any order, what their registers tell.
     """
 
-    transitions: NDArray[np.int32]
-    byte_classes: NDArray[np.int32]
-    accepting: NDArray[np.bool_]
-    calls: Sequence[tuple[int, Call, int]]
+    transitions: NDArray[np.int32]  # int32 ``[states, classes]``; -1 is no transition
+    byte_classes: NDArray[np.int32]  # int32 ``[256]``
+    accepting: NDArray[np.bool_]  # whether a rule may end in each state, bool ``[states]``
+    calls: Sequence[tuple[int, Call, int]]  # state, what it calls, the state to return to
     entries: Mapping[str, int]
-    rules: NDArray[np.int32]
-    counter: Counter | None
+    rules: NDArray[np.int32]  # of each state the position of its rule in ``entries``, int32 ``[states]``
+    counter: Counter | None  # what it counts; ``None``: nothing
     leaf: Leaf | CountedText | None
+    # of the rules whose members have any order, what their registers tell
     names: Mapping[str, Names] = MappingProxyType({})
 
 
 def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
-    """Build the automata of simplified rules.
-
-    Raises:
-        GrammarTooLarge: One passes a limit.
-    """
+    """Build the automata of simplified rules."""
     nullable = rules_with(grammar.rules, _has_empty)
     found, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():
@@ -200,14 +180,7 @@ def _without_marks(
     calls: Sequence[tuple[int, Call, int]],
     byte_classes: NDArray[np.int32],
 ) -> list[tuple[int, Call, int]]:
-    """Let the states before marks go on as those behind them do; return their calls.
-
-    Args:
-        table: The transitions, which are changed.
-        takes: Of each state before a mark the name that it takes, and the state behind.
-        calls: State, what it calls, the state to return to.
-        byte_classes: The columns of the bytes, int32 ``[256]``.
-    """
+    """Let the states before marks go on as those behind them do; return their calls."""
     columns = np.unique(byte_classes)
     after = dict[int, list[tuple[Call, int]]]()
     for state, call, target in calls:
@@ -316,10 +289,6 @@ MAX_EDGES = 2_000_000
 
 class RulesAutomaton:
     """The automaton of some rules, and what its symbols mean.
-
-    Args:
-        rules: The rules, none of them a leaf or counted.
-        nullable: The names of all rules that have the empty text, of others than these too.
 
     Attributes:
         calls: The calls and marks, in the order of their symbols, from ``BYTES`` on.

@@ -38,16 +38,12 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A text of another rule.
-
-    Args:
-        rule: Its name.
-        distinct: Whether all texts that calls with this mark read within one text of the calling rule differ from each
-            other. Only a ``Leaf`` may be called so, in a rule that counts nothing. The shortest texts are found on the
-            assumption that such calls can be left out but for a few.
-    """
+    """A text of another rule."""
 
     rule: str
+    # whether all texts that calls with this mark read within one text of the calling rule differ from each other. Only
+    # a ``Leaf`` may be called so, in a rule that counts nothing. The shortest texts are found on the assumption that
+    # such calls can be left out but for a few.
     distinct: bool = False
 
 
@@ -94,16 +90,11 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Members in a fixed order, with separators; some may be left out.
-
-    Args:
-        members: The members.
-        separator: What stands between two.
-        more: What may stand behind the last member any number of times, the separator before each; ``None``: nothing.
-    """
+    """Members in a fixed order, with separators; some may be left out."""
 
     members: tuple[Member, ...]
     separator: Expression
+    # what may stand behind the last member any number of times, the separator before each; ``None``: nothing
     more: Expression | None = None
 
 
@@ -124,40 +115,26 @@ class StateMachine:
     """An automaton whose steps read expressions (a right-linear grammar).
 
     A regular expression would say the same at greater length.
-
-    Args:
-        states: The steps of each state; the first state is the start.
     """
 
-    states: tuple[tuple[Step, ...], ...]
+    states: tuple[tuple[Step, ...], ...]  # the steps of each state; the first state is the start
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMember:
-    """A member that is told by its name.
+    """A member that is told by its name."""
 
-    Args:
-        name: What it begins with; no name is the beginning of another.
-        value: What stands behind the name and the colon; it must not be empty.
-        is_needed: Whether it must be there.
-    """
-
-    name: bytes
-    value: Call
+    name: bytes  # what it begins with; no name is the beginning of another
+    value: Call  # what stands behind the name and the colon; it must not be empty
     is_needed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class OtherMember:
-    """Members with other names, each name once.
+    """Members with other names, each name once."""
 
-    Args:
-        name: The names, a distinct call; none is among those of the named members or of other sorts.
-        value: What stands behind the name and the colon; it must not be empty.
-    """
-
-    name: Call
-    value: Call
+    name: Call  # the names, a distinct call; none is among those of the named members or of other sorts
+    value: Call  # what stands behind the name and the colon; it must not be empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,28 +142,17 @@ class AnyOrder:
     """Members in any order, each name at most once.
 
     It can only be the whole of a rule.
-
-    Args:
-        members: The members that have names; those that are needed are among the first 62.
-        others: The sorts of other members.
-        opening: What stands before the first member, not empty.
-        colon: What stands between a name and its value; it calls nothing.
-        separator: What stands between two members; it calls nothing and is not empty.
-        closing: What stands behind the last member, not empty.
-        empty: The text without members, not empty.
-        minimum: The fewest members. The shortest texts are found on the assumption that few of them are others.
-        maximum: The most members; ``None``: any number.
     """
 
-    members: tuple[NamedMember, ...]
+    members: tuple[NamedMember, ...]  # the members that have names; those that are needed are among the first 62
     others: tuple[OtherMember, ...]
-    opening: bytes
-    colon: Expression
-    separator: Expression
-    closing: bytes
-    empty: bytes
+    opening: bytes  # what stands before the first member, not empty
+    colon: Expression  # what stands between a name and its value; it calls nothing
+    separator: Expression  # what stands between two members; it calls nothing and is not empty
+    closing: bytes  # what stands behind the last member, not empty
+    empty: bytes  # the text without members, not empty
     minimum: int = 0
-    maximum: int | None = None
+    maximum: int | None = None  # the most members; ``None``: any number
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,22 +160,14 @@ class CountedList:
     """A list whose items are counted by a register.
 
     It can only be the whole of a rule.
-
-    Args:
-        opening: What it begins with, not empty.
-        item: An item; it must not be empty.
-        separator: What stands between two items, not empty.
-        closing: What it ends with, not empty; no item and no separator begins with its first byte.
-        minimum: The fewest items.
-        maximum: The most items; ``None``: any number.
     """
 
-    opening: bytes
-    item: Call
-    separator: bytes
-    closing: bytes
+    opening: bytes  # what it begins with, not empty
+    item: Call  # an item; it must not be empty
+    separator: bytes  # what stands between two items, not empty
+    closing: bytes  # what it ends with, not empty; no item and no separator begins with its first byte
     minimum: int
-    maximum: int | None
+    maximum: int | None  # the most items; ``None``: any number
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -217,20 +175,14 @@ class CountedText:
     """A text of an automaton some of whose steps a register counts.
 
     It can only be the whole of a rule.
-
-    Args:
-        dfa: The automaton. It need not be minimal: states that count are apart from those that do not.
-        counts: The states of which each step into them counts one, bool ``[states]``.
-        needs_minimum: The states that may be entered only when ``minimum`` was counted, bool ``[states]``.
-        minimum: The least count.
-        maximum: The highest count; ``None``: any.
     """
 
-    dfa: Dfa
-    counts: NDArray[np.bool_]
+    dfa: Dfa  # the automaton. It need not be minimal: states that count are apart from those that do not.
+    counts: NDArray[np.bool_]  # the states of which each step into them counts one, bool ``[states]``
+    # the states that may be entered only when ``minimum`` was counted, bool ``[states]``
     needs_minimum: NDArray[np.bool_]
     minimum: int
-    maximum: int | None
+    maximum: int | None  # the highest count; ``None``: any
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,9 +190,6 @@ class Take:
     """A mark behind a name in the automaton of ``AnyOrder``.
 
     It reads nothing, and only the engine makes it.
-
-    Args:
-        number: The position of the name among the members.
     """
 
     number: int
@@ -283,11 +232,6 @@ class Grammar:
 class GrammarTooLarge(SfgenError):
     """Rules whose automata pass a limit.
 
-    Args:
-        rule: The rule at which that was seen.
-        limit: Which limit, in words.
-        kind: What it is: a rule, or a terminal.
-
     Attributes:
         position: Where the rule begins in the text of the grammar, in code points; ``None`` where that is not known.
     """
@@ -302,11 +246,6 @@ class GrammarTooLarge(SfgenError):
         )
 
     def tell_where(self, text: str, origin: str | None = None) -> None:
-        """Name the line in the text of the grammar, and its file.
-
-        Args:
-            text: The grammar.
-            origin: The file, for messages; ``None``: it was given as text.
-        """
+        """Name the line in the text of the grammar, and its file."""
         told = GrammarError(self.message, text, self.position, origin=origin)
         self.message, self.details = told.message, told.details

@@ -282,10 +282,6 @@ def with_rules(bodies: Rules, expression: Expression) -> Expression:
     """Copy rules to where an expression calls them.
 
     Items that are counted, and members in any order, stay calls.
-
-    Args:
-        bodies: The rules that are copied.
-        expression: What calls them.
     """
     match expression:
         case Call(rule):
@@ -337,10 +333,6 @@ def rules_with(rules: Rules, holds: Holds) -> set[str]:
     """Find the rules with a property, by a least fixpoint.
 
     A sequence has it if all its parts do, a choice if one of its branches does, and what may be left out always.
-
-    Args:
-        rules: Expressions by name.
-        holds: Decides whether a part has the property, if some rules have it.
     """
     found: set[str] = set()
     names = list(rules)
@@ -355,13 +347,7 @@ def rules_with(rules: Rules, holds: Holds) -> set[str]:
 
 
 def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
-    """Tell whether an expression has the property.
-
-    Args:
-        expression: The expression.
-        found: The rules that have the property.
-        holds: Decides it of a part.
-    """
+    """Tell whether an expression has the property."""
     match expression:
         case Call(rule):
             return rule in found
@@ -382,12 +368,7 @@ def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
 
 
 def with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
-    """Find the states of a machine from which the end is reached.
-
-    Args:
-        states: The steps of each state.
-        is_taken: Which steps count.
-    """
+    """Find the states of a machine from which the end is reached."""
     sources: dict[int | None, list[int]] = {}
     for state, steps in enumerate(states):
         for step in steps:

@@ -124,11 +124,6 @@ class Stacks:
     """Makes the stack nodes over one network, equal ones once.
 
     They can be shared between threads.
-
-    Args:
-        network: The network.
-        distances: The fewest bytes to the end of each rule.
-        longest: The bytes of the longest token.
     """
 
     def __init__(self, network: Network, distances: Distances, longest: int) -> None:
@@ -142,14 +137,7 @@ class Stacks:
         self._longest = longest
 
     def push(self, state: int, register: Register, below: Node, is_distinct: bool = False) -> Node:
-        """Return the node of one frame.
-
-        Args:
-            state: The state to return to.
-            register: The register of its rule.
-            below: The node below.
-            is_distinct: Whether texts of the rule above are distinct.
-        """
+        """Return the node of one frame."""
         key = (state, register, below, is_distinct)
         node = self._known.get(key)
         if node is None:
@@ -197,10 +185,6 @@ class Stacks:
 
         Texts are forgotten, counts matter near their bounds only, names are kept. Masks are cached by canonical
         registers; what they do not see of texts is checked besides.
-
-        Args:
-            state: A state of the rule.
-            register: The register of its frame.
         """
         if state in self.distances.members:
             return names_taken(register)

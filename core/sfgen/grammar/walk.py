@@ -64,36 +64,33 @@ def walk(
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Set the tokens that the starts can read; return 0, or ``TOO_MANY``.
-
-    Args:
-        first: The first trie node that is walked.
-        end: The one after the last.
-        behind: Trie nodes that are walked instead, with what is below them, where there are some; ordered by byte.
-        starts: The number of configurations with which the walk begins: they are in ``sets``.
-        loaded: From which number on stack nodes are made; those below, and their frames, are loaded.
-        mask: Where the tokens go, uint32 ``[words]``; those with the same bytes as others are left out.
-        doubts: Where tokens go besides that have a whole text of a distinct call in them, uint32 ``[words]``.
-        exits: Where exits go.
-        group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of its position in
-            ``positions`` and ``FIRST_GROUP``. Zero; may have no room at all.
-        positions: Where the positions go that tokens lead to: state, register and node of each. A token is alone where
-            it leads to several configurations, or to a stack node that was made, or where it has a whole text of a
-            distinct call in it.
-        counts: What the walk counts; ``FARTHEST`` at least -1.
-        table, actions: See ``Network.flat``.
-        width: The columns of ``table``.
-        classes: ``Network.byte_classes``.
-        facts: ``FACTS`` numbers of each state.
-        distances: The base and the unit of each state.
-        members: See ``flat_members``.
-        nodes: ``NODE_FIELDS`` numbers of each stack node.
-        frames: ``FRAME_FIELDS`` numbers of each frame; the nodes that are made have the frame of their own number.
-        sets: Three numbers of each configuration: state, register, node.
-        marks: Four numbers of each depth: where its set begins and ends, the number of nodes, whether a text of a
-            distinct call was read.
-        labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
-    """
+    """Set the tokens that the starts can read; return 0, or ``TOO_MANY``."""
+    # first: The first trie node that is walked.
+    # end: The one after the last.
+    # behind: Trie nodes that are walked instead, with what is below them, where there are some; ordered by byte.
+    # starts: The number of configurations with which the walk begins: they are in ``sets``.
+    # loaded: From which number on stack nodes are made; those below, and their frames, are loaded.
+    # mask: Where the tokens go, uint32 ``[words]``; those with the same bytes as others are left out.
+    # doubts: Where tokens go besides that have a whole text of a distinct call in them, uint32 ``[words]``.
+    # exits: Where exits go.
+    # group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of its position in
+    #   ``positions`` and ``FIRST_GROUP``. Zero; may have no room at all.
+    # positions: Where the positions go that tokens lead to: state, register and node of each. A token is alone where it
+    #   leads to several configurations, or to a stack node that was made, or where it has a whole text of a distinct
+    #   call in it.
+    # counts: What the walk counts; ``FARTHEST`` at least -1.
+    # table, actions: See ``Network.flat``.
+    # width: The columns of ``table``.
+    # classes: ``Network.byte_classes``.
+    # facts: ``FACTS`` numbers of each state.
+    # distances: The base and the unit of each state.
+    # members: See ``flat_members``.
+    # nodes: ``NODE_FIELDS`` numbers of each stack node.
+    # frames: ``FRAME_FIELDS`` numbers of each frame; the nodes that are made have the frame of their own number.
+    # sets: Three numbers of each configuration: state, register, node.
+    # marks: Four numbers of each depth: where its set begins and ends, the number of nodes, whether a text of a
+    #   distinct call was read.
+    # labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
     spans = np.int64(behind.size)
     if spans == 0:
         spans = np.int64(1)
@@ -227,13 +224,10 @@ _ENDLESS = 2**31 - 1
 
 @kernel(is_part=True)
 def to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
-    """Return the fewest bytes from a state to its rule's end.
-
-    Args:
-        state: The state.
-        register: The register of its rule's frame.
-        facts, distances, members: See ``walk``.
-    """
+    """Return the fewest bytes from a state to its rule's end."""
+    # state: The state.
+    # register: The register of its rule's frame.
+    # facts, distances, members: See ``walk``.
     stand = np.int64(facts[FACTS * state + STAND])
     if stand != NO_STAND:
         return to_end(stand, register, members)
@@ -249,15 +243,11 @@ def step_plainly(
     """Read one byte where one configuration changes neither register nor stack.
 
     Most steps are such.
-
-    Args:
-        before: Where the marks of the depth before the byte are in ``marks``.
-        label: The class of the byte.
-        marks, table, width, facts, nodes, frames, sets: See ``walk``.
-
-    Returns:
-        What ``step_all`` does; ``OTHERWISE`` where the step is another.
     """
+    # before: Where the marks of the depth before the byte are in ``marks``.
+    # label: The class of the byte.
+    # marks, table, width, facts, nodes, frames, sets: See ``walk``.
+    # Returns What ``step_all`` does; ``OTHERWISE`` where the step is another.
     begin, end = marks[before], marks[before + 1]
     if end != begin + 1:
         return np.int64(OTHERWISE)
@@ -301,20 +291,16 @@ def step_all(
     """Read one byte with several configurations.
 
     What rules return to before the byte is kept at the other end of ``sets``, each once: a stack is a graph.
-
-    Args:
-        begin: The first configuration in ``sets``.
-        end: The one after the last; the set behind the byte goes there.
-        made: The number of stack nodes.
-        doubt: Whether a whole text of a distinct call was read.
-        loaded: From which number on stack nodes are made.
-        label: The class of the byte.
-        mark: Where the marks of the new set go in ``marks``.
-        marks, table, width, facts, distances, members, actions, nodes, frames, sets: See ``walk``.
-
-    Returns:
-        The end of the new set; its marks are written. -1 where there is no room.
     """
+    # begin: The first configuration in ``sets``.
+    # end: The one after the last; the set behind the byte goes there.
+    # made: The number of stack nodes.
+    # doubt: Whether a whole text of a distinct call was read.
+    # loaded: From which number on stack nodes are made.
+    # label: The class of the byte.
+    # mark: Where the marks of the new set go in ``marks``.
+    # marks, table, width, facts, distances, members, actions, nodes, frames, sets: See ``walk``.
+    # Returns The end of the new set; its marks are written. -1 where there is no room.
     top = np.int64(end)
     room = np.int64(sets.size // 3)
     waiting = room
@@ -395,11 +381,7 @@ def _enter(
     state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
     facts: Int32s, members: Int64s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Add to the set from ``begin`` to ``top`` what a step into a state leads to; rules that must end have ended.
-
-    Returns:
-        The end of the set, -1 where there is no room; and whether there is a doubt now.
-    """
+    """Add to the set from ``begin`` to ``top`` what a step into a state leads to; rules that must end have ended."""
     kind = facts[FACTS * state + KIND]
     most = np.int64(facts[FACTS * state + MOST])
     if kind == _COUNTS:

@@ -63,17 +63,6 @@ def compile_lark(
     """Read a Lark grammar and make its lexer, or load both.
 
     They are loaded from the cache where they were made before.
-
-    Args:
-        text: The grammar.
-        start: The rule that whole texts are.
-        max_blanks: The most characters of ignored text between two terminals; see :func:`~sfgen.lalr.lexer.make_lexer`.
-        directory: The folder of the files that it imports.
-        files: The texts of these files by their paths, in place of a folder.
-
-    Raises:
-        GrammarError: lark refuses it, or the lexer cannot follow a terminal.
-        GrammarTooLarge: The lexer passes a limit.
     """
     path = _path(text, start, max_blanks, directory, files)
     stored = None if path is None else _load(path, Importer(text, directory, files))

@@ -45,15 +45,6 @@ def byte_costs(
     """Compute the fewest bytes from each control to each label's commit.
 
     All labels are searched at once, breadth first, from the commits backwards.
-
-    Args:
-        lexer: The lexer.
-        labels: The labels, as ``labels_of`` has them.
-        usable: The bytes that may be used, bool ``[256]``; ``None`` for all.
-
-    Returns:
-        int32 ``[controls, labels + 1]``, in bytes; the last column is the end of the text; ``FAR`` where there is no
-        way.
     """
     controls, width = len(lexer.step), len(labels) + 1
     costs = np.full(controls * width, FAR, dtype=np.int32)
@@ -89,16 +80,7 @@ def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np
 
 
 def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:
-    """Find the least cost to some label of each terminal.
-
-    Args:
-        costs: The costs of each label, int32 ``[rows, labels + 1]``.
-        terminals: The terminal of each label, ascending.
-        count: The number of terminals.
-
-    Returns:
-        int32 ``[rows, terminals]``; ``FAR`` for a terminal without a label.
-    """
+    """Find the least cost to some label of each terminal."""
     if np.array_equal(terminals, np.arange(count)):  # each has one label, as most have
         return costs
     found = np.full((len(costs), count), FAR, dtype=np.int32)
@@ -120,16 +102,7 @@ class Matrix(NamedTuple):
 
 
 class Readings:
-    """The costs of all readings and of the rests of rules.
-
-    Args:
-        items: The items.
-        lexer: The lexer.
-        labels: The labels without the end of the text, in their order.
-        costs: The units from each control until each label can be committed, int32 ``[controls, labels + 1]``; the
-            last column is the end of the text.
-        are_bytes: Whether these units are bytes, and any may be used.
-    """
+    """The costs of all readings and of the rests of rules."""
 
     def __init__(
         self,
@@ -165,27 +138,11 @@ class Readings:
         return self._costs if self._are_bytes else byte_costs(self._lexer, self._labels)
 
     def gap(self, state: int, promise: int) -> NDArray[np.int32]:
-        """Return the units from a gap to each label.
-
-        Args:
-            state: The state to which the terminal before the gap was shifted.
-            promise: What that terminal promised.
-
-        Returns:
-            int32 ``[labels + 1]``.
-        """
+        """Return the units from a gap to each label."""
         return self._gap(self._costs, state, promise)
 
     def reached(self, state: int, promise: int) -> NDArray[np.bool_]:
-        """Return the labels that some text reaches from a gap.
-
-        Args:
-            state: The state to which the terminal before the gap was shifted.
-            promise: What that terminal promised.
-
-        Returns:
-            bool ``[labels + 1]``.
-        """
+        """Return the labels that some text reaches from a gap."""
         found: NDArray[np.bool_] = self._gap(self._bytes, state, promise) < FAR
         return found
 
@@ -197,24 +154,14 @@ class Readings:
         return found
 
     def reduced(self, state: int, rule: int) -> NDArray[np.bool_]:
-        """Return the labels before which a state reduces, bool ``[labels + 1]``.
-
-        Args:
-            state: The state.
-            rule: The rule that it reduces.
-        """
+        """Return the labels before which a state reduces, bool ``[labels + 1]``."""
         found = self._masks.get((state, rule))
         if found is None:
             found = self._masks[state, rule] = self.items.reduces(state, rule)[self.terminals]
         return found
 
     def of(self, state: int, symbol: int) -> Matrix:
-        """Return the costs of reading a symbol in a state.
-
-        Args:
-            state: The state.
-            symbol: A terminal, or ``-1 - n`` for nonterminal ``n``.
-        """
+        """Return the costs of reading a symbol in a state."""
         if symbol < 0:
             return self._readings[int(self.items.reading_of[state, -1 - symbol])]
         target = self.items.after(state, symbol)
@@ -231,10 +178,6 @@ class Readings:
         """Return the costs of reading the rest of an item's rule.
 
         They are ``None`` where nothing is left of it.
-
-        Args:
-            state: The state in which the rest is read.
-            item: A rule, and the number of symbols that were read.
         """
         key = state, item
         if key not in self._rests:
@@ -316,14 +259,11 @@ class Readings:
 
 @kernel
 def _multiply(into: Int32TableOut, left: Int32Table, labels: Int32s, right: Int32Table) -> Int:
-    """Lower ``into`` to the product of two matrices over (min, +).
-
-    Args:
-        into: int32 ``[rows, columns]``.
-        left: int32 ``[rows, columns]``.
-        labels: The columns of ``left`` that are the rows of ``right``.
-        right: int32 ``[len(labels), columns]``.
-    """
+    """Lower ``into`` to the product of two matrices over (min, +)."""
+    # into: int32 ``[rows, columns]``.
+    # left: int32 ``[rows, columns]``.
+    # labels: The columns of ``left`` that are the rows of ``right``.
+    # right: int32 ``[len(labels), columns]``.
     rows, columns = into.shape
     for row in range(rows):
         for inner in range(len(labels)):
@@ -378,11 +318,6 @@ class Levels:
     """The levels of the nodes of one parser's stacks.
 
     They can be shared between threads.
-
-    Args:
-        items: The items of the parser's states.
-        readings: The costs of their rests.
-        stacks: The stacks.
     """
 
     def __init__(self, items: Items, readings: Readings, stacks: Stacks) -> None:

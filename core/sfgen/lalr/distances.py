@@ -24,14 +24,6 @@ class Distances:
 
     They can be shared between threads.
 
-    Args:
-        tables: The tables of the parser.
-        lexer: The lexer.
-        stacks: The stacks of the parser.
-        cost: The units from each control until each label can be committed, int32 ``[controls, labels + 1]``: 0 where
-            it can be at once, ``FAR`` where it never can. The last column is the end of the text. ``None`` for bytes.
-        usable: The bytes that may be used when ``cost`` is ``None``, bool ``[256]``; ``None`` for all.
-
     Attributes:
         labels: The terminals with their promises.
         cost: The units from each control to each label, as above.
@@ -59,37 +51,20 @@ class Distances:
         self._levels = Levels(self._items, self._readings, stacks)
 
     def behind(self, node: int) -> NDArray[np.int32]:
-        """Return the fewest units behind each label committed at a node.
-
-        Returns:
-            int32 ``[labels + 1]``; ``FAR`` where the label is refused, or leads nowhere. The last one is 0 where the
-            text may end.
-        """
+        """Return the fewest units behind each label committed at a node."""
         return self._levels.array(self._levels.behind(node))
 
     def of(self, control: int, node: int) -> int:
         """Return the fewest units to the end of the text.
 
         It is ``FAR`` where there is no way.
-
-        Args:
-            control: Where the lexer stands.
-            node: The parser's stack.
         """
         behind = self._levels.behind(node)
         least = int((self.cost[control] + self._levels.vectors[behind.number]).min())
         return FAR if least >= FAR else least + behind.added
 
     def of_many(self, controls: NDArray[np.int32], node: int) -> NDArray[np.int32]:
-        """Return the fewest units to the end from several controls.
-
-        Args:
-            controls: Where the lexer may stand, int32.
-            node: The parser's stack.
-
-        Returns:
-            int32 ``[len(controls)]``.
-        """
+        """Return the fewest units to the end from several controls."""
         behind = self._levels.behind(node)
         least: NDArray[np.int32] = (self.cost[controls] + self._levels.vectors[behind.number]).min(axis=1)
         return np.where(least >= FAR, np.int32(FAR), least + np.int32(behind.added))
@@ -98,13 +73,6 @@ class Distances:
         """Return the fewest units from each control to each terminal's end, whatever it promises.
 
         No other terminal may end before.
-
-        Args:
-            labels: The labels that count, bool ``[labels + 1]``; without, all do.
-
-        Returns:
-            int32 ``[controls, terminals]``; ``FAR`` where the control cannot come to the terminal. The last one is the
-            end.
         """
         cost = self.cost if labels is None or labels.all() else np.where(labels, self.cost, np.int32(FAR))
         return by_terminal(cost, self._readings.terminals, len(self._tables.terminals))
@@ -160,12 +128,7 @@ class Safety(NamedTuple):
 
 
 class Bounds:
-    """What holds at every gap of a grammar without conflicts.
-
-    Args:
-        items: The items.
-        readings: What the lexer can read at each gap.
-    """
+    """What holds at every gap of a grammar without conflicts."""
 
     def __init__(self, items: Items, readings: Readings) -> None:
         self._items = items
@@ -194,11 +157,7 @@ class Bounds:
         )
 
     def safety(self, most_first: int) -> Safety:
-        """Determine the safe labels, and a bound of the distances.
-
-        Args:
-            most_first: The most units until a first label can be committed.
-        """
+        """Determine the safe labels, and a bound of the distances."""
         if not self._has_texts:
             safe = np.zeros_like(self._safe)
             safe[-1] = True
@@ -267,10 +226,6 @@ def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
     """List the gaps that come up: state, promise, and label before.
 
     The label before the first gap is the end of the text.
-
-    Args:
-        items: The items of the parser's states.
-        readings: The costs of their rests.
     """
     tables = items.tables
     targets = [np.unique(column[column > 0] - 1).tolist() for column in np.ascontiguousarray(tables.actions.T)]
@@ -291,14 +246,7 @@ MOST_NODES = 1_000
 
 
 def explored_safety(items: Items, readings: Readings, most_first: int, most_nodes: int = MOST_NODES) -> Safety:
-    """Find the safe labels and a bound.
-
-    Args:
-        items: The items.
-        readings: The costs of readings.
-        most_first: The most units until a first label can be committed.
-        most_nodes: How many nodes are looked at before nothing is known.
-    """
+    """Find the safe labels and a bound."""
     tables = items.tables
     stacks = Stacks(tables)
     levels = Levels(items, readings, stacks)

@@ -26,9 +26,6 @@ class Item(NamedTuple):
 class Items:
     """The items of all states.
 
-    Args:
-        tables: The tables.
-
     Attributes:
         kernels: The items of each state of which something has been read.
         readings: A state and a nonterminal for each class of readings.
@@ -57,21 +54,11 @@ class Items:
         self.kernels = kernel_items(tables)
 
     def after(self, state: int, symbol: int) -> int:
-        """Return the state behind a symbol; ``NO_STATE`` where it is refused.
-
-        Args:
-            state: The state before it.
-            symbol: A terminal, or ``-1 - n`` for nonterminal ``n``.
-        """
+        """Return the state behind a symbol; ``NO_STATE`` where it is refused."""
         return self._gotos[state][-1 - symbol] if symbol < 0 else max(0, self._actions[state][symbol]) - 1
 
     def reduces(self, state: int, rule: int) -> NDArray[np.bool_]:
-        """Return the terminals before which a state reduces a rule, bool ``[terminals]``.
-
-        Args:
-            state: The state.
-            rule: The number of the rule.
-        """
+        """Return the terminals before which a state reduces a rule, bool ``[terminals]``."""
         found: NDArray[np.bool_] = self.tables.actions[state] == -1 - rule
         return found
 

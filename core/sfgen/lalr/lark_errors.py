@@ -19,13 +19,7 @@ PATTERN_HINT = "Write a regular expression of Python's re; flags stand behind it
 
 
 def explained(error: BaseException, text: str, start: str) -> GrammarError:
-    """Make the error of a grammar, if possible in lark's words.
-
-    Args:
-        error: What lark raised.
-        text: The grammar.
-        start: The rule that texts should be.
-    """
+    """Make the error of a grammar, if possible in lark's words."""
     message = str(error).strip()
     undefined = _UNDEFINED_RULE.search(message)
     if undefined is not None and undefined[1] == start:
@@ -63,29 +57,13 @@ def undefined_hint(name: str) -> str:
 
 
 def position_of(text: str, pattern: str) -> int | None:
-    """Find where the first group of a pattern first matches.
-
-    Args:
-        text: The grammar.
-        pattern: A pattern of ``re`` with a group.
-
-    Returns:
-        The offset in characters; ``None`` if there is no match.
-    """
+    """Find where the first group of a pattern first matches."""
     found = re.search(pattern, text)
     return None if found is None else found.start(1)
 
 
 def definition_of(text: str, name: str) -> int | None:
-    """Find where a rule or a terminal is defined.
-
-    Args:
-        text: The grammar.
-        name: Of the rule or the terminal.
-
-    Returns:
-        The offset in characters; ``None`` if it is defined in another text.
-    """
+    """Find where a rule or a terminal is defined."""
     return position_of(text, rf"(?m)^[ \t!?]*({re.escape(name)})\b")
 
 
@@ -192,14 +170,7 @@ class Definition(NamedTuple):
 
 
 def check_expansions(text: str) -> None:
-    """Refuse a grammar of which lark would write out too much.
-
-    Args:
-        text: The grammar.
-
-    Raises:
-        GrammarError: A rule or a terminal passes a limit.
-    """
+    """Refuse a grammar of which lark would write out too much."""
     found = definitions(text)
     sizes: dict[str, int] = {}
     most = MAX_COPIES + sum(each.parts for each in found.values())
@@ -223,9 +194,6 @@ def check_expansions(text: str) -> None:
 
 def definitions(text: str) -> dict[str, Definition]:
     """Count what is in the rules and terminals of a grammar.
-
-    Args:
-        text: The grammar.
 
     >>> [found.alternatives for found in definitions('start: [A] (A | x)~2 [A]\\nx: A? A*\\nA: "a"').values()]
     [16, 4, 1]
@@ -255,12 +223,7 @@ def _size(name: str, found: Mapping[str, Definition], sizes: dict[str, int]) -> 
 
 
 class _Counter:
-    """Counts along the text of one definition.
-
-    Args:
-        text: The grammar.
-        at: Where what is defined begins.
-    """
+    """Counts along the text of one definition."""
 
     def __init__(self, text: str, at: int) -> None:
         self._tokens = self._read(text, at)

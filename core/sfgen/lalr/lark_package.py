@@ -41,13 +41,6 @@ class Refusal(NamedTuple):
 class LarkGrammar:
     """A grammar as lark reads it.
 
-    Args:
-        text: The grammar.
-        start: The rule that whole texts are.
-        importer: Found the files that it imports.
-        tables: The tables.
-        build: Makes lark's parser; called when a text is judged for the first time.
-
     Attributes:
         imported: The texts of the files that it imports, by their paths from the grammar's folder on.
     """
@@ -90,18 +83,7 @@ def read_lark(
     directory: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
 ) -> LarkGrammar:
-    """Read a grammar with lark: its LALR(1) parser and contextual lexer.
-
-    Args:
-        text: The grammar.
-        start: The rule that whole texts are.
-        directory: The folder in which ``%import .other (NAME)`` finds ``other.lark``; without it only lark's own
-            grammars (``common`` and the like) can be imported.
-        files: The texts of the imported files by their paths, in place of a folder.
-
-    Raises:
-        GrammarError: lark refuses it, or it has terminals that are declared and not defined.
-    """
+    """Read a grammar with lark: its LALR(1) parser and contextual lexer."""
     check_expansions(text)
     importer = Importer(text, directory, files)
     parser = _parser(text, start, importer)
@@ -110,11 +92,6 @@ def read_lark(
 
 class Importer:
     """Finds the files that a grammar imports, and keeps their texts.
-
-    Args:
-        text: The grammar, for messages.
-        directory: The folder in which they lie.
-        files: Their texts by their paths, in place of a folder.
 
     Attributes:
         found: The texts of those that were found, by their paths from the grammar's folder on.
@@ -136,12 +113,7 @@ class Importer:
         return os.curdir if self._directory is None else str(self._directory)
 
     def __call__(self, base: Any, path: str) -> tuple[str, str]:
-        """What lark asks of an import path: where a grammar lies, and its text.
-
-        Raises:
-            OSError: It is not here; lark looks at its own grammars next.
-            GrammarError: It can be nowhere else.
-        """
+        """What lark asks of an import path: where a grammar lies, and its text."""
         if not isinstance(base, str):  # of one of lark's own grammars it is a pair, without a dot ``None``
             raise OSError(path)
         for folder in ("", os.path.relpath(base, self.base)):
@@ -162,11 +134,7 @@ class Importer:
         )
 
     def read(self, name: str) -> str | None:
-        """Read a file; ``None`` where there is none.
-
-        Raises:
-            GrammarError: It is not UTF-8, or too long.
-        """
+        """Read a file; ``None`` where there is none."""
         if self._files is not None:
             return self._files.get(name)
         if self._directory is None:
@@ -182,11 +150,7 @@ class Importer:
 
 
 def _parser(text: str, start: str, importer: Importer) -> Any:
-    """lark's own object.
-
-    Raises:
-        GrammarError: lark refuses the grammar.
-    """
+    """lark's own object."""
     from lark import Lark
     from lark.lexer import ContextualLexer
 

@@ -31,18 +31,7 @@ _BLANKS = Characters(union((ord(blank), ord(blank)) for blank in string.whitespa
 
 
 def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "") -> Lexer:
-    """Make the scanners of all contexts.
-
-    Args:
-        tables: What lark made of the grammar.
-        max_blanks: The most characters of ignored text between two terminals, before the first and behind the last; all
-            of them must be ASCII white space then. ``None``: all that the grammar ignores.
-        text: The grammar, for messages.
-
-    Raises:
-        GrammarError: A terminal whose pattern cannot be followed.
-        GrammarTooLarge: The automaton passes a limit.
-    """
+    """Make the scanners of all contexts."""
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
     trees = [_tree(tables.terminals[number], text) for number in used]
     # One tree, so that the symbols are those of all; it is never simplified.
@@ -136,13 +125,6 @@ class _About(NamedTuple):
 
 class Controls:
     """Finds all controls from the start of the text on.
-
-    Args:
-        tables: The tables.
-        machine: The programs of the terminals.
-        starts: The first state of each terminal's program.
-        blanks: The symbols that are ASCII white space.
-        max_blanks: The most characters of ignored text between two terminals; ``None``: all that is ignored.
 
     Attributes:
         rows: The control behind each symbol, of each control; symbols that are not there cannot be read.
@@ -479,13 +461,7 @@ class Merged(NamedTuple):
 
 
 def merge(controls: Controls, symbols: int, contexts: int) -> Merged:
-    """Minimize the controls by merging equal ones.
-
-    Args:
-        controls: All controls.
-        symbols: The number of symbols.
-        contexts: The number of contexts.
-    """
+    """Minimize the controls by merging equal ones."""
     step = np.full((len(controls.rows), symbols), NO_STATE, dtype=np.int32)
     for control, row in enumerate(controls.rows):
         step[control, list(row)] = list(row.values())

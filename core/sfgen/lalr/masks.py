@@ -128,10 +128,6 @@ class Masks:
 
     A configuration is alive where its control can come to a *safe* label that the parser takes (see ``Distances``).
     Mostly all labels are safe; of other configurations the distance is computed.
-
-    Args:
-        reader: The grammar.
-        vocabulary: The tokens.
     """
 
     def __init__(self, reader: Reader, vocabulary: Vocabulary) -> None:
@@ -186,15 +182,7 @@ class Masks:
         self._most_kept = max(16, _KEPT // max(1, 4 * self.words))
 
     def of(self, control: int, node: int) -> TokenMask:
-        """Return the tokens of a configuration.
-
-        Args:
-            control: Where the lexer stands.
-            node: The parser's stack.
-
-        Raises:
-            TooManyWays: There is no room for the ways to read a token.
-        """
+        """Return the tokens of a configuration."""
         key = control, node
         found = self._masks.get(key)
         if found is None:
@@ -206,12 +194,7 @@ class Masks:
         return found
 
     def is_made(self, control: int, node: int) -> bool:
-        """Tell whether the mask of a configuration was made already.
-
-        Args:
-            control: Where the lexer stands.
-            node: The parser's stack.
-        """
+        """Tell whether the mask of a configuration was made already."""
         return (control, node) in self._masks
 
     def _make(self, control: int, node: int) -> TokenMask:
@@ -248,13 +231,6 @@ class Masks:
         """Return where the tokens lead in which a terminal ends.
 
         The configurations there may be alive or not.
-
-        Args:
-            control: Where the lexer stands.
-            node: The parser's stack.
-
-        Raises:
-            TooManyWays: There is no room for the ways to read a token.
         """
         tokens, counts = self.lexeme_tokens(control), np.zeros(2, dtype=np.int64)
         return self._read_behind(node, tokens, _NO_MASK, counts, self._nothing_safe, self._room())
@@ -262,11 +238,7 @@ class Masks:
     def _read_behind(
         self, node: int, tokens: LexemeTokens, mask: Mask, counts: NDArray[np.int64], safe: _Safe, room: _Room
     ) -> TokenEnds:
-        """Add the tokens to a mask in which a terminal ends; return where those lead that may be alive or not.
-
-        Raises:
-            TooManyWays: There is no room for the ways to read a token.
-        """
+        """Add the tokens to a mask in which a terminal ends; return where those lead that may be alive or not."""
         ends = np.empty(3 * _ENDS if safe.is_doubtful.any() else 0, dtype=np.int64)
         step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
         while len(tokens.children):

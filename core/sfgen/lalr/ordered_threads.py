@@ -55,16 +55,7 @@ class Programs:
         self._terminals: list[int] = []
 
     def add(self, tree: Node, terminal: int, name: str) -> int:
-        """Compile a terminal's program; return its first state.
-
-        Args:
-            tree: Over symbols, without anchors and atomic groups.
-            terminal: The terminal.
-            name: Its name, for messages.
-
-        Raises:
-            GrammarTooLarge: More than :data:`MAX_PROGRAM_STATES` states.
-        """
+        """Compile a terminal's program; return its first state."""
         self._name = name
         self._firsts.append(self._states)
         self._terminals.append(terminal)
@@ -158,12 +149,7 @@ _NEVER = 1 << 30
 
 
 class OrderedMachine(Machine):
-    """The programs of all terminals, and the positions that they read.
-
-    Args:
-        programs: The programs.
-        symbols: The number of symbols.
-    """
+    """The programs of all terminals, and the positions that they read."""
 
     def __init__(self, programs: Programs, symbols: int) -> None:
         super().__init__(programs.edges, programs.epsilons, programs.behind, programs.starts, symbols)
@@ -188,12 +174,7 @@ class OrderedMachine(Machine):
         return found
 
     def position(self, before: Trackers, label: int) -> OrderedPlace:
-        """Return the position behind a symbol.
-
-        Args:
-            before: What lookbehinds knew before it.
-            label: The symbol.
-        """
+        """Return the position behind a symbol."""
         key = before, label
         position = self._places.get(key)
         if position is None:
@@ -233,12 +214,7 @@ class OrderedMachine(Machine):
         return tuple(found)
 
     def needed(self, trackers: Sequence[Threads | None], asked_in: Sequence[int]) -> Trackers:
-        """Drop what lookbehinds know and no thread will use any more.
-
-        Args:
-            trackers: What each of them knows.
-            asked_in: As ``asked_in`` returns it.
-        """
+        """Drop what lookbehinds know and no thread will use any more."""
         left = self._left
         return tuple(
             None if known is None else frozenset(t for t in known if left.get(t[0], _NEVER) >= asked_in[number])

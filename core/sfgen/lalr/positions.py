@@ -33,13 +33,6 @@ class LalrPositions:
 
     A token is allowed where the grammar can read its bytes and the text can still be completed. In a vocabulary that
     lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte.
-
-    Args:
-        reader: The grammar; the bytes that it may use are tokens.
-        vocabulary: The tokens.
-
-    Raises:
-        DeadEnd: No sequence of the single bytes of the vocabulary writes any text.
     """
 
     def __init__(self, reader: Reader, vocabulary: Tokens) -> None:

@@ -37,13 +37,6 @@ Position: TypeAlias = tuple[Configuration, ...]
 class Reader:
     """Reads bytes. Safe to share between threads.
 
-    Args:
-        tables: The tables of the parser.
-        lexer: Its lexer.
-        stacks: Its stacks.
-        distances: The fewest bytes to the end.
-        usable: The bytes that may be used to come to the end, bool ``[256]``; without, all may.
-
     Attributes:
         to_end: The fewest bytes to the end, by those that may be used.
     """
@@ -85,10 +78,6 @@ class Reader:
         """Return the control at the gap above a node.
 
         It is ``NO_STATE`` where nothing can follow.
-
-        Args:
-            node: The parser's stack.
-            promise: What the terminal before the gap promised.
         """
         return self._starts[self._context_of[self.stacks.states[node]]][promise]
 
@@ -140,10 +129,6 @@ class Reader:
         """Tell whether a configuration can be completed.
 
         A safe label is sought as far as behind the next terminal; then the distance decides.
-
-        Args:
-            control: Where the lexer stands.
-            node: The parser's stack.
         """
         safe, others = self._labels_of(control)
         if self._takes_any(node, safe):
@@ -224,9 +209,6 @@ class Reader:
         """Return a shortest text to the end.
 
         Of several it is the one with the smaller byte where they first differ.
-
-        Raises:
-            TextTooLong: It has more than ``LONGEST_TEXT`` bytes.
         """
         found, least = bytearray(), self.distance(position)
         if least > LONGEST_TEXT:

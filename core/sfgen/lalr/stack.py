@@ -21,9 +21,6 @@ class Stacks:
     """Makes the stack nodes over one parser's tables, equal ones once.
 
     They can be shared between threads.
-
-    Args:
-        tables: The tables.
     """
 
     def __init__(self, tables: ParseTables) -> None:
@@ -45,12 +42,7 @@ class Stacks:
         return len(self.states)
 
     def push(self, state: int, below: int) -> int:
-        """Push a state on a node, and return the node on top.
-
-        Args:
-            state: What goes on top.
-            below: The node below.
-        """
+        """Push a state on a node, and return the node on top."""
         key = state, below
         node = self._known.get(key)
         if node is None:
@@ -65,12 +57,7 @@ class Stacks:
         return node
 
     def pop(self, node: int, count: int) -> int:
-        """Return the node that is left without the top ``count`` states.
-
-        Args:
-            node: The top of the stack.
-            count: The number of states.
-        """
+        """Return the node that is left without the top ``count`` states."""
         below = self.below
         for _ in range(count):
             node = below[node]
@@ -80,10 +67,6 @@ class Stacks:
         """Return the node after a terminal; ``NO_STATE`` where it is refused.
 
         For the terminal at the end of the text it is the node when the text is complete.
-
-        Args:
-            node: The node before.
-            terminal: What comes.
         """
         key = node, terminal
         found = self._after.get(key)

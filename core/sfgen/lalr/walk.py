@@ -49,27 +49,22 @@ def walk_lexeme(
     step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Find the tokens that can be read without ending a terminal.
-
-    Args:
-        control: Where the lexer stands.
-        counts: The number of exits; then one number for each class: whether it has tokens.
-        found: Where the tokens go, those of each class of controls apart, uint32 ``[classes * words]``.
-        words: The words of a mask.
-        exits: Where the trie nodes go that are right behind the end of a terminal.
-        exit_labels: Which label ends before each.
-        stack: Room for a control at each depth.
-        class_of: The class of each control.
-        is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
-        is_reached: Where the controls are marked that tokens lead to, bool ``[controls]``.
-        control_of: Where the control goes that each token leads to; may have no room at all.
-        step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
-        commit_labels: The label of each commit.
-        labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
-
-    Returns:
-        0, or ``TOO_MANY``: there was no room for the exits.
-    """
+    """Find the tokens that can be read without ending a terminal."""
+    # control: Where the lexer stands.
+    # counts: The number of exits; then one number for each class: whether it has tokens.
+    # found: Where the tokens go, those of each class of controls apart, uint32 ``[classes * words]``.
+    # words: The words of a mask.
+    # exits: Where the trie nodes go that are right behind the end of a terminal.
+    # exit_labels: Which label ends before each.
+    # stack: Room for a control at each depth.
+    # class_of: The class of each control.
+    # is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
+    # is_reached: Where the controls are marked that tokens lead to, bool ``[controls]``.
+    # control_of: Where the control goes that each token leads to; may have no room at all.
+    # step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
+    # commit_labels: The label of each commit.
+    # labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
+    # Returns 0, or ``TOO_MANY``: there was no room for the exits.
     width = np.int64(sizes[CLASSES])
     stack[0] = control
     node, end, exit_count = np.int64(0), np.int64(labels.size), np.int64(0)
@@ -135,18 +130,16 @@ def after_terminal(
     """Return the node after a terminal, ``REFUSED`` or ``TOO_MANY``.
 
     The node may be made.
-
-    Args:
-        node: The node before.
-        terminal: What comes.
-        is_shifted: 0: only whether the terminal is taken counts; the node returned has no meaning then.
-        nodes: ``FIELDS`` numbers of each node that is loaded.
-        made: ``FIELDS`` numbers of each node that is made.
-        top: The number of those that are made.
-        actions, gotos: See ``ParseTables``, flat.
-        rules: The nonterminal and the length of each rule.
-        sizes: See above.
     """
+    # node: The node before.
+    # terminal: What comes.
+    # is_shifted: 0: only whether the terminal is taken counts; the node returned has no meaning then.
+    # nodes: ``FIELDS`` numbers of each node that is loaded.
+    # made: ``FIELDS`` numbers of each node that is made.
+    # top: The number of those that are made.
+    # actions, gotos: See ``ParseTables``, flat.
+    # rules: The nonterminal and the length of each rule.
+    # sizes: See above.
     state, under = _of_node(node, STATE, nodes, made), _of_node(node, BELOW, nodes, made)
     is_new = False  # whether the top is a state that no node was made for
     while True:
@@ -193,18 +186,15 @@ def join_classes(
     node: Int, classes: Int32s, found: UInt32s, words: Int, mask: UInt32sOut, reach_starts: Int32s, reach: Int32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens of classes with a terminal that the parser takes.
-
-    Args:
-        node: The parser's stack.
-        classes: A control of each class.
-        found: The tokens of each, uint32 ``[len(classes) * words]``.
-        words: The words of a mask.
-        mask: Where the tokens go.
-        reach_starts: Where in ``reach`` the terminals of each control begin that the lexer can come to.
-        reach: These terminals.
-        nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
-    """
+    """Add the tokens of classes with a terminal that the parser takes."""
+    # node: The parser's stack.
+    # classes: A control of each class.
+    # found: The tokens of each, uint32 ``[len(classes) * words]``.
+    # words: The words of a mask.
+    # mask: Where the tokens go.
+    # reach_starts: Where in ``reach`` the terminals of each control begin that the lexer can come to.
+    # reach: These terminals.
+    # nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
     for position in range(classes.size):
         control = np.int64(classes[position])
         if _is_alive(control, node, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes) != 0:
@@ -251,33 +241,29 @@ def read_behind(
     """Add the tokens in which a terminal ends.
 
     What is behind the terminal is read with the parser's new stack.
-
-    Args:
-        node: The parser's stack.
-        label_starts: Where in ``children`` the trie nodes behind each label begin, int32 ``[exit labels + 1]``.
-        children: The trie nodes right behind the end of a terminal.
-        exit_labels: The labels: a terminal, and what it promises.
-        mask: Where the tokens go.
-        counts: What is counted: the largest depth of a stack that a token leads to, if it is larger than what is there;
-            and the ends.
-        ends_of: Where the ends go of which it is not known whether they are alive: a trie node with a token, the
-            control and the stack node that it leads to; all nodes are kept then. May have no room: there are none then.
-        is_doubtful: From which controls a configuration may be alive also where the parser takes nothing in ``reach``,
-            bool ``[controls]``.
-        is_open: See ``walk_lexeme``.
-        sets: Two numbers of each configuration: control, node.
-        marks: Three numbers of each depth: where its set begins and ends, the number of nodes that are made.
-        reach_starts, reach: See ``join_classes``.
-        labels: The terminal and the promise of each label.
-        starts: See ``Lexer``, flat.
-        context_of: See ``ParseTables``.
-        step, byte_classes, commit_starts, commit_labels: See ``walk_lexeme``.
-        trie_bytes, depths, ends, first_tokens: As in ``TokenTrie``.
-        nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
-
-    Returns:
-        0, or ``TOO_MANY``.
     """
+    # node: The parser's stack.
+    # label_starts: Where in ``children`` the trie nodes behind each label begin, int32 ``[exit labels + 1]``.
+    # children: The trie nodes right behind the end of a terminal.
+    # exit_labels: The labels: a terminal, and what it promises.
+    # mask: Where the tokens go.
+    # counts: What is counted: the largest depth of a stack that a token leads to, if it is larger than what is there;
+    #   and the ends.
+    # ends_of: Where the ends go of which it is not known whether they are alive: a trie node with a token, the control
+    #   and the stack node that it leads to; all nodes are kept then. May have no room: there are none then.
+    # is_doubtful: From which controls a configuration may be alive also where the parser takes nothing in ``reach``,
+    #   bool ``[controls]``.
+    # is_open: See ``walk_lexeme``.
+    # sets: Two numbers of each configuration: control, node.
+    # marks: Three numbers of each depth: where its set begins and ends, the number of nodes that are made.
+    # reach_starts, reach: See ``join_classes``.
+    # labels: The terminal and the promise of each label.
+    # starts: See ``Lexer``, flat.
+    # context_of: See ``ParseTables``.
+    # step, byte_classes, commit_starts, commit_labels: See ``walk_lexeme``.
+    # trie_bytes, depths, ends, first_tokens: As in ``TokenTrie``.
+    # nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
+    # Returns 0, or ``TOO_MANY``.
     width = np.int64(sizes[CLASSES])
     for number in range(exit_labels.size):
         label = np.int64(exit_labels[number])

@@ -21,17 +21,7 @@ _OPTIONS = ("format", "start", "max_blanks", "files")
 
 
 def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write a grammar and its options, for one vocabulary.
-
-    Args:
-        grammar: The grammar.
-        vocabulary: What it is to be used with.
-        path: The file.
-        force: Whether a file that holds something else is replaced.
-
-    Raises:
-        IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
-    """
+    """Write a grammar and its options, for one vocabulary."""
     fields = {"grammar": grammar.text, "options": json.dumps(options_of(grammar))}
     _FILE.save(fields, vocabulary, path, force=force)
 
@@ -42,45 +32,19 @@ def options_of(grammar: Grammar) -> dict[str, Any]:
 
 
 def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
-    """Read a grammar from its text and what :func:`options_of` returned.
-
-    Args:
-        text: The grammar.
-        options: By name: all of them, in their order.
-
-    Raises:
-        ValueError: These are other options.
-        SfgenError: This version of sfgen does not take the grammar.
-    """
+    """Read a grammar from its text and what :func:`options_of` returned."""
     if tuple(options) != _OPTIONS:
         raise ValueError("no options")
     return GrammarSource(text, **options).grammar()
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Grammar:
-    """Read a grammar that was saved for the same vocabulary.
-
-    Args:
-        path: The file.
-        vocabulary: What it must be made for.
-
-    Raises:
-        IndexFileError: There is no such file, it is not a saved grammar, damaged, or made for another vocabulary.
-        GrammarError: This version of sfgen does not take the grammar in it.
-    """
+    """Read a grammar that was saved for the same vocabulary."""
     return _grammar_of(path, _FILE.load(path, vocabulary))
 
 
 def saved_grammar(path: str | PathLike[str]) -> Grammar | None:
-    """Read the grammar in a file, whatever the vocabulary.
-
-    Returns:
-        ``None`` if the file is something else.
-
-    Raises:
-        IndexFileError: There is no such file, or it is a damaged one of this kind.
-        GrammarError: This version of sfgen does not take the grammar in it.
-    """
+    """Read the grammar in a file, whatever the vocabulary."""
     metadata = _FILE.read(path)
     return None if metadata is None else _grammar_of(path, metadata)
 

@@ -51,9 +51,6 @@ _SURROGATES = range(0xD800, 0xE000)
 class CharacterReader:
     """Reads characters at a position of a grammar.
 
-    Args:
-        text: The whole grammar.
-
     Attributes:
         at: The position: a code-point offset.
     """
@@ -63,13 +60,7 @@ class CharacterReader:
         self.at = 0
 
     def error(self, reason: str, position: int, *, hint: str = "") -> GrammarError:
-        """Make an error that shows a position.
-
-        Args:
-            reason: What is wrong.
-            position: The offset in the text, in characters.
-            hint: What to do instead.
-        """
+        """Make an error that shows a position."""
         return GrammarError(reason, self.text, position, hint=hint)
 
     def literal(self) -> Literal:
@@ -185,26 +176,12 @@ class Gbnf:
     terminals: Mapping[Expression, tuple[str, int]]
 
     def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
-        """Make an error that shows where a rule begins.
-
-        Args:
-            reason: What is wrong.
-            rule: The name of the rule.
-            hint: What to do instead.
-        """
+        """Make an error that shows where a rule begins."""
         return GrammarError(reason, self.text, self.positions.get(rule), hint=hint)
 
 
 def read_gbnf(text: str, start: str = "root") -> Gbnf:
     """Read a grammar in GBNF.
-
-    Args:
-        text: The grammar.
-        start: The rule that a whole text is a text of.
-
-    Raises:
-        GrammarError: It cannot be read, a rule is missing, or it matches tokens by their ids.
-        GrammarTooLarge: Its counts make too many copies.
 
     >>> sorted(read_gbnf('root ::= item ("," item)*  # a list\\nitem ::= [a-z]{1,3}').grammar.rules)
     ['item', 'root']

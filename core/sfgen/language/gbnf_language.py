@@ -89,11 +89,6 @@ class AsWritten:
     """Reads texts by the rules as they are written.
 
     It can be shared between threads.
-
-    Args:
-        rules: The rules, with one for each terminal.
-        terminals: The names of those.
-        network: Their network.
     """
 
     def __init__(self, rules: Rules, terminals: frozenset[str], network: Network) -> None:
@@ -105,12 +100,7 @@ class AsWritten:
 
     @classmethod
     def of(cls, source: Gbnf, otherwise: Network) -> AsWritten:
-        """Read by the rules of a grammar.
-
-        Args:
-            source: The grammar.
-            otherwise: The network of rules with copies, used where that of the rules as written passes a limit.
-        """
+        """Read by the rules of a grammar."""
         grammar = with_terminals(source)
         try:
             network = network_as_written(grammar)
@@ -288,16 +278,7 @@ def _with_inner(rules: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 
 class GbnfGuide(NetworkReadBeside[Position | None]):
-    """Walks one sequence through the network of a grammar; see ``NetworkGuide``.
-
-    Args:
-        tokens: The network over a vocabulary.
-        as_written: Gives the rules as they are written, when they are first asked for.
-        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
-    """
+    """Walks one sequence through the network of a grammar; see ``NetworkGuide``."""
 
     def __init__(
         self, tokens: TokenPositions, as_written: Callable[[], AsWritten], max_tokens: int | None = None
@@ -322,14 +303,6 @@ class GbnfLanguage:
     """The texts of a grammar in GBNF.
 
     See ``sfgen.language.language.Language`` for what its members say.
-
-    Args:
-        source: The grammar, as ``sfgen.language.gbnf.read_gbnf`` reads it.
-        origin: The name of its file; ``None`` where there is none.
-
-    Raises:
-        GrammarError: A rule calls itself through others before it has read anything, or there is no text at all.
-        GrammarTooLarge: It passes a limit.
     """
 
     def __init__(self, source: Gbnf, origin: str | None = None) -> None:
@@ -386,12 +359,7 @@ class GbnfLanguage:
         return None
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens.
-
-        Raises:
-            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
-            DeadEnd: No tokens write any text.
-        """
+        """Make a guide for one sequence of tokens."""
         return GbnfGuide(self._positions.of(vocabulary), lambda: self._as_written, max_tokens)
 
     def rules(self) -> tuple[RuleOutline, ...]:
@@ -443,18 +411,7 @@ class GbnfLanguage:
 
 
 def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> GbnfLanguage:
-    """Read a grammar in GBNF.
-
-    Args:
-        text: The grammar.
-        start: The rule that a whole text is a text of.
-        origin: The name of its file, for messages.
-
-    Raises:
-        GrammarError: It cannot be read, a rule that is called is missing, a rule calls itself through others before it
-            has read anything, or there is no text at all.
-        GrammarTooLarge: It passes a limit.
-    """
+    """Read a grammar in GBNF."""
     try:
         return GbnfLanguage(read_gbnf(text, start), origin)
     except GrammarError as error:

@@ -292,27 +292,16 @@ _GBNF = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class GrammarSource:
-    """A grammar that is not read yet.
-
-    Args:
-        text: The grammar.
-        format: How it is written; ``None``: the name of its file tells by its ending, else the text does.
-        start: The rule that a whole text is a text of; ``None``: ``root`` in GBNF, ``start`` in Lark.
-        max_blanks: The most ignored characters in a row that are written, in Lark; ``None``: 1.
-        origin: The name of its file; ``None`` where there is none.
-        directory: Where files are that it imports; ``None``: it may import none.
-        files: The texts that it imports, by name, where they are known already.
-
-    Raises:
-        UsageError: An option is not one of its choices, or means nothing in this format.
-    """
+    """A grammar that is not read yet."""
 
     text: str
+    # how it is written; ``None``: the name of its file tells by its ending, else the text does
     format: Format | None = None
-    start: str | None = None
-    max_blanks: int | None = None
-    origin: str | None = None
-    directory: str | PathLike[str] | None = None
+    start: str | None = None  # the rule that a whole text is a text of; ``None``: ``root`` in GBNF, ``start`` in Lark
+    max_blanks: int | None = None  # the most ignored characters in a row that are written, in Lark; ``None``: 1
+    origin: str | None = None  # the name of its file; ``None`` where there is none
+    directory: str | PathLike[str] | None = None  # where files are that it imports; ``None``: it may import none
+    # the texts that it imports, by name, where they are known already
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __post_init__(self) -> None:
@@ -349,12 +338,7 @@ class GrammarSource:
         return "gbnf" if _GBNF.search(self.text) else "lark"
 
     def grammar(self) -> Grammar:
-        """Read it.
-
-        Raises:
-            GrammarError: It cannot be read, or means nothing.
-            GrammarTooLarge: It passes a limit.
-        """
+        """Read it."""
         if self.told_format == "gbnf":
             return Grammar.from_gbnf(self.text, self.start or "root", origin=self.origin)
         return Grammar.from_lark(
@@ -371,11 +355,6 @@ def rule_graph(grammar: Grammar, title: str, *, max_rules: int = STATES_DRAWN) -
     r"""Build the graph of the rules that the start needs.
 
     They are in the order in which they are come to; terminals are left out.
-
-    Args:
-        grammar: The grammar.
-        title: What stands under it.
-        max_rules: Rules that are drawn; what is further from the start is left out.
 
     >>> rule_graph(Grammar.from_gbnf('root ::= "(" root ")" | x\nx ::= "x"'), "pairs").labels
     ('root', 'x')

@@ -206,14 +206,6 @@ class Language(Protocol):
         """Make a guide for one sequence of tokens.
 
         It describes its position as :func:`where` does.
-
-        Args:
-            vocabulary: The tokens, a ``sfgen.Vocabulary``.
-            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
-
-        Raises:
-            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
-            DeadEnd: No tokens write any text.
         """
 
     def rules(self) -> tuple[RuleOutline, ...]:
@@ -243,10 +235,6 @@ class Language(Protocol):
 
 def where(open_rules: Sequence[str], terminal: str = "") -> str:
     """Write the open rules and the open terminal in one line.
-
-    Args:
-        open_rules: The outermost first.
-        terminal: What is being written; empty where none is open.
 
     >>> where(["select", "where", "value"], "NUMBER")
     'select › where › value: NUMBER'

@@ -48,11 +48,7 @@ _MOST_EXPECTED = 12
 
 
 class OpenRules:
-    """Names open rules and expected terminals of one grammar.
-
-    Args:
-        reader: The grammar.
-    """
+    """Names open rules and expected terminals of one grammar."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -166,16 +162,7 @@ def name_of(nonterminal: str) -> str:
 
 
 class LalrGuide(GrammarGuide[Position]):
-    """Walks one sequence through a Lark grammar; see ``GrammarGuide``.
-
-    Args:
-        tokens: The grammar over a vocabulary.
-        open_rules: Names the rules that are open at a position.
-        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
-    """
+    """Walks one sequence through a Lark grammar; see ``GrammarGuide``."""
 
     tokens: LalrPositions
 
@@ -192,15 +179,6 @@ class LarkLanguage:
     """The texts of a grammar in Lark's language.
 
     See ``sfgen.language.language.Language`` for what its members say.
-
-    Args:
-        compiled: The grammar, as lark reads it, with the lexer of what is written.
-        max_blanks: The most ignored characters in a row that are written.
-        origin: The name of its file; ``None`` where there is none.
-
-    Raises:
-        GrammarError: It has no text.
-        GrammarTooLarge: It passes a limit.
     """
 
     def __init__(self, compiled: CompiledGrammar, max_blanks: int, origin: str | None = None) -> None:
@@ -289,12 +267,7 @@ class LarkLanguage:
         return None if reason is None else {"grammar": self.start, "refused by": "lark", "reason": reason}
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens.
-
-        Raises:
-            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
-            DeadEnd: No tokens write any text.
-        """
+        """Make a guide for one sequence of tokens."""
         with self._lock:
             if len(self._reader.stacks) > _MOST_NODES:
                 self._begin(self._reader.lexer)
@@ -441,21 +414,7 @@ def lark_language(
     files: Mapping[str, str] | None = None,
     origin: str | None = None,
 ) -> LarkLanguage:
-    """Read a grammar in Lark's language.
-
-    Args:
-        text: The grammar.
-        start: The rule that a whole text is a text of.
-        max_blanks: The most ignored characters in a row that are written.
-        directory: Where the files lie that it imports.
-        files: The texts of these files by their paths, in place of a directory.
-        origin: The name of its file, for messages.
-
-    Raises:
-        GrammarError: lark refuses it, or it has no text.
-        GrammarTooLarge: It passes a limit.
-        UsageError: An argument is of the wrong kind.
-    """
+    """Read a grammar in Lark's language."""
     text, start = arguments.text("text", text), arguments.text("start", start)
     max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
     if directory is not None:
