@@ -5,7 +5,7 @@ Willard and Louf 2023: Algorithms 1 and 2 sample tokens from a language model, f
 M = (Q, Σ, δ, q0, F) read, in as many steps as the vocabulary has characters, times the states that read them.
 
 Clay 2024: a decoder that spells one of some words. It is a trie; each word ends with ``*``, or nobody could tell
-whether ``hot`` is a word or the beginning of ``hotel``. As in the paper, the end is the state -1.
+whether ``hot`` is a word or the beginning of ``hotel``. As there, the end is the state -1.
 """
 
 from __future__ import annotations
