@@ -235,7 +235,7 @@ class TestPlaces:
 def test_processes_that_compile_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     script = (
         "import numpy as np\n"
-        "from sfgen.automata.character_map import distinct\n"
+        "from sfgen.automata.by_character import distinct\n"
         "print(distinct(np.array([[1], [2], [1]], dtype=np.int32))[1].tolist())"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -13,8 +13,7 @@ from tried import tried
 
 from automata import arrays_of
 from sfgen import Dfa
-from sfgen.automata.by_character import ByCharacter, by_bytes, by_character, smallest
-from sfgen.automata.character_map import CharacterMap, distinct, paired
+from sfgen.automata.by_character import ByCharacter, CharacterMap, by_bytes, by_character, distinct, paired, smallest
 from sfgen.automata.determinize import Deterministic
 from sfgen.errors import PatternError
 

@@ -21,8 +21,8 @@ from tried import tried
 
 from automata import graphs
 from sfgen import Dfa, Index, Vocabulary
-from sfgen.automata.dot import svg, to_dot
 from sfgen.automata.graph import Graph, GraphEdge, GraphState, character_graph
+from sfgen.automata.pictures import svg, to_dot
 from sfgen.errors import GraphvizMissing, SfgenError
 
 # ---- a parser ------------------------------------------------------------------------------------------------------

@@ -13,9 +13,7 @@ from tried import tried
 from automata import automata
 from sfgen.automata import Dfa
 from sfgen.automata.edges import character_edges
-from sfgen.automata.examples import examples
-from sfgen.automata.familiar import Familiar, rank
-from sfgen.automata.relation import relation
+from sfgen.automata.examples import Familiar, examples, rank, relation
 from sfgen.regex.characters import Ranges
 
 patterns = st.recursive(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interegular.fsm import FSM, Alphabet, anything_else
 from tried import tried
 
-from sfgen.automata import Dfa, fsm
+from sfgen.automata import Dfa, sources
 from sfgen.errors import PatternTooLarge, UsageError
 
 # The two accented letters share their first byte; the last character is in no alphabet below.
@@ -121,9 +121,9 @@ def test_the_size_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = interegular.parse_pattern("[ac]{7}").to_fsm()
     # For each of seven steps two edges and a state, besides the start and the end.
     assert len(machine.states) == 8
-    monkeypatch.setattr(fsm, "MAX_NFA_SIZE", 23)
+    monkeypatch.setattr(sources, "MAX_NFA_SIZE", 23)
     Dfa.from_fsm(machine)
-    monkeypatch.setattr(fsm, "MAX_NFA_SIZE", 22)
+    monkeypatch.setattr(sources, "MAX_NFA_SIZE", 22)
     with pytest.raises(PatternTooLarge, match="limit of 22 states and transitions") as caught:
         Dfa.from_fsm(machine)
     assert "8 states" in caught.value.pattern

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from automata import graphs
 from sfgen.automata import Dfa
 from sfgen.automata.graph import Graph, GraphEdge, GraphState, character_graph
-from sfgen.automata.mermaid import to_mermaid
+from sfgen.automata.pictures import to_mermaid
 
 # A quoted text: no quote, and nothing that has a meaning in Mermaid, HTML or Markdown but by its number.
 QUOTED = r'"((?:[^"#;<>&`*_\\%{}()|~$:^@\n]|#[0-9]+;)*)"'

@@ -11,7 +11,7 @@ import pytest
 from programs import needs
 
 from sfgen.automata import Dfa
-from sfgen.automata.notebook import mimebundle
+from sfgen.automata.pictures import mimebundle
 from sfgen.index import Index
 from sfgen.vocabulary import Vocabulary
 
@@ -54,7 +54,7 @@ def test_with_graphviz_its_picture_is() -> None:
 def test_a_graphviz_that_does_not_work_is_as_good_as_none(
     path: Path, script: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sfgen.automata.notebook._SECONDS", 0.3)
+    monkeypatch.setattr("sfgen.automata.pictures._SECONDS", 0.3)
     install(path, script)
     assert set(Dfa.from_regex("[0-9]+")._repr_mimebundle_()) == {TEXT, MARKDOWN}
 

@@ -10,7 +10,7 @@ from tried import tried
 
 from automata import automata
 from sfgen.automata import Dfa
-from sfgen.automata.relation import relation
+from sfgen.automata.examples import relation
 
 SHORT = ["".join(letters) for length in range(7) for letters in itertools.product("abc", repeat=length)]
 

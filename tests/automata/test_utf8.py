@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tried import tried
 
-from sfgen.automata.utf8 import byte_automaton, byte_sequences
+from sfgen.automata.acyclic import byte_automaton, byte_sequences
 from sfgen.regex.characters import TEXT, Ranges, union
 
 EDGES = [

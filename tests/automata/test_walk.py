@@ -11,7 +11,7 @@ from patterns import small_patterns
 from tried import tried
 
 from sfgen.automata import Dfa
-from sfgen.automata.walk import walk
+from sfgen.automata.edges import walk
 
 # Characters of every length in UTF-8; two share their first byte.
 ALPHABET = "ab0\n\u00e9\u00ea\u0416\u804a\U0001f600"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sfgen import BannedWords, Dfa, Event, Index, RolledBack, TokenChosen, load_model, stream
-from sfgen.automata.walk import walk
+from sfgen.automata.edges import walk
 from sfgen.decoding import BlockClosed
 from sfgen.trace.scene import Scene
 from sfgen_cli.live.picture import svg

@@ -11,9 +11,8 @@ from tried import tried
 
 from automata import automata, token_edges, vocabularies
 from sfgen import Dfa, Index, Vocabulary
-from sfgen.automata.dot import to_dot
 from sfgen.automata.graph import character_graph
-from sfgen.automata.mermaid import to_mermaid
+from sfgen.automata.pictures import to_dot, to_mermaid
 from sfgen.errors import SfgenError, UsageError
 from sfgen.index.graph import graph, quoted, token_graph
 

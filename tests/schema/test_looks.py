@@ -10,8 +10,7 @@ import pytest
 from tried import some_of
 
 from sfgen import JsonSchema
-from sfgen.automata.dot import to_dot
-from sfgen.automata.mermaid import to_mermaid
+from sfgen.automata.pictures import to_dot, to_mermaid
 from sfgen.errors import SchemaError
 from sfgen.schema.examples import examples
 from sfgen.schema.tree import graph, to_dict, tree

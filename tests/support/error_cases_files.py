@@ -55,10 +55,10 @@ def _dot(script: str) -> Before:
 
 
 def _slow_dot(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfgen.automata import dot
+    from sfgen.automata import pictures
 
     _dot("#!/bin/sh\nsleep 9\n")(monkeypatch)
-    monkeypatch.setattr(dot.svg, "__kwdefaults__", {"seconds": 0.2})
+    monkeypatch.setattr(pictures.svg, "__kwdefaults__", {"seconds": 0.2})
 
 
 INDEXES = [

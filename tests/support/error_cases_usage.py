@@ -50,7 +50,7 @@ USAGE = [
     Case("gen --regex-file /no/such/file", 1, "cannot read /no/such/file"),
     Case("gen --choices-file /no/such/file", 1, "cannot read /no/such/file"),
     Case(["gen", "--choices", "a\udcff"], 2, "contains a surrogate code point, which is not text"),
-    Case("gen --choices aaa,bbb", 2, "than the limit of 5", patched("sfgen.automata.choices.MAX_DFA_STATES", 5)),
+    Case("gen --choices aaa,bbb", 2, "than the limit of 5", patched("sfgen.automata.sources.MAX_DFA_STATES", 5)),
     # --- scores and log-probabilities
     Case("gen --scores x", 2, "--scores needs --choices or --choices-file"),
     Case("gen --regex a --scores x", 2, "--scores needs --choices or --choices-file"),

@@ -260,7 +260,7 @@ def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
 
     json = looks.form == "json"
     if looks.path is not None:
-        from sfgen.automata.walk import walk
+        from sfgen.automata.edges import walk
 
         way = walk(dfa, looks.path)
         if looks.live or looks.slow is not None:

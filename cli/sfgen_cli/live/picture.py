@@ -35,7 +35,7 @@ def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | Non
     """
     from rich import console as rich_console
 
-    from sfgen.automata.svg_text import for_any_reader
+    from sfgen.automata.pictures import for_any_reader
 
     # Whatever terminal this runs on, the picture is the same.
     console = rich_console.Console(

@@ -92,8 +92,7 @@ def write_graph(graph: Graph, form: str, *, quiet: bool) -> None:
         form: ``dot``, ``mermaid`` or ``svg``.
         quiet: Whether nothing is said of what is left out.
     """
-    from sfgen.automata.dot import svg, to_dot
-    from sfgen.automata.mermaid import to_mermaid
+    from sfgen.automata.pictures import svg, to_dot, to_mermaid
 
     if form == "mermaid":
         write(to_mermaid(graph))
@@ -111,7 +110,7 @@ def write_relation(dfa: Dfa, other: Dfa, *, json: bool) -> None:
         other: The one that it is compared with.
         json: Whether as JSON.
     """
-    from sfgen.automata.relation import relation
+    from sfgen.automata.examples import relation
 
     found = relation(dfa, other)
     texts = {"only_pattern": found.only_left, "only_against": found.only_right, "both": found.both}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen import Dfa
+from sfgen.automata.edges import Walk, Walker
 from sfgen.automata.label import label
-from sfgen.automata.walk import Walk, Walker
 from sfgen.caret import caret_lines
 from sfgen.groups import Texts, texts_by_name
 from sfgen.printable import on_one_line

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from sfgen import Dfa
-    from sfgen.automata.edges import WholeCharacters
-    from sfgen.automata.walk import Walk
+    from sfgen.automata.edges import Walk, WholeCharacters
 
 DEFAULT_REST = 300  # milliseconds at each character
 _STATES_SHOWN = 12
@@ -91,8 +90,8 @@ def verdict(walk: Walk) -> str:
 
 def _steps(dfa: Dfa, walk: Walk) -> list[dict[str, Any]]:
     """For each state on the way what was read there, and what could have been."""
+    from sfgen.automata.edges import Walker
     from sfgen.automata.label import label
-    from sfgen.automata.walk import Walker
 
     walker = Walker(dfa)
     steps: list[dict[str, Any]] = []

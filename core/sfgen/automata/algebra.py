@@ -40,17 +40,7 @@ class Keep(IntEnum):
 
 
 def product(left: Deterministic, right: Deterministic, keep: Keep, pattern: str) -> Deterministic:
-    """Build the product automaton: the pairs of states that the start reaches.
-
-    Args:
-        left: One automaton.
-        right: The other.
-        keep: Which texts it accepts.
-        pattern: What is made, for messages.
-
-    Raises:
-        PatternTooLarge: It passes ``MAX_DFA_STATES`` or ``MAX_WORK``.
-    """
+    """Build the product automaton: the pairs of states that the start reaches."""
     # Bytes that neither side tells apart are one class.
     codes, byte_classes = np.unique(left.byte_classes.astype(np.int32) * 256 + right.byte_classes, return_inverse=True)
     left_classes, right_classes = np.divmod(codes.astype(np.int32), np.int32(256))
@@ -83,15 +73,7 @@ def product(left: Deterministic, right: Deterministic, keep: Keep, pattern: str)
 
 
 def complement(automaton: Deterministic, pattern: str) -> Deterministic:
-    """Build the automaton of all texts that ``automaton`` does not accept.
-
-    Args:
-        automaton: Any automaton; what it accepts beside texts makes no difference.
-        pattern: What is made, for messages.
-
-    Raises:
-        PatternTooLarge: See :func:`product`.
-    """
+    """Build the automaton of all texts that ``automaton`` does not accept."""
     return product(all_texts(), automaton, Keep.LEFT_ONLY, pattern)
 
 
@@ -108,16 +90,7 @@ def all_texts() -> Deterministic:
 
 
 def concatenation(left: Deterministic, right: Deterministic, pattern: str) -> Deterministic:
-    """Build the automaton of a text of ``left``, then one of ``right``.
-
-    Args:
-        left: What comes first.
-        right: What follows.
-        pattern: What is made, for messages.
-
-    Raises:
-        PatternTooLarge: It passes ``MAX_NFA_SIZE`` or a limit of the subset construction.
-    """
+    """Build the automaton of a text of ``left``, then one of ``right``."""
     first_left, first_right = 2, 2 + len(left.accepting)
     states = first_right + len(right.accepting)
     edges = np.concatenate([_edges(left, first_left, pattern), _edges(right, first_right, pattern)])

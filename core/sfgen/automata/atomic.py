@@ -42,14 +42,7 @@ _ANYTHING: Ranges = ((0, 0x10FFFF),)
 def without_atomics(tree: Node, pattern: str, *, within_text: bool = False) -> Node:
     """Remove atomic groups and possessive repeats; the language stays the same.
 
-    Args:
-        tree: A tree without anchors.
-        pattern: The pattern, for messages.
-        within_text: Whether other text may follow. Else the pattern is for a whole text.
-
-    Raises:
-        PatternError: An atomic group whose other matches may make a difference that is not expressed, with its
-            position.
+    ``within_text``: other text may follow; else the pattern is for a whole text.
     """
     return _Rewriter(pattern).rewrite(tree, _ANYTHING if within_text else ()) if contains(tree, Atomic) else tree
 

@@ -1,9 +1,12 @@
-"""An automaton over bytes as one over whole characters, and back.
+"""Automata over whole characters: a number for each character, and the way from bytes to characters and back.
 
-Between two characters, an automaton that accepts only UTF-8 is in other states than inside of one. Seen from
-those alone, its alphabet is all characters; but it tells few kinds of them apart, and a kind is a *label* here. The way
-back puts between those states what reads a character of a label byte by byte, and makes no state twice: where the
-automaton over labels is minimal, that over bytes is.
+A ``CharacterMap`` has its numbers in blocks of 64 characters, which share all bytes of their UTF-8 but the last. Few of
+the 17 408 blocks differ, so that questions about all characters are answered for those.
+
+Between two characters, an automaton that accepts only UTF-8 is in other states than inside of one. Seen from those
+alone, its alphabet is all characters; but it tells few kinds of them apart, and a kind is a *label* here. The way back
+puts between those states what reads a character of a label byte by byte, and makes no state twice: where the automaton
+over labels is minimal, that over bytes is.
 """
 
 from __future__ import annotations
@@ -13,10 +16,130 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.character_map import BLOCK, BLOCKS, CharacterMap, distinct
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import equal_states, numbered
 from sfgen.errors import PatternTooLarge
+from sfgen.kernels import Int, Int32Table, Int64sOut, kernel
+
+BLOCK = 64
+BLOCKS = 0x110000 // BLOCK
+
+
+class CharacterMap(NamedTuple):
+    """A number for each code point; -1 for none.
+
+    Surrogates must have none.
+    """
+
+    rows: NDArray[np.int32]  # the different blocks, int32, shape [rows, 64]
+    row_of_block: NDArray[np.intp]  # which of them each block is, shape [17408]
+
+    @classmethod
+    def of_numbers(cls, numbers: NDArray[np.int32]) -> CharacterMap:
+        """Build the map of a table of numbers by code point.
+
+        The table, int32, may end after any block.
+        """
+        rows = numbers.reshape(-1, BLOCK)
+        chosen, row_of_block = distinct(rows)
+        if len(rows) == BLOCKS:
+            return cls(rows[chosen], row_of_block)
+        others = np.full(BLOCKS - len(rows), len(chosen))
+        return cls(np.append(rows[chosen], np.full((1, BLOCK), -1), axis=0), np.append(row_of_block, others))
+
+    def number(self, code: int) -> int:
+        """Return the number of a code point.
+
+        >>> letters = CharacterMap.of_numbers(np.arange(0x110000, dtype=np.int32) // 100)
+        >>> letters.number(5), letters.number(1234)
+        (0, 12)
+        """
+        return int(self.rows[self.row_of_block[code // BLOCK], code % BLOCK])
+
+    def numbers(self, codes: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """Return the number of each of some code points, int32.
+
+        >>> letters = CharacterMap.of_numbers(np.arange(0x110000, dtype=np.int32) // 100)
+        >>> letters.numbers(np.array([5, 1234], dtype=np.uint32)).tolist()
+        [0, 12]
+        """
+        found: NDArray[np.int32] = self.rows[self.row_of_block[codes // BLOCK], codes % BLOCK]
+        return found
+
+    def renumbered(self, numbers: NDArray[np.int32]) -> CharacterMap:
+        """Replace each number by ``numbers[number]``; none stays none."""
+        rows = np.append(numbers, np.int32(-1)).astype(np.int32)[self.rows]
+        chosen, row_of_row = distinct(rows)
+        return CharacterMap(rows[chosen], row_of_row[self.row_of_block])
+
+    def used(self) -> CharacterMap:
+        """Drop the rows that no block refers to."""
+        used, row_of_block = np.unique(self.row_of_block, return_inverse=True)
+        return CharacterMap(self.rows[used], row_of_block.reshape(-1))
+
+
+def paired(left: CharacterMap, right: CharacterMap) -> tuple[CharacterMap, NDArray[np.int32]]:
+    """Refine two maps into one that distinguishes what either does.
+
+    Beside it: for each of its numbers the left and the right one, int32 ``[numbers, 2]``. A character without a number
+    in one of the maps has none.
+    """
+    codes = left.row_of_block * len(right.rows) + right.row_of_block
+    codes, row_of_block = np.unique(codes, return_inverse=True)
+    left_rows, right_rows = left.rows[codes // len(right.rows)], right.rows[codes % len(right.rows)]
+    width = int(right.rows.max(initial=0)) + 1
+    both = np.where((left_rows < 0) | (right_rows < 0), np.int64(-1), left_rows.astype(np.int64) * width + right_rows)
+    numbers, rows = np.unique(both, return_inverse=True)
+    none = int(np.count_nonzero(numbers < 0))  # at most the first
+    pairs = np.stack(np.divmod(numbers[none:], width), axis=1).astype(np.int32)
+    return CharacterMap((rows.reshape(both.shape) - none).astype(np.int32), row_of_block.reshape(-1)), pairs
+
+
+def distinct(rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Find the distinct rows of a table.
+
+    >>> chosen, which = distinct(np.array([[1, 2], [3, 4], [1, 2]], dtype=np.int32))
+    >>> chosen.tolist(), which.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    rows = np.ascontiguousarray(rows)
+    bits = (2 * max(1, len(rows))).bit_length()
+    chosen = np.empty(len(rows), dtype=np.int64)
+    which = np.empty(len(rows), dtype=np.int64)
+    count = _distinct(rows, np.full(1 << bits, -1, dtype=np.int64), 64 - bits, chosen, which)
+    return chosen[:count], which
+
+
+@kernel
+def _distinct(rows: Int32Table, slots: Int64sOut, shift: Int, chosen: Int64sOut, which: Int64sOut) -> Int:
+    """Fill ``chosen`` and ``which``; how many rows are different.
+
+    ``slots`` is a hash table of the rows that were chosen, with linear probing, at most half full.
+    """
+    count = 0
+    for number in range(len(rows)):
+        mixed = np.uint64(0)
+        for column in range(rows.shape[1]):
+            mixed = (mixed ^ np.uint64(rows[number, column] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        slot = np.int64((mixed * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(shift))
+        found = slots[slot]
+        while found >= 0:
+            other = chosen[found]
+            column = 0
+            while column < rows.shape[1] and rows[number, column] == rows[other, column]:
+                column += 1
+            if column == rows.shape[1]:
+                break
+            slot = (slot + 1) & (len(slots) - 1)
+            found = slots[slot]
+        if found < 0:
+            found = slots[slot] = count
+            chosen[count] = number
+            count += 1
+        which[number] = found
+    return count
+
 
 MAX_CELLS = 20_000_000
 """Cells of the largest table that is filled."""
@@ -49,28 +172,15 @@ class ByCharacter(NamedTuple):
     """A deterministic automaton over labels of characters.
 
     State 0 is the start, -1 is no transition.
-
-    Args:
-        transitions: int32, shape [states, labels].
-        accepting: bool, shape [states].
-        labels: The label of each character; -1 for one that is never read.
     """
 
-    transitions: NDArray[np.int32]
-    accepting: NDArray[np.bool_]
-    labels: CharacterMap
+    transitions: NDArray[np.int32]  # int32, shape [states, labels]
+    accepting: NDArray[np.bool_]  # bool, shape [states]
+    labels: CharacterMap  # the label of each character; -1 for one that is never read
 
 
 def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
-    """Convert a trimmed automaton of UTF-8 to one over whole characters.
-
-    Args:
-        automaton: Each of its states must be reached, and reach an accepting one.
-        pattern: What it is made from, for messages.
-
-    Raises:
-        PatternTooLarge: It passes :data:`MAX_CELLS`.
-    """
+    """Convert a trimmed automaton of UTF-8 to one over whole characters."""
     classes = automaton.byte_classes.astype(np.intp)
     # The last state stands for no transition, the last class for no byte.
     states, stay = automaton.transitions.shape
@@ -126,11 +236,7 @@ def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
 
 
 def smallest(automaton: ByCharacter) -> ByCharacter | None:
-    """Minimize an automaton over labels, and drop labels that are not needed.
-
-    Returns:
-        ``None`` if it accepts no text.
-    """
+    """Minimize an automaton over labels, and drop labels that are not needed."""
     blocks, block_of = equal_states(automaton.transitions, automaton.accepting)
     if blocks == 0:
         return None
@@ -142,13 +248,6 @@ def by_bytes(automaton: ByCharacter, pattern: str) -> Deterministic:
     """Convert an automaton of :func:`smallest` to the minimal one over bytes.
 
     It is in its canonical form.
-
-    Args:
-        automaton: What it does with whole characters.
-        pattern: What it is made from, for messages.
-
-    Raises:
-        PatternTooLarge: It passes :data:`MAX_STATES` or :data:`MAX_CELLS`.
     """
     table, source_of_byte = byte_table(automaton.transitions, automaton.labels, pattern)
     size = len(table)
@@ -163,17 +262,9 @@ def byte_table(
 ) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
     """Convert transitions over labels of characters to transitions over bytes.
 
-    Args:
-        transitions: int32 ``[states, labels]``; -1 for none.
-        labels: The label of each character; -1 for one that is never read.
-        pattern: What it is made from, for messages.
-
-    Returns:
-        The table, int32 ``[states and those inside of characters, byte classes]``, and the class of each byte, shape
-        ``[256]``. The states keep their numbers; those inside of characters come behind them.
-
-    Raises:
-        PatternTooLarge: It passes :data:`MAX_STATES` or :data:`MAX_CELLS`.
+    ``transitions`` is int32 ``[states, labels]``, -1 for none. Returned are a table, int32 ``[states and those inside
+    of characters, byte classes]``, and the class of each byte, ``[256]``. The states keep their numbers; those inside
+    of characters come behind them.
     """
     rows, row_of_block = labels
     targets = np.ascontiguousarray(transitions.T)
@@ -223,16 +314,7 @@ class _Inside:
         self._rows: list[NDArray[np.int32]] = []
 
     def add(self, nodes: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Make the states of nodes that lie one byte before others.
-
-        Args:
-            nodes: For each node what its 64 bytes lead to, as a row of ``targets``; -1 for nothing.
-            targets: For each of these rows the state that it is from each of the states between characters.
-
-        Returns:
-            The same for the nodes: the state of each from each of the states between characters; -1 where it leads
-            nowhere.
-        """
+        """Make the states of nodes that lie one byte before others."""
         _limit(len(nodes) * self._states, MAX_CELLS, self._pattern)
         alike: dict[tuple[int, ...], list[int]] = {}
         for node, row in enumerate(nodes.tolist()):

@@ -1,26 +1,34 @@
-"""From the text of a pattern to its minimal automaton: the steps of this package one after another.
+r"""From the text of a pattern to its minimal automaton: the steps of this package one after another.
 
 A lookahead at the very start of a pattern says something about the whole text, and so does a lookbehind at its very
 end. Such a pattern is the intersection of plain languages, ``(?=A)R`` that of ``R`` and ``A.*``, which the fast kernels
 make; only what is left of lookarounds needs :mod:`sfgen.automata.lookaround`.
+
+A banned pattern is compiled over *symbols*: a pattern names sets of characters, and all characters that are in the same
+sets make one symbol. The tree over symbols has the same shape, and its automaton few states and few byte classes,
+though ``\w`` has 770 ranges: with up to 128 symbols each is one byte.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NamedTuple
+
+import numpy as np
 
 from sfgen.automata.algebra import Keep, product
 from sfgen.automata.atomic import without_atomics
+from sfgen.automata.by_character import CharacterMap
 from sfgen.automata.determinize import Deterministic, determinize
 from sfgen.automata.lookaround import without_lookarounds
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import build
-from sfgen.automata.symbols import Symbols, by_symbol
 from sfgen.errors import PatternTooLarge
 from sfgen.regex import parse, settle
 from sfgen.regex.ast import (
+    Alternation,
     Anchor,
     Atomic,
     Border,
@@ -28,11 +36,13 @@ from sfgen.regex.ast import (
     Concatenation,
     Look,
     Node,
+    Repeat,
+    children,
     concatenation,
     contains,
     repeat,
 )
-from sfgen.regex.characters import TEXT
+from sfgen.regex.characters import TEXT, Ranges, union
 
 _ANYTHING = repeat(Characters(TEXT), 0, None)
 
@@ -41,10 +51,6 @@ def compile_pattern(pattern: str) -> Deterministic:
     """Build the minimal automaton of the texts that a pattern matches.
 
     It may be that of the empty language.
-
-    Raises:
-        PatternError: The pattern cannot be read, or is not supported.
-        PatternTooLarge: The automaton passes a limit.
     """
     with nesting_limit(pattern):
         return compile_tree(parse(pattern), pattern)
@@ -54,15 +60,6 @@ def compile_tree(tree: Node, pattern: str) -> Deterministic:
     """Build the minimal automaton of the texts that a whole tree matches.
 
     It may be that of the empty language.
-
-    Args:
-        tree: What a pattern means, whoever read it.
-        pattern: The pattern, for messages.
-
-    Raises:
-        PatternError: An atomic group that is not supported.
-        PatternTooLarge: The automaton passes a limit.
-        RecursionError: The tree is too deep; :func:`nesting_limit` makes an error of it.
     """
     if not contains(tree, (Anchor, Atomic, Look)):
         return _automaton(tree, pattern)
@@ -77,15 +74,9 @@ def compile_tree(tree: Node, pattern: str) -> Deterministic:
 
 
 class Bordered(NamedTuple):
-    """An automaton of texts with borders, over symbols (see :mod:`sfgen.automata.symbols`).
+    """An automaton of texts with borders, over symbols."""
 
-    Args:
-        automaton: Minimal; it reads the UTF-8 of symbols, and :data:`sfgen.automata.nfa.BORDER`.
-        anything: The minimal automaton of all texts of symbols.
-        symbols: Which characters the symbols stand for.
-    """
-
-    automaton: Deterministic
+    automaton: Deterministic  # minimal; it reads the UTF-8 of symbols, and :data:`sfgen.automata.nfa.BORDER`
     anything: Deterministic
     symbols: Symbols
 
@@ -95,10 +86,6 @@ def compile_bordered(pattern: str) -> Bordered:
 
     A match sees the whole text, with what stands before the first border and behind the second. The pattern means what
     it does for ``re.search``: classes, ``\b`` and case are those of Unicode unless it says ``(?a)``.
-
-    Raises:
-        PatternError: The pattern cannot be read, or is not supported.
-        PatternTooLarge: The automaton passes a limit.
     """
     with nesting_limit(pattern):
         tree = concatenation([_ANYTHING, Border(), parse(pattern, ascii_only=False), Border(), _ANYTHING])
@@ -111,11 +98,7 @@ def compile_bordered(pattern: str) -> Bordered:
 
 @contextmanager
 def nesting_limit(pattern: str) -> Iterator[None]:
-    """Turn a ``RecursionError`` inside into an error of the pattern.
-
-    Raises:
-        PatternTooLarge: The tree is too deep for the functions that walk it.
-    """
+    """Turn a ``RecursionError`` inside into an error of the pattern."""
     try:
         yield
     except RecursionError:
@@ -123,11 +106,7 @@ def nesting_limit(pattern: str) -> Iterator[None]:
 
 
 def demands_on_the_whole(tree: Node) -> tuple[list[Look], Node]:
-    """Split off lookaheads at a tree's start and lookbehinds at its end.
-
-    Returns:
-        These, and the tree without them.
-    """
+    """Split off lookaheads at a tree's start and lookbehinds at its end."""
     parts = list(tree.parts) if isinstance(tree, Concatenation) else [tree]
     demands: list[Look] = []
     while parts and isinstance(part := parts[0], Look) and not part.behind:
@@ -144,3 +123,75 @@ def _automaton(tree: Node, pattern: str) -> Deterministic:
     if nfa.lookarounds:
         nfa = without_lookarounds(nfa, pattern)
     return minimize(determinize(nfa, pattern))
+
+
+_EVERY = 0x110000
+
+
+class Symbols(NamedTuple):
+    """The characters by what a tree sees in them."""
+
+    numbers: CharacterMap  # the symbol of each character; -1 for surrogates, which are in no text
+    members: tuple[str, ...]
+
+
+def by_symbol(tree: Node) -> tuple[Node, Symbols]:
+    """Put symbols in the place of characters.
+
+    >>> tree, symbols = by_symbol(Characters(((97, 99), (101, 101))))
+    >>> tree, symbols.members, [symbols.numbers.number(ord(letter)) for letter in "abcde"]
+    (Characters(ranges=((1, 1),)), ('\\x00', 'a'), [1, 1, 1, 0, 1])
+    """
+    sets = list(dict.fromkeys([TEXT, *_sets(tree)]))
+    numbers = np.full(_EVERY, -1, dtype=np.int32)
+    symbol_of: dict[int, int] = {}  # which sets, as bits → symbol
+    members: list[str] = []
+    found: dict[Ranges, list[int]] = {ranges: [] for ranges in sets}
+    for first, after, inside in _spans(sets):
+        symbol = symbol_of.setdefault(inside, len(symbol_of))
+        if symbol == len(members):
+            members.append(chr(first))
+            for number, ranges in enumerate(sets):
+                if inside >> number & 1:
+                    found[ranges].append(symbol)
+        numbers[first:after] = symbol
+    over_symbols = {ranges: union((symbol, symbol) for symbol in of_set) for ranges, of_set in found.items()}
+    return _replaced(tree, over_symbols), Symbols(CharacterMap.of_numbers(numbers), tuple(members))
+
+
+def _sets(tree: Node) -> Iterator[Ranges]:
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Characters):
+            yield node.ranges
+        waiting.extend(children(node))
+
+
+def _spans(sets: list[Ranges]) -> Iterator[tuple[int, int, int]]:
+    """The longest runs of text in which every set has all characters or none: first, end, the sets as bits."""
+    changes: dict[int, int] = {}
+    for number, ranges in enumerate(sets):
+        for first, last in ranges:
+            changes[first] = changes.get(first, 0) ^ 1 << number
+            changes[last + 1] = changes.get(last + 1, 0) ^ 1 << number
+    start, inside = 0, 0
+    for position in sorted(changes):
+        if inside & 1:  # text
+            yield start, position, inside
+        inside ^= changes[position]
+        start = position
+
+
+def _replaced(node: Node, symbols: dict[Ranges, Ranges]) -> Node:
+    match node:
+        case Characters(ranges):
+            return Characters(symbols[ranges])
+        case Concatenation(parts):
+            return Concatenation(tuple([_replaced(part, symbols) for part in parts]))
+        case Alternation(branches):
+            return Alternation(tuple([_replaced(branch, symbols) for branch in branches]))
+        case Repeat(child) | Atomic(child) | Look(child):
+            return replace(node, child=_replaced(child, symbols))
+        case _:
+            return node

@@ -1,4 +1,4 @@
-"""In how many ways texts can be completed, where they are few, and how long the ways are."""
+"""Counts and lengths of the texts that complete each state of an automaton, where they are few."""
 
 from __future__ import annotations
 
@@ -18,11 +18,7 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     """Count the texts from each state to an end, where few.
 
     States with more than :data:`MOST` such texts are left out. A state is counted when all that follow it are known, so
-    those from which a cycle is reached never are.
-
-    Args:
-        dfa: The automaton.
-        usable: The bytes that the texts may have, bool ``[256]``; ``None`` for all.
+    those from which a cycle is reached never are. ``usable``: the bytes that texts may have, bool ``[256]``.
 
     >>> completions(Dfa.from_regex("a|b[01]|c+"))
     {1: 1, 2: 2}
@@ -58,16 +54,10 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
 def least_costs(
     dfa: Dfa, costs: NDArray[np.int64], known: NDArray[np.int64], most_work: int | None = None
 ) -> NDArray[np.int64] | None:
-    """Find the least cost of a way from each state, int64 [states]: Bellman and Ford's way (1958), for all at once.
+    """Find the least cost of a way from each state, int64 ``[states]`` (Bellman 1958, Ford 1956), for all at once.
 
-    Args:
-        dfa: The automaton.
-        costs: What each state costs to enter, int64 [states].
-        known: What a way from each state costs at most, such as 0 at an end and very much elsewhere, int64 [states].
-        most_work: The most transitions that are looked at; ``None`` for any number.
-
-    Returns:
-        ``None``: it takes more work.
+    ``costs`` is what each state costs to enter, ``known`` what a way from it costs at most, such as 0 at an end and
+    very much elsewhere; both int64 ``[states]``. ``None``: more than ``most_work`` transitions are looked at.
 
     >>> dfa = Dfa.from_regex("ab|c")
     >>> least_costs(dfa, np.ones(len(dfa), dtype=np.int64), np.where(dfa.accepting, 0, 99)).tolist()
@@ -95,13 +85,6 @@ def spread(dfa: Dfa, number: int) -> int | None:
     It is the difference in bytes between the shortest such text and the number-th shortest, or the longest where there
     are fewer; the most over all states. So of ``number`` ways to complete a text none needs more bytes beyond the
     fewest.
-
-    Args:
-        dfa: The automaton.
-        number: How many texts count.
-
-    Returns:
-        Bytes; ``None`` above :data:`LONGEST`.
 
     >>> spread(Dfa.from_regex("[ab]+"), 3), spread(Dfa.from_regex("a|b{20}"), 5)
     (1, 19)

@@ -47,29 +47,15 @@ class Deterministic(NamedTuple):
     """A deterministic automaton, not yet minimal.
 
     State 0 is the start, -1 is no transition.
-
-    Args:
-        transitions: int32, shape [states, classes].
-        byte_classes: uint8, shape [256].
-        accepting: bool, shape [states].
     """
 
-    transitions: NDArray[np.int32]
-    byte_classes: NDArray[np.uint8]
-    accepting: NDArray[np.bool_]
+    transitions: NDArray[np.int32]  # int32, shape [states, classes]
+    byte_classes: NDArray[np.uint8]  # uint8, shape [256]
+    accepting: NDArray[np.bool_]  # bool, shape [states]
 
 
 def determinize(nfa: Nfa, pattern: str) -> Deterministic:
-    """Build the reachable part of the subset automaton.
-
-    Args:
-        nfa: The automaton.
-        pattern: The pattern it came from, for messages.
-
-    Raises:
-        PatternTooLarge: It passes :data:`MAX_WORK`, :data:`MAX_STATES`, or both :data:`MAX_DFA_STATES` and
-            :data:`MAX_CELLS`.
-    """
+    """Build the reachable part of the subset automaton."""
     transitions, classes, accepting = subset_automaton(nfa, 256, pattern)
     return Deterministic(transitions, classes.astype(np.uint8), accepting)
 
@@ -79,17 +65,8 @@ def subset_automaton(
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """Determinize an automaton whose symbols are numbers below ``symbols``.
 
-    Args:
-        nfa: The automaton; its edges are ranges of symbols.
-        symbols: The number of symbols: 256 for bytes.
-        pattern: The pattern it came from, for messages.
-
-    Returns:
-        The transitions, int32 ``[states, classes]``; the class of each symbol, int32 ``[symbols]``; whether each state
-        accepts, bool ``[states]``.
-
-    Raises:
-        PatternTooLarge: As :func:`determinize`.
+    Returns transitions, int32 ``[states, classes]``; the class of each symbol, int32 ``[symbols]``; whether each state
+    accepts, bool ``[states]``.
     """
     byte_classes = byte_classes_of(nfa.edges, symbols)
     edges = nfa.edges[np.argsort(nfa.edges[:, 0], kind="stable")].T
@@ -172,13 +149,9 @@ class _Tables(NamedTuple):
 
 
 def byte_classes_of(edges: NDArray[np.int32], symbols: int = 256) -> NDArray[np.int32]:
-    """Group the bytes that no edge distinguishes; int32 ``[symbols]``.
+    """Group the bytes that no edge, int32 ``[edges, 4]``, distinguishes; int32 ``[symbols]``.
 
     Each class is a run of neighbours.
-
-    Args:
-        edges: Source, lowest byte, highest byte, target; shape [edges, 4].
-        symbols: How many there are; more than bytes where an automaton reads other symbols too.
     """
     boundaries = np.zeros(symbols + 1, dtype=np.bool_)
     boundaries[edges[:, 1]] = True

@@ -11,20 +11,22 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.automata.algebra import Keep, complement, concatenation, product
-from sfgen.automata.arrays import check_arrays
-from sfgen.automata.choices import compile_choices
 from sfgen.automata.compile import compile_pattern
 from sfgen.automata.determinize import Deterministic
-from sfgen.automata.fsm import over_bytes
 from sfgen.automata.graph import STATES_DRAWN, character_graph, to_dict
 from sfgen.automata.minimize import minimize
+from sfgen.automata.sources import compile_choices, over_bytes
 from sfgen.errors import PatternError, UsageError
 from sfgen.groups import Group
 
 if TYPE_CHECKING:
     from interegular.fsm import FSM
 
+
 _PATTERN_SHOWN = 60  # characters in a repr
+
+
+_MAKERS = "An automaton is made by Dfa.from_regex, Dfa.from_choices or Dfa.from_fsm."
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +58,7 @@ class Dfa:
     choices: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_arrays(self)
+        _check_arrays(self)
         for name, kind in (("transitions", np.int32), ("byte_classes", np.uint8), ("accepting", np.bool_)):
             # A view, so that the caller's own array stays as it was.
             array = np.ascontiguousarray(getattr(self, name), dtype=kind).view()
@@ -361,32 +363,32 @@ class Dfa:
     def to_dot(self, *, max_states: int = STATES_DRAWN) -> str:
         """Draw the automaton over whole characters in Graphviz's language.
 
-        See ``sfgen.automata.dot``.
+        See ``sfgen.automata.pictures``.
 
         >>> print(Dfa.from_regex("[0-9]+").to_dot().splitlines()[-3].strip())
         0 -> 1 [label="[0-9]"];
         """
-        from sfgen.automata.dot import to_dot
+        from sfgen.automata.pictures import to_dot
 
         return to_dot(character_graph(self, max_states=max_states))
 
     def to_mermaid(self, *, max_states: int = STATES_DRAWN) -> str:
         """Draw the automaton over whole characters as a Mermaid flowchart.
 
-        See ``sfgen.automata.mermaid``.
+        See ``sfgen.automata.pictures``.
 
         >>> print(Dfa.from_regex("[0-9]+").to_mermaid().splitlines()[3].strip())
         s0 -->|"[0-9]"| s1
         """
-        from sfgen.automata.mermaid import to_mermaid
+        from sfgen.automata.pictures import to_mermaid
 
         return to_mermaid(character_graph(self, max_states=max_states))
 
     def _repr_mimebundle_(
         self, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
     ) -> dict[str, str]:
-        """What a notebook shows; see ``sfgen.automata.notebook``."""
-        from sfgen.automata.notebook import mimebundle
+        """What a notebook shows; see ``sfgen.automata.pictures``."""
+        from sfgen.automata.pictures import mimebundle
 
         return mimebundle(self, repr(self), include, exclude)
 
@@ -407,3 +409,33 @@ class Dfa:
     def _name(self) -> str:
         """What stands for this automaton in messages about what is made of it."""
         return f"({len(self):,} states)" if self.pattern is None else f"({self.pattern})"
+
+
+def _check_arrays(automaton: Dfa) -> None:
+    """Check the shapes and ranges of an automaton's arrays.
+
+    A transition to a state that does not exist would be read beyond the end of an array.
+    """
+    transitions = _array(automaton.transitions, "transitions", "whole numbers, [states, classes]", "iu", 2)
+    classes = _array(automaton.byte_classes, "byte_classes", "whole numbers, [256]", "iu", 1)
+    accepting = _array(automaton.accepting, "accepting", "truth values, [states]", "b", 1)
+    states, width = transitions.shape
+    if not transitions.size or transitions.min() < -1 or transitions.max() >= states:
+        raise UsageError(f"transitions must be states from 0 to {states - 1}, or -1", hint=_MAKERS)
+    if classes.shape != (256,) or classes.min() < 0 or classes.max() >= width:
+        raise UsageError(f"byte_classes must be 256 classes from 0 to {width - 1}", hint=_MAKERS)
+    if accepting.shape != (states,):
+        raise UsageError(f"accepting must say of {states} states whether the text may end there", hint=_MAKERS)
+    if automaton.pattern is not None:
+        arguments.text("pattern", automaton.pattern)
+
+
+def _array(value: object, name: str, content: str, kinds: str, dimensions: int) -> NDArray[Any]:
+    """An array of one of these kinds of numbers."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in kinds or array.ndim != dimensions:
+        raise arguments.refusal(name, f"an array of {content}", value, hint=_MAKERS)
+    return array

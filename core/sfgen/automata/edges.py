@@ -1,14 +1,17 @@
-"""The edges of an automaton over bytes as edges over whole characters, for people.
+"""An automaton over bytes read by whole characters: its edges, and the path of a text.
 
-What stands inside of a character is folded away: from a state inside, with one, two or three bytes of the character
-still to come, it is found once which of them lead where, and this is used wherever a character comes through there.
+States inside a character are folded away: for each state with one, two or three bytes of the character still to come,
+the characters that lead to each target are found once, and reused for every character that comes through there.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
 
-from sfgen.automata.arrays import Automaton
+import numpy as np
+from numpy.typing import NDArray
+
 from sfgen.regex.characters import Ranges, intersection, union
 
 # First bytes, with the number of bytes that follow and the characters that such a sequence may encode: the same
@@ -18,9 +21,35 @@ _LEADS = (
     (0xE0, 0xEF, 2, ((0x800, 0xD7FF), (0xE000, 0xFFFF))),
     (0xF0, 0xF4, 3, ((0x10000, 0x10FFFF),)),
 )
+
+
 _BITS_OF_LEAD = (0, 0x1F, 0x0F, 0x07)
 
+
 _Found = list[tuple[int, int]]
+
+
+class Automaton(Protocol):
+    """A deterministic automaton to be read; state 0 is the start.
+
+    :class:`sfgen.automata.dfa.Dfa` is one.
+    """
+
+    @property
+    def transitions(self) -> NDArray[np.int32]:
+        """The next states, int32 ``[states, classes]``; -1 is no transition."""
+
+    @property
+    def byte_classes(self) -> NDArray[np.uint8]:
+        """Class of each byte, uint8, shape [256]."""
+
+    @property
+    def accepting(self) -> NDArray[np.bool_]:
+        """Whether the text may end in each state, bool, shape [states]."""
+
+    @property
+    def pattern(self) -> str | None:
+        """The pattern that it was made from; ``None`` if there is none."""
 
 
 class Edge(NamedTuple):
@@ -56,10 +85,6 @@ def character_edges(automaton: Automaton) -> tuple[Edge, ...]:
 
 def following(automaton: Automaton, state: int) -> Ranges:
     """Return the characters that can follow in one state.
-
-    Args:
-        automaton: The automaton.
-        state: One between two characters.
 
     >>> from sfgen.automata import Dfa
     >>> following(Dfa.from_regex("[a-z]+!"), 1)
@@ -173,3 +198,82 @@ def _add(found: dict[int, _Found], target: int, first: int, last: int) -> None:
         ranges[-1] = (ranges[-1][0], last)
     else:
         ranges.append((first, last))
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What happened to a text.
+
+    Attributes:
+        text: The text.
+        states: The state before the first character, after it, after the second, as far as the text was read.
+        stopped: The offset of the first character that was refused; ``None`` if all were read.
+        verdict: ``"match"``; ``"start"``: not a match, but something can follow that makes it one; ``"no"``: neither.
+        expected: The characters that could have come where it stopped, or that can follow where it ends.
+        may_end: Whether the text might have ended there.
+    """
+
+    text: str
+    states: tuple[int, ...]
+    stopped: int | None
+    verdict: Literal["match", "start", "no"]
+    expected: Ranges
+    may_end: bool
+
+    @property
+    def state(self) -> int:
+        """The last state that was reached."""
+        return self.states[-1]
+
+
+class Walker:
+    """Reads texts with one automaton, and caches what can follow."""
+
+    def __init__(self, dfa: Automaton) -> None:
+        self._dfa = dfa
+        self._edges = WholeCharacters(dfa)
+        self._following: dict[int, Ranges] = {}
+
+    def walk(self, text: str) -> Walk:
+        """Read a text from the start.
+
+        A lone surrogate in it is refused.
+        """
+        classes, transitions = self._dfa.byte_classes.item, self._dfa.transitions.item
+        state, states = 0, [0]
+        stopped = None
+        for position, character in enumerate(text):
+            for byte in character.encode("utf-8", "surrogatepass"):
+                state = transitions(state, classes(byte))
+                if state < 0:
+                    break
+            if state < 0:
+                stopped = position
+                break
+            states.append(state)
+        may_end = bool(self._dfa.accepting[states[-1]])
+        expected = self.following(states[-1])
+        verdict: Literal["match", "start", "no"] = "no"
+        if stopped is None and (may_end or expected):
+            verdict = "match" if may_end else "start"
+        return Walk(text, tuple(states), stopped, verdict, expected, may_end)
+
+    def following(self, state: int) -> Ranges:
+        """Return the characters that can follow in a state between two characters."""
+        if state not in self._following:
+            self._following[state] = union(*(edge.characters for edge in self._edges.edges(state)))
+        return self._following[state]
+
+
+def walk(dfa: Automaton, text: str) -> Walk:
+    """Read one text from the start; for many there is :class:`Walker`.
+
+    >>> from sfgen.automata import Dfa
+    >>> dfa = Dfa.from_regex("[a-z]{3}[0-9]?")
+    >>> [walk(dfa, text).verdict for text in ("abc", "ab", "0")]
+    ['match', 'start', 'no']
+    >>> found = walk(dfa, "ab-")
+    >>> found.states, found.stopped, found.expected, found.may_end
+    ((0, 1, 2), 2, ((97, 122),), False)
+    """
+    return Walker(dfa).walk(text)

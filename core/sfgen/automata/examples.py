@@ -2,23 +2,28 @@
 
 First comes a shortest text; then, the shortest of them first, texts of which each takes a transition that none before
 it took, until all have been taken; then the others by length, and those of one length in turn over the ways through the
-states that they take. Where a transition reads one of several characters, each text takes another, in the order of
-:mod:`~sfgen.automata.familiar`.
+states that they take. Where a transition reads one of several characters, each text takes another, the more familiar
+ones first: letters and digits, then what else can be seen. ``relation`` compares two languages by such texts.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator
-from typing import TypeAlias
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias
 
 from sfgen.automata.dfa import Dfa
-from sfgen.automata.edges import Edge, character_edges
-from sfgen.automata.familiar import Familiar, rank
+from sfgen.automata.edges import Edge, WholeCharacters, character_edges
+from sfgen.regex.characters import Ranges, complement, intersection, union
 
 _Path: TypeAlias = list[Edge]
+
+
 _Taken: TypeAlias = "tuple[_Taken, Edge] | None"
 """The edges of the beginning of a path, the last one first."""
 
@@ -27,10 +32,6 @@ def examples(dfa: Dfa, count: int) -> list[str]:
     """List different texts of the language.
 
     A higher ``count`` gives the same texts and others after them.
-
-    Args:
-        dfa: The automaton.
-        count: The most texts; fewer where the language has no more.
 
     >>> examples(Dfa.from_regex("hot|cold|[0-9]{4}(-[0-9]{2})?"), 5)
     ['hot', 'cold', '0000', '1111-11', '1111']
@@ -203,3 +204,140 @@ def _spellings(ways: _Ways, path: _Path) -> Iterator[str]:
         if number:
             return
         yield "".join(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What two languages, the left and the right one, have in common.
+
+    Attributes:
+        kind: ``"same"``; ``"contained"``: each text of the left one is one of the right one, which has more;
+            ``"contains"``: the other way round; ``"overlapping"``: some texts are in both, and each has others;
+            ``"disjoint"``: each has texts, and none is in both.
+        only_left: A shortest text that is in the left one only; ``None`` if there is none.
+        only_right: A shortest text that is in the right one only.
+        both: A shortest text that is in both.
+    """
+
+    kind: Literal["same", "contained", "contains", "overlapping", "disjoint"]
+    only_left: str | None
+    only_right: str | None
+    both: str | None
+
+
+def relation(left: Dfa, right: Dfa) -> Relation:
+    """Compare two languages, with shortest texts as evidence.
+
+    Of several shortest texts the one with the more familiar characters is told.
+
+    >>> relation(Dfa.from_regex("[a-z]+"), Dfa.from_regex("[^0-9]{2,}"))
+    Relation(kind='overlapping', only_left='a', only_right='aA', both='aa')
+    >>> relation(Dfa.from_choices(["hot"]), Dfa.from_regex("[a-z]+"))
+    Relation(kind='contained', only_left=None, only_right='a', both='hot')
+    """
+    only_left, only_right, both = _shortest(left - right), _shortest(right - left), _shortest(left & right)
+    kind: Literal["same", "contained", "contains", "overlapping", "disjoint"]
+    if only_left is None:
+        kind = "same" if only_right is None else "contained"
+    elif only_right is None:
+        kind = "contains"
+    else:
+        kind = "disjoint" if both is None else "overlapping"
+    return Relation(kind, only_left, only_right, both)
+
+
+def _shortest(dfa: Dfa) -> str | None:
+    """A shortest text, in characters; ``None`` if there is none."""
+    # Breadth-first in the order of the characters, so that each state is first reached by the first of its shortest
+    # texts in that order.
+    reader = WholeCharacters(dfa)
+    came_by: dict[int, Edge | None] = {0: None}
+    queue = [0]
+    for state in queue:
+        if dfa.accepting[state]:
+            text = []
+            while (edge := came_by[state]) is not None:
+                text.append(chr(rank(edge.characters)[1]))
+                state = edge.source
+            return "".join(reversed(text))
+        for edge in sorted(reader.edges(state), key=lambda edge: rank(edge.characters)):
+            if edge.target not in came_by:
+                came_by[edge.target] = edge
+                queue.append(edge.target)
+    return None
+
+
+_ASCII: tuple[Ranges, ...] = (
+    ((0x61, 0x7A),),
+    ((0x41, 0x5A),),
+    ((0x30, 0x39),),
+    ((0x21, 0x2F), (0x3A, 0x40), (0x5B, 0x60), (0x7B, 0x7E)),
+    ((0x20, 0x20),),
+    ((0x0A, 0x0A),),
+    ((0x09, 0x09),),
+)
+
+
+def rank(characters: Ranges) -> tuple[int, int]:
+    """Rank the most familiar character of a set that is not empty.
+
+    >>> [chr(rank(ranges)[1]) for ranges in (((0, 0x10FFFF),), ((0, 0x60),), ((0, 0x20),), ((0x80, 0xFF),))]
+    ['a', 'A', ' ', 'ª']
+    """
+    return next(_in_order(characters))[:2]
+
+
+class Familiar:
+    """The characters of a set in that order.
+
+    >>> shown = Familiar(((0, 0x10FFFF),))
+    >>> [shown[number] for number in (0, 25, 26, 62, 94, 97)]
+    ['a', 'z', 'A', '!', ' ', 'ª']
+    >>> len(Familiar(((0x61, 0x63), (0xE9, 0xE9))))
+    4
+    """
+
+    def __init__(self, characters: Ranges) -> None:
+        self._size = sum(last - first + 1 for first, last in characters)
+        self._left = _in_order(characters)
+        # The ranges that were asked for until now: the number after their last character, and what makes it its code.
+        self._ends: list[int] = []
+        self._offsets: list[int] = []
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, number: int) -> str:
+        if not 0 <= number < self._size:
+            raise IndexError(number)
+        while not self._ends or number >= self._ends[-1]:
+            _, first, last = next(self._left)
+            start = self._ends[-1] if self._ends else 0
+            self._ends.append(start + last - first + 1)
+            self._offsets.append(first - start)
+        return chr(number + self._offsets[bisect(self._ends, number)])
+
+
+def _in_order(characters: Ranges) -> Iterator[tuple[int, int, int]]:
+    """The set as ranges in that order: (tier, first, last)."""
+    for order, tier in enumerate(_tiers()):
+        for first, last in intersection(tier, characters):
+            yield order, first, last
+
+
+def _tiers() -> Iterator[Ranges]:
+    yield from _ASCII
+    yield from _others()  # found only if it is needed
+
+
+@cache
+def _others() -> tuple[Ranges, Ranges, Ranges]:
+    """The letters beyond ASCII, what else can be seen, and the rest."""
+    letters: list[tuple[int, int]] = []
+    seen: list[tuple[int, int]] = []
+    for code in range(0x80, 0x110000):
+        character = chr(code)
+        if character.isprintable():
+            (letters if character.isalpha() else seen).append((code, code))
+    tiers = union(letters), union(seen)
+    return *tiers, complement(union(*tiers, *_ASCII))

@@ -1,7 +1,7 @@
-"""An automaton as a picture to be drawn: its states and edges with their labels, cut where it is too large.
+"""The graph of an automaton, to be drawn: its states and edges with their labels, cut where it is too large.
 
-:mod:`~sfgen.automata.dot` and :mod:`~sfgen.automata.mermaid` write it down. :func:`character_graph` is what a pattern
-reads; what the tokens of a vocabulary read is in :mod:`sfgen.index.graph`.
+:mod:`~sfgen.automata.pictures` writes it down. :func:`character_graph` has edges over characters;
+:mod:`sfgen.index.graph` has those over the tokens of a vocabulary.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sfgen import arguments
-from sfgen.automata.arrays import Automaton
-from sfgen.automata.edges import WholeCharacters
+from sfgen.automata.edges import Automaton, WholeCharacters
 from sfgen.automata.label import CUT, label, visible
 from sfgen.errors import UsageError
 
@@ -89,13 +88,6 @@ class Graph:
 def character_graph(automaton: Automaton, *, max_states: int = STATES_DRAWN) -> Graph:
     """Build the graph over whole characters, the states inside them folded.
 
-    Args:
-        automaton: The automaton.
-        max_states: States that are drawn; what is further from the start is left out.
-
-    Raises:
-        UsageError: Not even the start may be drawn.
-
     >>> from sfgen.automata import Dfa
     >>> for edge in character_graph(Dfa.from_regex("[a-zé]+!")).edges:
     ...     print(*edge)
@@ -117,17 +109,7 @@ def drawn(
     states: Callable[[], int],
     max_states: int,
 ) -> Graph:
-    """Build the graph of the states nearest to the start.
-
-    Args:
-        automaton: The automaton that the states are of.
-        leaving: The edges from a state: where to, and their labels.
-        states: Counts the states; called only when some are left out.
-        max_states: States that are drawn.
-
-    Raises:
-        UsageError: Not even the start may be drawn.
-    """
+    """Build the graph of the states nearest to the start."""
     if arguments.whole_number("max_states", max_states) < 1:
         raise UsageError(f"a graph of {max_states} states has no start", hint="Draw at least one state.")
     queue = [0]

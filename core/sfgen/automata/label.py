@@ -41,10 +41,6 @@ def label(characters: Ranges, *, width: int = 24) -> str:
     A set that is too long is cut, and ends with ``…`` then; without it, the label is a pattern whose characters are
     exactly the set.
 
-    Args:
-        characters: The set.
-        width: Columns that the label may take; a single character takes what it needs.
-
     >>> from sfgen.regex.characters import union
     >>> print(label(((46, 46),)), label(((32, 32),)), label(((48, 57), (65, 70))), label(complement(((10, 10),))))
     \. [ ] [0-9A-F] .
@@ -186,10 +182,6 @@ def characters_from(first_bytes: Iterable[int], width: int = 60) -> str:
     r"""Describe the characters that may begin with some bytes.
 
     Those beyond ASCII are taken for all or none.
-
-    Args:
-        first_bytes: The bytes, ascending.
-        width: The columns that there are.
 
     >>> print(characters_from([45, 48, 49, 50]), characters_from([48, *range(0x80, 0x100)]))
     [0-2-] [0\x80-\U0010ffff]

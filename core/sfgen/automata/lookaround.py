@@ -1,6 +1,6 @@
 """Lookaheads and lookbehinds: an NFA with guards becomes a plain one.
 
-A lookahead is a promise about text that is not read yet. So a state of the new automaton is a thread: a state of the
+A lookahead is an obligation on text that is not read yet. So a state of the new automaton is a thread: a state of the
 old one and a set of obligations, and an obligation is a polarity and the threads of the lookahead's own automaton,
 which read on beside it. When one of them accepts, the obligation is met (or, if negative, broken); when none is left,
 the other way round. A thread with a broken obligation ends. A lookbehind is a fact about text that has been read: its
@@ -36,21 +36,13 @@ Trackers: TypeAlias = "tuple[Threads | None, ...]"
 """The threads of each lookbehind; ``None`` for a lookahead, and where it will not be asked for any more."""
 
 State: TypeAlias = tuple[Thread, Trackers]
-"""A state of the new automaton: a thread, and what the lookbehinds know that it may ask for."""
+"""A state of the new automaton: a thread, and the trackers of the lookbehinds that it may ask for."""
 
 _NONE: Obligations = frozenset()
 
 
 def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
-    """Build a plain automaton of the same language.
-
-    Args:
-        nfa: The automaton of the pattern, with its lookarounds.
-        pattern: The pattern, for messages.
-
-    Raises:
-        PatternTooLarge: It passes :data:`MAX_LOOKAROUND_WORK`.
-    """
+    """Build a plain automaton of the same language."""
     machine = _PatternMachine(nfa, pattern)
     first_byte = np.unique(machine.byte_classes, return_index=True)[1].tolist()
     numbers: dict[State, int] = {}
@@ -82,23 +74,15 @@ def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
 
 
 class Machine:
-    """The automata of a text and of its lookarounds, numbered together.
-
-    Args:
-        edges: From each state: first and last label, and the target.
-        epsilons: From each state the transitions that read nothing: the target and the guard, as :class:`Nfa` has them.
-        behind: Of each lookaround whether it is a lookbehind; those inside others come before these.
-        starts: The first state of each lookaround; the one behind it is its only accepting state.
-        classes: The number of labels.
-    """
+    """The automata of a text and of its lookarounds, numbered together."""
 
     def __init__(
         self,
-        edges: Mapping[int, list[tuple[int, int, int]]],
-        epsilons: Mapping[int, list[tuple[int, int]]],
-        behind: Sequence[bool],
-        starts: Sequence[int],
-        classes: int,
+        edges: Mapping[int, list[tuple[int, int, int]]],  # state → first and last label, target
+        epsilons: Mapping[int, list[tuple[int, int]]],  # state → target, and the guard as in `Nfa.epsilons`
+        behind: Sequence[bool],  # of each lookaround; those inside others come before these
+        starts: Sequence[int],  # of each lookaround; the state after it is its only accepting one
+        classes: int,  # the number of labels
     ) -> None:
         self.edges = edges
         self.epsilons = epsilons
@@ -255,12 +239,7 @@ class Place:
                 self.trackers[number] = _smallest([*self.read(going), *self.closure([(start, _NONE)])])
 
     def read(self, threads: Threads, *, ends_stay: bool = False) -> Threads:
-        """Read the byte with some threads.
-
-        Args:
-            threads: Where they are before it.
-            ends_stay: Whether a thread that has accepted stays so: that of a lookahead.
-        """
+        """Read the byte with some threads."""
         self.machine.spend(len(threads))
         found: list[Thread] = []
         for thread in threads:
@@ -322,11 +301,7 @@ class Place:
         )
 
     def guard(self, guard: int) -> bool | Obligations:
-        """Decide whether a guard holds here.
-
-        Returns:
-            The answer, or the obligations under which it holds.
-        """
+        """Decide whether a guard holds here."""
         if guard not in self.guards:
             number = abs(guard) - 1
             start = self.machine.starts[number]
@@ -338,12 +313,7 @@ class Place:
         return self.guards[guard]
 
     def decide(self, negative: bool, threads: Threads) -> bool | Obligations:
-        """Simplify an obligation: met, broken, or what remains to be met.
-
-        Args:
-            negative: Whether the lookaround must not match.
-            threads: Where its automaton stands.
-        """
+        """Simplify an obligation: met, broken, or what remains to be met."""
         if not threads:
             return negative
         if any(state in self.machine.ends and not inner for state, inner in threads):

@@ -1,9 +1,9 @@
-"""The one smallest automaton of a language, with a fixed numbering, so that equal languages have equal arrays.
+"""The minimal automaton of a language, with a fixed numbering, so that equal languages have equal arrays.
 
 First every state is dropped that the start does not reach or that reaches no accepting state. Then equal states are
 joined by partition refinement (Hopcroft, 1971), which takes O(edges · log states). The transition function is partial,
-so both first blocks are splitters at the start, and the smaller half of a split block from then on. At last classes of
-bytes that lead everywhere to the same states are joined, and the states are numbered.
+so both first blocks are splitters at the start, and the smaller half of a split block from then on. At last, byte
+classes with equal columns are joined, and the states are numbered.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ def minimize(automaton: Deterministic) -> Deterministic:
     popped, its bytes are visited in ascending order, and each target seen for the first time gets the next number and
     is pushed. Classes of bytes are numbered by their smallest byte. The empty language is one state without
     transitions.
-
-    Args:
-        automaton: Any deterministic automaton with the start 0 and -1 for no transition.
     """
     classes = automaton.byte_classes.astype(np.uint8).tobytes()
     used = list(dict.fromkeys(classes))  # by their smallest byte
@@ -48,12 +45,8 @@ def minimize(automaton: Deterministic) -> Deterministic:
 def equal_states(transitions: NDArray[np.int32], accepting: NDArray[np.bool_]) -> tuple[int, NDArray[np.int32]]:
     """Partition the states by equivalence (Hopcroft 1971).
 
-    Args:
-        transitions: int32 ``[states, classes]``; -1 is no transition.
-        accepting: bool ``[states]``.
-
-    Returns:
-        The number of blocks, and the block of each state, int32 ``[states]`` (-1: dropped).
+    Takes transitions, int32 ``[states, classes]`` with -1 for none, and bool ``[states]``. Returns the number of
+    blocks, and the block of each state, int32 ``[states]``; -1: dropped.
     """
     states, classes = transitions.shape
     block_of = np.full(states, -1, dtype=np.int32)
@@ -101,7 +94,7 @@ def _equal_states(
     """
     states, classes = len(block_of), len(head)
 
-    # What the start reaches.
+    # The states that the start reaches.
     reached[0] = True
     stack[0] = 0
     depth = 1
@@ -133,7 +126,7 @@ def _equal_states(
                     edge_source[edge] = state
                     edge_label[edge] = label
 
-    # What reaches an accepting state.
+    # The states that reach an accepting state.
     for state in range(states):
         if reached[state] and accepting[state]:
             alive[state] = True
@@ -232,16 +225,9 @@ def _equal_states(
 def numbered(
     transitions: NDArray[np.int32], accepting: NDArray[np.bool_], blocks: int, block_of: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Number the blocks canonically, and join equal classes.
+    """Number the blocks of :func:`equal_states` canonically, and join equal classes.
 
-    Args:
-        transitions: int32 ``[states, classes]``; -1 is no transition.
-        accepting: bool ``[states]``.
-        blocks: The number of blocks.
-        block_of: The block of each state, int32 ``[states]``; -1: dropped.
-
-    Returns:
-        The transitions, int32 ``[blocks, joined classes]``; the joined class of each class; whether each block accepts.
+    Returns transitions, int32 ``[blocks, joined classes]``; the joined class of each class; whether each block accepts.
     """
     transitions = np.ascontiguousarray(transitions)
     member = np.empty(blocks + 1, dtype=np.int32)

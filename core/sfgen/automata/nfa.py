@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.utf8 import byte_automaton
+from sfgen.automata.acyclic import byte_automaton
 from sfgen.errors import InternalError, PatternTooLarge
 from sfgen.regex.ast import (
     Alternation,
@@ -47,40 +47,26 @@ class Nfa:
     """A nondeterministic automaton over bytes.
 
     State 0 is the start, state 1 the only accepting state.
-
-    Args:
-        states: Number of states.
-        edges: Source, lowest byte, highest byte, target; shape [edges, 4].
-        epsilons: Source, target and guard of the transitions that read nothing; shape [epsilons, 3]. Guard 0 is none,
-            ``k`` says that the lookaround ``lookarounds[k - 1]`` of the whole pattern must hold, ``-k`` that it must
-            not.
-        lookarounds: All of the whole pattern, those inside others before these.
     """
 
     states: int
-    edges: NDArray[np.int32]
+    edges: NDArray[np.int32]  # source, lowest byte, highest byte, target; shape [edges, 4]
+    # source, target and guard of the transitions that read nothing; shape [epsilons, 3]. Guard 0 is none, ``k`` says
+    # that the lookaround ``lookarounds[k - 1]`` of the whole pattern must hold, ``-k`` that it must not.
     epsilons: NDArray[np.int32]
-    lookarounds: tuple[Lookaround, ...] = ()
+    lookarounds: tuple[Lookaround, ...] = ()  # all of the whole pattern, those inside others before these
 
 
 @dataclass(frozen=True, eq=False)
 class Lookaround:
-    """What a lookahead or, if ``behind``, a lookbehind looks for."""
+    """The automaton of a lookahead or, if ``behind``, of a lookbehind."""
 
     behind: bool
     nfa: Nfa
 
 
 def build(tree: Node, pattern: str) -> Nfa:
-    """Build the automaton of a tree without anchors and atomic groups.
-
-    Args:
-        tree: What :func:`sfgen.regex.anchors` and :func:`sfgen.automata.atomic.without_atomics` made of the pattern.
-        pattern: The pattern, for messages.
-
-    Raises:
-        PatternTooLarge: More than :data:`MAX_NFA_SIZE` states and transitions.
-    """
+    """Build the automaton of a tree without anchors and atomic groups (``settle``, ``without_atomics``)."""
     plan = Plan()
     size = plan.total(tree)
     if size > MAX_NFA_SIZE:

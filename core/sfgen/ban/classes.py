@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.character_map import BLOCK, CharacterMap, distinct, paired
+from sfgen.automata.by_character import BLOCK, CharacterMap, distinct, paired
 from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, Unit, kind_of, pieces_of, reading_table
 from sfgen.ban.confusables import (
     INVISIBLE,

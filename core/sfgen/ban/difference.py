@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.automata.algebra import Keep, all_texts, product
-from sfgen.automata.by_character import ByCharacter, by_bytes, by_character, smallest
-from sfgen.automata.character_map import CharacterMap, paired
+from sfgen.automata.by_character import ByCharacter, CharacterMap, by_bytes, by_character, paired, smallest
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
 from sfgen.ban.classes import character_classes
 from sfgen.ban.matcher import Match

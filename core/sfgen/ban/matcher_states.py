@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.character_map import BLOCK
+from sfgen.automata.by_character import BLOCK
 from sfgen.ban.classes import character_classes
 from sfgen.ban.matcher import BanAutomata
 from sfgen.ban.seam import SeamMark, SeamMatcher

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sfgen.automata.character_map import CharacterMap
+from sfgen.automata.by_character import CharacterMap
 from sfgen.automata.compile import compile_bordered
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.nfa import BORDER

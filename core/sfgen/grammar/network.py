@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata.character_map import distinct
+from sfgen.automata.by_character import distinct
 from sfgen.automata.completions import completions
 from sfgen.errors import UsageError
 from sfgen.grammar.any_order import Names

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.automata.character_map import distinct
+from sfgen.automata.by_character import distinct
 from sfgen.automata.completions import least_costs
 from sfgen.automata.determinize import subset_automaton
 from sfgen.automata.minimize import equal_states, numbered

@@ -212,7 +212,7 @@ class DfaIndex(TokenAutomaton, Index):
         >>> print(index.to_dot(tokens=True).splitlines()[9].strip())
         0 -> 1 [label="\\"a\\""];
         """
-        from sfgen.automata.dot import to_dot
+        from sfgen.automata.pictures import to_dot
         from sfgen.index.graph import graph
 
         return to_dot(graph(self, tokens=tokens, ids=ids, max_states=max_states))
@@ -229,7 +229,7 @@ class DfaIndex(TokenAutomaton, Index):
         >>> print(index.to_mermaid().splitlines()[4].strip())
         s0 -->|"a"| s1
         """
-        from sfgen.automata.mermaid import to_mermaid
+        from sfgen.automata.pictures import to_mermaid
         from sfgen.index.graph import graph
 
         return to_mermaid(graph(self, tokens=tokens, ids=ids, max_states=max_states))
@@ -237,7 +237,7 @@ class DfaIndex(TokenAutomaton, Index):
     def _repr_mimebundle_(
         self, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
     ) -> dict[str, str]:
-        """What a notebook shows; see ``sfgen.automata.notebook``."""
-        from sfgen.automata.notebook import mimebundle
+        """What a notebook shows; see ``sfgen.automata.pictures``."""
+        from sfgen.automata.pictures import mimebundle
 
         return mimebundle(self.dfa, repr(self), include, exclude)

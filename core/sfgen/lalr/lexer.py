@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.atomic import without_atomics
-from sfgen.automata.by_character import byte_table
-from sfgen.automata.character_map import CharacterMap, distinct
+from sfgen.automata.by_character import CharacterMap, byte_table, distinct
+from sfgen.automata.compile import by_symbol
 from sfgen.automata.lookaround import Obligations, Threads, Trackers
 from sfgen.automata.minimize import equal_states
-from sfgen.automata.symbols import by_symbol
 from sfgen.errors import GrammarError, PatternError, PatternTooLarge
 from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.lalr.lark_errors import definition_of

@@ -17,9 +17,9 @@ import numpy as np
 
 from sfgen.automata import Dfa
 from sfgen.automata.algebra import Keep, product
-from sfgen.automata.choices import compile_choices
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import minimize
+from sfgen.automata.sources import compile_choices
 from sfgen.errors import PatternTooLarge, SchemaTooLarge
 from sfgen.schema.decimals import Interval, decimals
 from sfgen.schema.multiples import Step, multiples, states_of
