@@ -12,18 +12,15 @@ from imports import ROOT, Graph, circles, imports, modules
 
 _GROUND = {
     "arguments",
-    "caret",
     "delays",
     "errors",
     "groups",
-    "kernel_cache",
     "numba_internals",
     "kernels",
     "parameter_text",
     "printable",
     "quantities",
-    "sizes",
-    "user_folders",
+    "cache_folders",
     "whole_file",
 }
 """What every package may import; ``sfgen`` itself, of which only the version is imported, too."""

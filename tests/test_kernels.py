@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfgen import kernel_cache
+from sfgen import cache_folders
 from sfgen.kernels import Int, Int32s, Int32sOut, Kernel, kernel, told_of_compiling
 
 FACTOR = 3
@@ -47,7 +47,7 @@ NUMBERS = np.array([1, 2, 3], dtype=np.int32)
 
 @pytest.fixture
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(kernel_cache, "cache_folder", lambda chosen: tmp_path)
+    monkeypatch.setattr(cache_folders, "cache_folder", lambda chosen: tmp_path)
     return tmp_path
 
 
@@ -152,7 +152,7 @@ def test_a_damaged_file_is_as_good_as_none(
 
 
 def test_without_a_place_it_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch, compiling: list[bool]) -> None:
-    monkeypatch.setattr(kernel_cache, "cache_folder", lambda chosen: None)
+    monkeypatch.setattr(cache_folders, "cache_folder", lambda chosen: None)
     assert scale(NUMBERS) == [6, 12, 18]
     assert compiling == [True, False]
 
@@ -174,7 +174,7 @@ class TestPlaces:
         self.root = tmp_path
         for name in ("install", "home", "temporary"):
             (tmp_path / name).mkdir()
-        monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "install" / "kernel_cache.py"))
+        monkeypatch.setattr(cache_folders, "__file__", str(tmp_path / "install" / "cache_folders.py"))
         monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path / "temporary"))
         monkeypatch.setenv("HOME", str(tmp_path / "home"))
         monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -185,7 +185,7 @@ class TestPlaces:
             (self.root / name).touch()
 
     def found(self, chosen: str = "") -> str | None:
-        folder = kernel_cache.cache_folder.__wrapped__(chosen)
+        folder = cache_folders.cache_folder.__wrapped__(chosen)
         return None if folder is None else folder.relative_to(self.root).parts[0]
 
     def test_the_first_that_can_be_written_to(self) -> None:

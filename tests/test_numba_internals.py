@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import sfgen
-from sfgen import kernel_cache, numba_internals
+from sfgen import cache_folders, numba_internals
 from sfgen.kernels import Int, Int32s, Int32sOut, Kernel, kernel, told_of_compiling
 
 FACTOR = 3
@@ -80,7 +80,7 @@ def test_whatever_changes_the_results_are_the_same(
     tmp_path: Any,
     recwarn: pytest.WarningsRecorder,
 ) -> None:
-    monkeypatch.setattr(kernel_cache, "cache_folder", lambda chosen: tmp_path)
+    monkeypatch.setattr(cache_folders, "cache_folder", lambda chosen: tmp_path)
     monkeypatch.setattr(sys.modules[__name__], "double", kernel(is_part=True)(_double))
     change(monkeypatch)
     told: list[bool] = []

@@ -31,13 +31,6 @@ def refusal(
 ) -> SfgenError:
     """Return the error for an argument of a wrong kind.
 
-    Args:
-        name: The name of the argument.
-        wanted: What it must be, for the message.
-        value: What it is.
-        hint: What to do instead.
-        error: The class of the error.
-
     >>> refusal("stop", "a text or a list of texts", 7).message
     'stop must be a text or a list of texts, not 7'
     """
@@ -48,16 +41,6 @@ def whole_number(
     name: str, value: object, least: int | None = None, *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> int:
     """Check a whole number: an ``int`` or numpy integer, not a ``bool``.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        least: The smallest allowed number; ``None``: any.
-        hint: What to do instead.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: It is not a whole number, or too small; of the class ``error``.
 
     >>> whole_number("max_tokens", 5, least=0)
     5
@@ -80,16 +63,6 @@ def whole_number(
 def number(name: str, value: object, wanted: str, least: float = 0.0, most: float = math.inf) -> float:
     """Check a finite number within bounds.
 
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        wanted: The bounds in words.
-        least: The smallest allowed number.
-        most: The largest allowed number.
-
-    Raises:
-        UsageError: It is not such a number.
-
     >>> number("top-p", 0.9, "a number from 0 to 1", most=1)
     0.9
     """
@@ -105,32 +78,14 @@ def number(name: str, value: object, wanted: str, least: float = 0.0, most: floa
 
 
 def flag(name: str, value: object) -> bool:
-    """Check a ``bool``; other values that count as true are refused.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-
-    Raises:
-        UsageError: It is neither true nor false, such as ``"no"``.
-    """
+    """Check a ``bool``; other values that count as true are refused."""
     if type(value).__name__ not in ("bool", "bool_"):
         raise refusal(name, "True or False", value)
     return bool(value)
 
 
 def text(name: str, value: object, *, hint: str = "", error: type[SfgenError] = UsageError) -> str:
-    """Check a text.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        hint: What to do instead.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: It is not a ``str``; of the class ``error``.
-    """
+    """Check a text."""
     if isinstance(value, str):
         return value
     raise refusal(name, "a text (str)", value, hint=hint or _decoded(value), error=error)
@@ -138,14 +93,6 @@ def text(name: str, value: object, *, hint: str = "", error: type[SfgenError] = 
 
 def texts(name: str, value: object, *, error: type[SfgenError] = UsageError) -> tuple[str, ...]:
     """Check a list of texts; one text becomes a list.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: Something in it is not a ``str``; of the class ``error``.
 
     >>> texts("stop", "."), texts("stop", ["a", "b"])
     (('.',), ('a', 'b'))
@@ -164,18 +111,7 @@ def texts(name: str, value: object, *, error: type[SfgenError] = UsageError) -> 
 def items(
     name: str, value: object, wanted: str, *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> Iterator[Any]:
-    """Iterate over a list, or any iterable but texts, bytes and dictionaries.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        wanted: What it must be, for the message.
-        hint: What to do instead.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: It is not such an iterable; of the class ``error``.
-    """
+    """Iterate over a list, or any iterable but texts, bytes and dictionaries."""
     if not isinstance(value, (str, bytes, bytearray, Mapping)):
         with suppress(TypeError):  # nothing to go through, or an array without dimensions
             return iter(value)  # type: ignore[call-overload,no-any-return]
@@ -183,16 +119,7 @@ def items(
 
 
 def data(name: str, value: object, *, error: type[SfgenError] = UsageError) -> bytes:
-    """Check bytes.
-
-    Args:
-        name: The name of the argument.
-        value: What was given: ``bytes`` or ``bytearray``.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: It is neither; of the class ``error``.
-    """
+    """Check bytes."""
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
     hint = "Write text as bytes: 'talk'.encode()" if isinstance(value, str) else ""
@@ -201,17 +128,6 @@ def data(name: str, value: object, *, error: type[SfgenError] = UsageError) -> b
 
 def utf8(name: str, value: object, *, error: type[SfgenError] = UsageError) -> bytes | None:
     """Return bytes as they are, or the UTF-8 of a text.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        error: The class of the error.
-
-    Returns:
-        ``None`` for a text with a lone surrogate, which UTF-8 cannot encode.
-
-    Raises:
-        SfgenError: It is neither bytes nor text; of the class ``error``.
 
     >>> utf8("text", "é"), utf8("text", chr(0xD800))
     (b'\\xc3\\xa9', None)
@@ -229,15 +145,6 @@ def token_ids(
 ) -> list[int]:
     """Check token ids: a list, or another iterable such as an array.
 
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        wanted: What it must be, for the message.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: Something in it is not a whole number; of the class ``error``.
-
     >>> token_ids("prompt", (3, 1))
     [3, 1]
     """
@@ -246,32 +153,14 @@ def token_ids(
 
 
 def mapping(name: str, value: object, *, error: type[SfgenError] = UsageError) -> Mapping[Any, Any]:
-    """Check a dictionary.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: It is not a mapping; of the class ``error``.
-    """
+    """Check a dictionary."""
     if isinstance(value, Mapping):
         return value
     raise refusal(name, "a dictionary", value, error=error)
 
 
 def path(name: str, value: object, *, error: type[SfgenError] = UsageError) -> Path:
-    """Check a path of a file or directory, which may not exist.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: It is neither text nor path, or has a null byte; of the class ``error``.
-    """
+    """Check a path of a file or directory, which may not exist."""
     if not isinstance(value, (str, PathLike)):
         raise refusal(name, "a name or a path", value, error=error)
     if "\0" in str(value):
@@ -280,16 +169,7 @@ def path(name: str, value: object, *, error: type[SfgenError] = UsageError) -> P
 
 
 def one_of(name: str, value: object, choices: Iterable[str]) -> None:
-    """Check that a text is one of a few words.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        choices: The allowed words.
-
-    Raises:
-        UsageError: It is another value.
-    """
+    """Check that a text is one of a few words."""
     listed = tuple(choices)
     if not (isinstance(value, str) and value in listed):
         raise UsageError(f"{name} is {_shown(value)}", hint=f"It is one of {', '.join(map(repr, listed))}.")
@@ -298,50 +178,20 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> None:
 def instance(
     name: str, value: object, kind: type[Kind], *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> Kind:
-    """Check an object of a class, of sfgen or of another package.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        kind: The class.
-        hint: What to do instead.
-        error: The class of the error.
-
-    Raises:
-        SfgenError: It is of another class; of the class ``error``.
-    """
+    """Check an object of a class, of sfgen or of another package."""
     if isinstance(value, kind):
         return value
     raise refusal(name, f"an {_called(kind)}", value, hint=hint, error=error)
 
 
 def function(name: str, value: object) -> None:
-    """Check something that can be called.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-
-    Raises:
-        UsageError: It cannot be called.
-    """
+    """Check something that can be called."""
     if not callable(value):
         raise refusal(name, "a function", value)
 
 
 def given(name: str, value: object, wanted: str, *members: str, hint: str = "") -> None:
-    """Check an object by its attributes, whatever its class.
-
-    Args:
-        name: The name of the argument.
-        value: What was given.
-        wanted: What it must be, for the message.
-        *members: The names of the attributes.
-        hint: What to do instead.
-
-    Raises:
-        UsageError: It lacks an attribute, or is a class.
-    """
+    """Check an object by its attributes, whatever its class."""
     if isinstance(value, type) or not all(hasattr(value, member) for member in members):
         raise refusal(name, wanted, value, hint=hint or f"It has {', '.join(members)}.")
 
@@ -368,15 +218,6 @@ def check_names(
 ) -> None:
     """Refuse keywords that no parameter has.
 
-    Args:
-        function: The name of the function or class that was called.
-        given: The keywords of the call.
-        known: The names of the parameters.
-        elsewhere: What to do instead, for keywords that belong to something else.
-
-    Raises:
-        UnknownParameter: A keyword is none of them.
-
     >>> check_names("generate", ["temprature"], ["temperature", "seed"])
     Traceback (most recent call last):
     sfgen.errors.UnknownParameter: generate has no parameter temprature
@@ -393,16 +234,7 @@ def check_names(
 
 
 def check_count(function: str, count: int, most: int) -> None:
-    """Refuse arguments that have no place.
-
-    Args:
-        function: The name of the function or class that was called.
-        count: How many arguments were given by position.
-        most: How many it takes so.
-
-    Raises:
-        UnknownParameter: There are more.
-    """
+    """Refuse arguments that have no place."""
     if count > most:
         few = f"at most {most} argument{'s' * (most > 1)}" if most else "no arguments"
         raise UnknownParameter(f"{function} takes {few} by position, not {count}", hint="Give the others by name.")
@@ -412,10 +244,6 @@ def with_known_names(
     function: Callable[Parameters, Made], elsewhere: Mapping[str, str] | None = None
 ) -> Callable[Parameters, Made]:
     """Let a function refuse unknown keywords as ``check_names`` does.
-
-    Args:
-        function: The function, or the constructor of a class.
-        elsewhere: As of ``check_names``.
 
     >>> with_known_names(refusal)("stop", wantd="a text")
     Traceback (most recent call last):

@@ -43,9 +43,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from sfgen.caret import caret_lines, line_with_caret
 from sfgen.parameter_text import ParameterText
-from sfgen.printable import on_one_line
+from sfgen.printable import caret_lines, line_with_caret, on_one_line
 
 SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template", "substring"]
 """What ``Index.save`` and its like write."""

@@ -52,10 +52,6 @@ class Group:
 def texts_by_name(groups: Sequence[Group], text: str) -> Texts:
     """Return the texts of groups by name.
 
-    Args:
-        groups: In the order of the text.
-        text: The whole text.
-
     >>> texts_by_name([Group("name", 0, 3), Group("age", None, None)], "Ada is old")
     {'name': 'Ada', 'age': None}
     >>> texts_by_name([Group("digit", 0, 1, True), Group("digit", 1, 2, True)], "42")

@@ -33,13 +33,7 @@ R = TypeVar("R")
 
 
 class ArrayType(NamedTuple):
-    """The type of a contiguous array in a kernel's signature.
-
-    Args:
-        item: The type of its numbers.
-        dimensions: How many it has.
-        is_written: Whether the kernel writes to it.
-    """
+    """The type of a contiguous array in a kernel's signature."""
 
     item: str
     dimensions: int
@@ -83,10 +77,6 @@ class Kernel(Generic[P, R]):
     """A function that is compiled when it is first called.
 
     Python calls it, or a kernel that is being compiled.
-
-    Args:
-        function: The function. Its arguments are annotated with the types of this module.
-        is_part: Whether only kernels call it.
 
     Attributes:
         py_func: The function as it is written.
@@ -226,10 +216,6 @@ def kernel(*, is_part: bool) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
 def kernel(function: Callable[P, R] | None = None, *, is_part: bool = False) -> Any:
     """Make a kernel of a function.
 
-    Args:
-        function: A function of annotated arrays and numbers, compiled when it is first called.
-        is_part: Whether only kernels call it, which makes compiling a bit cheaper.
-
     >>> @kernel
     ... def total(numbers: Int32s) -> Int:
     ...     found = 0
@@ -253,9 +239,6 @@ def told_of_compiling(listener: Listener) -> Iterator[None]:
     """Call a listener when the compilation of a kernel begins and ends.
 
     Kernels that were kept from an earlier run are not compiled. One that another calls is compiled as a part of it.
-
-    Args:
-        listener: Called with true at the beginning, with false at the end.
     """
     _listeners.append(listener)
     try:

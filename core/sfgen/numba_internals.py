@@ -8,7 +8,7 @@ machine code in more time, in every process anew.
   closures, literals or array expressions in a kernel.
 * The types of an operation are looked up once: numba infers the types of a function in several rounds, and looks up
   every operation again in each.
-* Kernels are kept by numba's cache with other files (see ``sfgen.kernel_cache``) and without its complaints.
+* Kernels are kept by numba's cache with other files (see ``sfgen.cache_folders``) and without its complaints.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from numba.core.typed_passes import (
 )
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
-from sfgen import kernel_cache
+from sfgen import cache_folders
 
 _OPTIONS: dict[str, bool | str] = {"no_cfunc_wrapper": True, "no_rewrites": True, "_nrt": False}
 """What numba is told beyond what it documents. Without ``_nrt`` it manages no memory."""
@@ -48,21 +48,10 @@ def compile_lean(
     digest: str,
     missed: Callable[[], None],
 ) -> Any:
-    """Compile a function for fixed types, or read it from the cache.
+    """Compile a function for numba's ``types``, or read it from the cache.
 
-    Args:
-        function: The kernel as it is written.
-        types: Numba's types of its arguments.
-        options: Documented options of numba.
-        is_part: Whether only kernels call it.
-        digest: A digest of all that its machine code is made of; a cached kernel with another digest is not taken.
-        missed: Called before a kernel is compiled that is not in the cache.
-
-    Returns:
-        What numba makes of a function; the function itself where NUMBA_DISABLE_JIT is set.
-
-    Raises:
-        Exception: Any, where numba's internals have changed or the function cannot be compiled.
+    A kernel in the cache with another ``digest`` is not taken. ``missed`` is called before one is compiled that is not
+    there. Raises any exception where numba's internals have changed.
     """
     njit: Any = numba.njit
     dispatcher = njit(**options, **_OPTIONS, no_cpython_wrapper=is_part, pipeline_class=_KernelCompiler)(function)
@@ -127,7 +116,7 @@ class _TypesOnce:
 def _cache_of(function: Callable[..., Any], digest: str, missed: Callable[[], None]) -> Any:
     """What numba asks for a kernel before it compiles it, and gives it to afterwards."""
     settings: Any = numba.config
-    folder = kernel_cache.cache_folder(settings.CACHE_DIR)
+    folder = cache_folders.cache_folder(settings.CACHE_DIR)
     return _NoCache(missed) if folder is None else _Cache(function, digest, folder, missed)
 
 

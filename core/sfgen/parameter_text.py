@@ -10,12 +10,6 @@ class ParameterText(str):
 
     In all else it is a ``str``. A front end with other names for the parameters can translate them.
 
-    Args:
-        text: The text; a value that it proposes stands behind the parameter as in Python (``device='cpu'``,
-            ``force=True``); what stands for a value is in capitals (``name=FILE``).
-        parameters: The names in it, one at least; also a function, ``to_dot()``. One that is a usual word too stands
-            here with ``=``, and is named only where a value follows.
-
     Attributes:
         parameters: The names in it.
 
@@ -24,6 +18,8 @@ class ParameterText(str):
     ('Raise max_rollbacks, or ban fewer words.', ('max_rollbacks',))
     """
 
+    # the names in it, one at least; also a function, ``to_dot()``. One that is a usual word too stands here with ``=``,
+    # and is named only where a value follows.
     parameters: tuple[str, ...]
 
     def __new__(cls, text: str, *parameters: str) -> ParameterText:

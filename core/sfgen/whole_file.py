@@ -28,19 +28,7 @@ class Readable(Protocol):
 def read_file(
     path: str | PathLike[str], name: str = "", *, most: int = LONGEST_TEXT, error: type[SfgenError] = InputError
 ) -> bytes:
-    """Read a file whole.
-
-    Args:
-        path: The file.
-        name: What the error calls it; its path, if empty.
-        most: Bytes that it may have.
-        error: Of a file that has more.
-
-    Raises:
-        OSError: It cannot be read.
-        ValueError: No file can have this name.
-        SfgenError: It is too long.
-    """
+    """Read a file whole."""
     with open(path, "rb") as stream:
         return read_stream(stream, name or shown_name(path), most=most, error=error)
 
@@ -59,10 +47,6 @@ def is_same_file(first: str | PathLike[str] | int, second: str | PathLike[str] |
     """Tell whether two names are those of one file, so that writing to one changes the other.
 
     They may be links, also hard ones. What nothing is kept in, such as a terminal or ``/dev/null``, is nobody's.
-
-    Args:
-        first: A path, or the number of an open file.
-        second: As ``first``.
     """
     with contextlib.suppress(OSError, ValueError):
         one, other = os.stat(first), os.stat(second)

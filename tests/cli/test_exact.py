@@ -11,7 +11,7 @@ import pytest
 
 import sfgen as library
 from sfgen.decoding import PrefixScored
-from sfgen.sizes import size_of
+from sfgen.printable import size_of
 from sfgen_cli.live.moment import Moment
 from sfgen_cli.live.sections import search
 

@@ -12,11 +12,11 @@ from lark_texts import EXAMPLES, Example, mutants
 from tried import tried
 
 from sfgen import Grammar
-from sfgen.caret import line_and_column
 from sfgen.errors import GrammarError
 from sfgen.lalr.lark_package import read_lark
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, ParseTables
+from sfgen.printable import line_and_column
 from sfgen.vocabulary import Vocabulary
 
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=str)

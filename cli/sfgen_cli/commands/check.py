@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from sfgen.caret import caret_lines
 from sfgen.errors import InputError, UsageError
-from sfgen.printable import on_one_line, visible
+from sfgen.printable import caret_lines, on_one_line, visible
 from sfgen_cli.options.bans import BanOptions, read_bans
 from sfgen_cli.options.constraint import ConstraintOptions
 from sfgen_cli.options.grammar import GrammarOptions

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfgen.errors import UsageError
-from sfgen.printable import on_one_line
-from sfgen.sizes import size_in_words
+from sfgen.printable import on_one_line, size_in_words
 from sfgen_cli.shell.output import write, write_json
 
 if TYPE_CHECKING:

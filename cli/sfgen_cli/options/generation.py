@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sfgen.sizes import size_of
+from sfgen.printable import size_of
 from sfgen_cli.options.bans import BANS
 from sfgen_cli.shell import completion
 

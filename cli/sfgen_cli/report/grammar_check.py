@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen import Grammar
-from sfgen.caret import line_with_caret
 from sfgen.language.language import BETWEEN_RULES, Failure
-from sfgen.printable import on_one_line
+from sfgen.printable import line_with_caret, on_one_line
 from sfgen_cli.report.matching import Complaint, whole
 
 _MOST_SHOWN = 12  # of what was expected

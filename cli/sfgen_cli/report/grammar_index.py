@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sfgen.caret import line_with_caret
 from sfgen.language.language import where
-from sfgen.printable import on_one_line
+from sfgen.printable import line_with_caret, on_one_line
 from sfgen_cli.report.grammar_check import alternatives, failure_record, in_words
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary

@@ -9,9 +9,8 @@ from typing import Any
 from sfgen import Dfa
 from sfgen.automata.edges import Walk, Walker
 from sfgen.automata.label import label
-from sfgen.caret import caret_lines
 from sfgen.groups import Texts, texts_by_name
-from sfgen.printable import on_one_line
+from sfgen.printable import caret_lines, on_one_line
 from sfgen.regex.oracle import group_names
 
 _QUOTED = 40  # characters of a text in a sentence

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sfgen.caret import line_with_caret
 from sfgen.errors import UsageError
+from sfgen.printable import line_with_caret
 from sfgen_cli.report.matching import Complaint, whole
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen import Template
-from sfgen.caret import line_with_caret
 from sfgen.groups import Texts, texts_by_name
+from sfgen.printable import line_with_caret
 from sfgen.template.reader import Position
 from sfgen_cli.report.matching import Complaint, whole
 

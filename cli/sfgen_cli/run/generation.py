@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sfgen.errors import NotAnInstance, SfgenError, UsageError
 from sfgen.kernels import told_of_compiling
-from sfgen.printable import on_one_line, visible
-from sfgen.sizes import size_in_words
+from sfgen.printable import on_one_line, size_in_words, visible
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process

@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from sfgen.delays import Delay, told_of_delays
-from sfgen.printable import on_one_line
-from sfgen.sizes import size_in_words
+from sfgen.printable import on_one_line, size_in_words
 from sfgen_cli.shell import process
 from sfgen_cli.shell.keyboard import can_be_drawn_on
 from sfgen_cli.shell.output import note, stderr_is_a_terminal

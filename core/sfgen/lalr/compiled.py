@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sfgen
+from sfgen.cache_folders import is_usable, user_folders
 from sfgen.errors import SfgenError
 from sfgen.index.atomic_write import write_whole
 from sfgen.lalr.lark_package import Importer, LarkGrammar, read_lark
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.tables import Context, Lexer, ParseTables, Rule, Terminal
-from sfgen.user_folders import is_usable, user_folders
 
 FOLDER = "grammars"
 """Its name in the user's cache folder."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.automata.label import CUT, characters_from
-from sfgen.caret import line_and_column, line_numbers
 from sfgen.errors import GrammarError, SfgenError, UsageError
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.examples import every_text, most_telling_first
@@ -37,6 +36,7 @@ from sfgen.grammar.simplify import calls, productive
 from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.language.gbnf import Gbnf, read_gbnf
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
+from sfgen.printable import line_and_column, line_numbers
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.caret import line_and_column
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
 from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.rules import Grammar, GrammarTooLarge
@@ -35,6 +34,7 @@ from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.parameter_text import ParameterText
+from sfgen.printable import line_and_column
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 

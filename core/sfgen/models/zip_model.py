@@ -32,9 +32,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from sfgen import arguments
-from sfgen.caret import caret_lines
 from sfgen.errors import InputError, ModelError, UsageError
 from sfgen.models.sessions import not_pickled
+from sfgen.printable import caret_lines
 from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 

@@ -22,8 +22,8 @@ import re
 from decimal import Decimal
 from typing import Any, NoReturn
 
-from sfgen.caret import caret_lines
 from sfgen.errors import SchemaError, SchemaTooLarge
+from sfgen.printable import caret_lines
 from sfgen.schema.formats import FORMATS, FORMATS_ELSEWHERE
 from sfgen.schema.metaschema import TYPES_ELSEWHERE
 from sfgen.schema.strict_json import NotJsonError, parse

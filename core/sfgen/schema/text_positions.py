@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from typing import NamedTuple
 
-from sfgen.caret import caret_lines
+from sfgen.printable import caret_lines
 
 _CONTEXT = 400  # characters on either side of a caret, more than a line on a screen shows
 

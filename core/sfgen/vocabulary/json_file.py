@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sfgen.caret import caret_lines
 from sfgen.errors import VocabularyError
+from sfgen.printable import caret_lines
 from sfgen.whole_file import read_file
 
 MAX_BYTES = 64 * 2**20

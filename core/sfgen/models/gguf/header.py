@@ -19,7 +19,7 @@ from typing import NamedTuple, TypeAlias
 from sfgen.errors import ModelError, VocabularyError
 from sfgen.models.gguf.library import check_installed
 from sfgen.parameter_text import ParameterText
-from sfgen.sizes import size_in_words
+from sfgen.printable import size_in_words
 
 Value: TypeAlias = int | float | bool | str
 

@@ -1,7 +1,12 @@
-"""Folders of the user for what can be made again: the first of these that can be written to.
+"""Folders for data that can be made again, such as compiled kernels: the first that can be written to.
 
-1. ``sfgen`` in the user's cache folder.
-2. ``sfgen-USER`` in the folder for temporary files, if it belongs to the user alone: where there is no home.
+1. For kernels: the folder that NUMBA_CACHE_DIR names, then ``__pycache__`` beside this file, where Python keeps what it
+   compiled itself.
+2. ``sfgen`` in the user's cache folder: where the package was installed by somebody else.
+3. ``sfgen-USER`` in the folder for temporary files, if it belongs to the user alone: where there is no home.
+
+Where no folder is writable, kernels are compiled in each process. A file that is damaged, or cannot be read or written,
+counts as missing: no message is given, since all of it can be made again.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import sfgen
@@ -44,14 +50,23 @@ def is_usable(folder: Path) -> bool:
 
 
 def _of_one_user(folder: Path) -> Path:
-    """The folder, if nobody else can put anything there: what is read from it is run, or believed.
-
-    Raises:
-        OSError: Somebody can.
-    """
+    """The folder, if nobody else can put anything there: what is read from it is run, or believed."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise PermissionError(f"{folder} is not the user's own")
     return folder
+
+
+@cache
+def cache_folder(chosen: str) -> Path | None:
+    """Return the folder of the compiled kernels; ``None`` if none is writable."""
+    return next((folder for folder in _candidates(chosen) if is_usable(folder)), None)
+
+
+def _candidates(chosen: str) -> Iterator[Path]:
+    if chosen:
+        yield Path(chosen) / "sfgen"
+    yield Path(__file__).parent / "__pycache__"
+    yield from user_folders()
