@@ -62,8 +62,8 @@ def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) 
         assert searched == (found if found <= 4 else None), configuration
         if found < FAR:
             check_shortest(reader, configurations, configuration)
-        control, node = configuration
-        assert distances.of_many(np.array([control, control], dtype=np.int32), node).tolist() == [found] * 2
+        lexer_state, node = configuration
+        assert distances.of_many(np.array([lexer_state, lexer_state], dtype=np.int32), node).tolist() == [found] * 2
         check_bound(distances, stacks, configuration)
     return distances
 
@@ -80,11 +80,11 @@ def check_shortest(reader: Reader, configurations: Configurations, configuration
 
 def check_bound(distances: Distances, stacks: Stacks, configuration: Configuration) -> None:
     """A configuration is viable, and near enough to the end, if its parser takes a safe label."""
-    control, node = configuration
+    lexer_state, node = configuration
     terminals = [terminal for terminal, _ in distances.labels] + [len(stacks.tables.terminals) - 1]
     is_taken = np.array([stacks.after(node, terminal) != NO_STATE for terminal in terminals])
-    is_taken &= distances.cost[control] < FAR
-    found = distances.of(control, node)
+    is_taken &= distances.cost[lexer_state] < FAR
+    found = distances.of(lexer_state, node)
     if (is_taken & distances.safe).any():
         assert found < FAR
         if distances.most_per_level is not None:
@@ -159,7 +159,7 @@ def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
     after = stacks.after(BOTTOM, 0)
     assert stacks.after(after, 1) != NO_STATE
     context = tables.context_of[stacks.states[after]]
-    assert [distances.of(int(lexer.starts[context, promise]), after) for promise in (0, 1)] == [1, 3]
+    assert [distances.of(int(lexer.starts[context, obligation]), after) for obligation in (0, 1)] == [1, 3]
 
 
 def test_deep_stacks() -> None:
@@ -173,10 +173,10 @@ def test_deep_stacks() -> None:
     for place in range(10_000):
         node = stacks.after(node, 0 if place % 3 else 1)
         expected += 1 if place % 3 else 2
-    control = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
-    assert distances.of(control, node) == expected
+    lexer_state = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
+    assert distances.of(lexer_state, node) == expected
     reader = Reader(tables, lexer, stacks, distances)
-    assert len(reader.shortest((ReadConfiguration(control, node),))) == expected
+    assert len(reader.shortest((ReadConfiguration(lexer_state, node),))) == expected
 
 
 def test_usable_bytes() -> None:

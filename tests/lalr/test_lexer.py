@@ -39,33 +39,33 @@ class Walk:
         for byte in text.encode():
             label = lexer.byte_classes[byte]
             behind = set()
-            for control, node in positions:
+            for lexer_state, node in positions:
                 for opened, below in [
-                    (control, node),
-                    *((self.start(n, p), n) for n, p in self.commits(control, node)),
+                    (lexer_state, node),
+                    *((self.start(n, p), n) for n, p in self.commits(lexer_state, node)),
                 ]:
                     if opened != NO_STATE and lexer.step[opened, label] != NO_STATE:
                         behind.add((int(lexer.step[opened, label]), below))
             positions = behind
         return sum(
-            (control != NO_STATE and bool(lexer.may_end[control]) and self.stacks.is_complete(node))
+            (lexer_state != NO_STATE and bool(lexer.may_end[lexer_state]) and self.stacks.is_complete(node))
             + sum(
-                bool(lexer.promise_holds_at_end[promise]) and self.stacks.is_complete(after)
-                for after, promise in self.commits(control, node)
+                bool(lexer.obligation_holds_at_end[obligation]) and self.stacks.is_complete(after)
+                for after, obligation in self.commits(lexer_state, node)
             )
-            for control, node in positions
+            for lexer_state, node in positions
         )
 
-    def start(self, node: int, promise: int) -> int:
-        return int(self.lexer.starts[self.tables.context_of[self.stacks.states[node]], promise])
+    def start(self, node: int, obligation: int) -> int:
+        return int(self.lexer.starts[self.tables.context_of[self.stacks.states[node]], obligation])
 
-    def commits(self, control: int, node: int) -> Iterator[tuple[int, int]]:
-        if control == NO_STATE:
+    def commits(self, lexer_state: int, node: int) -> Iterator[tuple[int, int]]:
+        if lexer_state == NO_STATE:
             return
-        for number in range(self.lexer.commit_starts[control], self.lexer.commit_starts[control + 1]):
+        for number in range(self.lexer.commit_starts[lexer_state], self.lexer.commit_starts[lexer_state + 1]):
             after = self.stacks.after(node, int(self.lexer.commit_terminals[number]))
             if after != NO_STATE:
-                yield after, int(self.lexer.commit_promises[number])
+                yield after, int(self.lexer.commit_obligations[number])
 
 
 def all_texts(alphabet: str, longest: int) -> Iterator[str]:

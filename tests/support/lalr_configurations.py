@@ -9,7 +9,7 @@ from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 
 Configuration = tuple[int, int]
-"""A control and a node."""
+"""A lexer state and a node."""
 
 
 class Configurations:
@@ -30,25 +30,25 @@ class Configurations:
 
     def start(self) -> Configuration | None:
         """Where texts begin."""
-        control = int(self._lexer.starts[self._tables.context_of[self._tables.start], 0])
-        return None if control == NO_STATE else (control, BOTTOM)
+        lexer_state = int(self._lexer.starts[self._tables.context_of[self._tables.start], 0])
+        return None if lexer_state == NO_STATE else (lexer_state, BOTTOM)
 
     def _committed(self, configuration: Configuration) -> Iterator[tuple[int, int]]:
-        """The node and the promise behind each commit."""
-        control, node = configuration
+        """The node and the obligation behind each commit."""
+        lexer_state, node = configuration
         lexer = self._lexer
-        for at in range(lexer.commit_starts[control], lexer.commit_starts[control + 1]):
+        for at in range(lexer.commit_starts[lexer_state], lexer.commit_starts[lexer_state + 1]):
             after = self._stacks.after(node, int(lexer.commit_terminals[at]))
             if after != NO_STATE:
-                yield after, int(lexer.commit_promises[at])
+                yield after, int(lexer.commit_obligations[at])
 
     def behind_byte(self, configuration: Configuration, byte: int) -> list[Configuration]:
         """What a byte leads to."""
         lexer = self._lexer
-        control, node = configuration
-        ways = [(control, node)]
-        for after, promise in self._committed(configuration):
-            ways.append((int(lexer.starts[self._tables.context_of[self._stacks.states[after]], promise]), after))
+        lexer_state, node = configuration
+        ways = [(lexer_state, node)]
+        for after, obligation in self._committed(configuration):
+            ways.append((int(lexer.starts[self._tables.context_of[self._stacks.states[after]], obligation]), after))
         steps = [(int(lexer.step[at, lexer.byte_classes[byte]]), after) for at, after in ways if at != NO_STATE]
         return [(target, after) for target, after in steps if target != NO_STATE]
 
@@ -58,12 +58,12 @@ class Configurations:
 
     def may_end(self, configuration: Configuration) -> bool:
         """Whether the text may end here."""
-        control, node = configuration
-        if self._lexer.may_end[control] and self._stacks.is_complete(node):
+        lexer_state, node = configuration
+        if self._lexer.may_end[lexer_state] and self._stacks.is_complete(node):
             return True
         return any(
-            self._lexer.promise_holds_at_end[promise] and self._stacks.is_complete(after)
-            for after, promise in self._committed(configuration)
+            self._lexer.obligation_holds_at_end[obligation] and self._stacks.is_complete(after)
+            for after, obligation in self._committed(configuration)
         )
 
     def reachable(self, length: int, limit: int) -> list[Configuration]:

@@ -61,33 +61,33 @@ def letter_lexer(tables: ParseTables, apart: Sequence[str] = (), blanks: bool = 
 
     Args:
         tables: The tables.
-        apart: The terminals that cannot follow each other without a blank between them: each promises that no first
+        apart: The terminals that cannot follow each other without a blank between them: each obligations that no first
             letter of one of them follows.
         blanks: Whether there may be blanks between terminals, and at both ends.
     """
     words = [terminal.name.lower().encode() for terminal in tables.terminals[:-1]]
     kept_apart = [terminal.name in apart for terminal in tables.terminals[:-1]]
     refused = {word[0] for word, is_apart in zip(words, kept_apart, strict=True) if is_apart}
-    controls: dict[tuple[Any, ...], int] = {}
+    lexer_states: dict[tuple[Any, ...], int] = {}
     steps: list[dict[int, int]] = []
 
-    def control(*key: Any) -> int:
-        if key not in controls:
-            controls[key] = len(controls)
+    def lexer_state(*key: Any) -> int:
+        if key not in lexer_states:
+            lexer_states[key] = len(lexer_states)
             steps.append({})
-            steps[controls[key]] = dict(step(*key))
-        return controls[key]
+            steps[lexer_states[key]] = dict(step(*key))
+        return lexer_states[key]
 
     def step(kind: str, context: int, read: Any) -> Any:
-        if kind == "gap":  # read: whether a promise holds
+        if kind == "gap":  # read: whether a obligation holds
             if blanks:
-                yield ord(" "), control("gap", context, False)
+                yield ord(" "), lexer_state("gap", context, False)
             firsts: dict[int, list[int]] = {}
             for terminal in tables.contexts[context].ordered:
                 if not (read and words[terminal][0] in refused):
                     firsts.setdefault(words[terminal][0], []).append(terminal)
             for byte, known in firsts.items():
-                yield byte, control("word", context, (tuple(known), 1))
+                yield byte, lexer_state("word", context, (tuple(known), 1))
         else:
             known, length = read
             nexts: dict[int, list[int]] = {}
@@ -95,13 +95,15 @@ def letter_lexer(tables: ParseTables, apart: Sequence[str] = (), blanks: bool = 
                 if len(words[terminal]) > length:
                     nexts.setdefault(words[terminal][length], []).append(terminal)
             for byte, longer in nexts.items():
-                yield byte, control("word", context, (tuple(longer), length + 1))
+                yield byte, lexer_state("word", context, (tuple(longer), length + 1))
 
-    starts = np.array([[control("gap", c, False), control("gap", c, True)] for c in range(len(tables.contexts))])
+    starts = np.array(
+        [[lexer_state("gap", c, False), lexer_state("gap", c, True)] for c in range(len(tables.contexts))]
+    )
     table = np.full((len(steps), 256), NO_STATE, dtype=np.int32)
     commits: list[list[tuple[int, int]]] = [[] for _ in steps]
     may_end = np.zeros(len(steps), dtype=np.bool_)
-    for (kind, _, read), number in controls.items():
+    for (kind, _, read), number in lexer_states.items():
         for byte, target in steps[number].items():
             table[number, byte] = target
         if kind == "gap":
@@ -121,31 +123,31 @@ def _lexer(
         starts=np.asarray(starts, dtype=np.int32),
         commit_starts=np.cumsum([0, *map(len, commits)]).astype(np.int32),
         commit_terminals=np.array([terminal for terminal, _ in flat], dtype=np.int32),
-        commit_promises=np.array([promise for _, promise in flat], dtype=np.int32),
+        commit_obligations=np.array([obligation for _, obligation in flat], dtype=np.int32),
         may_end=may_end,
-        promise_holds_at_end=holds,
+        obligation_holds_at_end=holds,
     )
 
 
 @st.composite
 def random_lexers(draw: st.DrawFn, tables: ParseTables) -> Lexer:
-    """Any automaton: lexemes of any kind, promises that leave little or nothing."""
-    promises = draw(st.integers(1, 3))
+    """Any automaton: lexemes of any kind, obligations that leave little or nothing."""
+    obligations = draw(st.integers(1, 3))
     terminals = len(tables.terminals) - 1
-    starts_at = len(tables.contexts) * promises  # the controls from here on are no starts, and commit
+    starts_at = len(tables.contexts) * obligations  # the lexer states from here on are no starts, and commit
     inner = draw(st.integers(max(2, terminals), 2 * terminals + 3))
     classes = draw(st.integers(1, 3))
     total = starts_at + inner
     target = st.one_of(st.just(NO_STATE), st.integers(starts_at, total - 1))
     step = [[draw(target) for _ in range(classes)] for _ in range(total)]
-    starts = np.arange(starts_at).reshape(len(tables.contexts), promises)
+    starts = np.arange(starts_at).reshape(len(tables.contexts), obligations)
     starts = np.where([[draw(st.integers(0, 5)) > 0 for _ in row] for row in starts], starts, NO_STATE)
-    pairs = [(terminal, promise) for terminal in range(terminals) for promise in range(promises)]
+    pairs = [(terminal, obligation) for terminal in range(terminals) for obligation in range(obligations)]
     commit = st.lists(st.sampled_from(pairs), max_size=3, unique=True) if pairs else st.just([])
     commits: list[list[tuple[int, int]]] = [[] for _ in range(starts_at)]
     commits += [draw(commit) for _ in range(inner)]
     may_end = np.array([False] * starts_at + [draw(st.integers(0, 4)) == 0 for _ in range(inner)])
-    holds = np.array([draw(st.booleans()) for _ in range(promises)])
+    holds = np.array([draw(st.booleans()) for _ in range(obligations)])
     byte_classes = np.full(256, classes - 1, dtype=np.uint8)
     byte_classes[97 : 97 + classes] = range(classes)
     return _lexer(step, byte_classes, starts, commits, may_end, holds)

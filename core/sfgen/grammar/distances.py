@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfgen.grammar.any_order import names_taken
 from sfgen.grammar.member_distances import FAR as FAR
-from sfgen.grammar.member_distances import MemberDistances, member_stands
+from sfgen.grammar.member_distances import MemberDistances, find_member_states
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
@@ -80,7 +80,7 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
         classes[:] = False
         classes[network.byte_classes[usable]] = True
     needs = np.maximum(0, network.minimum - network.owes)
-    members = [MemberDistances(found) for found in member_stands(network, classes)]
+    members = [MemberDistances(found) for found in find_member_states(network, classes)]
     unit = np.zeros(len(network), dtype=np.int64)
     counting = _before_closing(network)
     order = _ordered(network, len(classes))
@@ -91,7 +91,7 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
         for states in counting:
             found[states] = np.minimum(_unit(network, states, base + unit * needs, classes), most[states])
         if np.array_equal(found, unit):
-            return Distances(base, unit, needs, {state: each for each in members for state in each.stands})
+            return Distances(base, unit, needs, {state: each for each in members for state in each.member_states})
         unit = found
 
 
@@ -107,7 +107,7 @@ def _bases(
     base = np.full(len(network), FAR, dtype=np.int64)
     given = np.zeros(len(network), dtype=np.bool_)
     for each in members:
-        given[list(each.stands)] = True
+        given[list(each.member_states)] = True
     while True:
         _sweep(base, order, given, missing, behind, classes, network.accepting, *network.flat)
         is_new = False

@@ -19,7 +19,7 @@ from sfgen.automata import Dfa
 from sfgen.grammar.any_order import names_taken, narrow
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks, list_children
-from sfgen.grammar.member_distances import NO_STAND, flat_members
+from sfgen.grammar.member_distances import NO_MEMBER, flat_members
 from sfgen.grammar.network import Network
 from sfgen.grammar.rule_automata import UNBOUNDED
 from sfgen.grammar.rules import CountedText
@@ -103,8 +103,8 @@ class Masks:
         trie = vocabulary.trie
         self._words = (len(vocabulary) + 31) // 32
         self._goal = None if (distances.base < FAR).all() else distances.base < FAR
-        stands, members = flat_members(distances.members)
-        self._facts = _facts(network, distances, stands)
+        member_states, members = flat_members(distances.members)
+        self._facts = _facts(network, distances, member_states)
         self._lengths = np.stack([distances.base, distances.unit], axis=1).reshape(-1)
         table, actions = network.flat
         self._network_arguments: tuple[Any, ...] = (
@@ -371,14 +371,14 @@ def _narrow(network: Network) -> NDArray[np.bool_]:
     return found
 
 
-def _facts(network: Network, distances: Distances, stands: Mapping[int, int]) -> NDArray[np.int32]:
+def _facts(network: Network, distances: Distances, member_states: Mapping[int, int]) -> NDArray[np.int32]:
     """The facts of each state as kernels read them; see ``walk`` and ``flat_members``."""
-    stand_of = np.full(len(network), NO_STAND, dtype=np.int32)
-    stand_of[list(stands)] = list(stands.values())
+    member_of = np.full(len(network), NO_MEMBER, dtype=np.int32)
+    member_of[list(member_states)] = list(member_states.values())
     facts = np.zeros((len(network), FACTS), dtype=np.int32)
     columns = (
         network.accepting, network.is_end, network.kinds, network.minimum, network.maximum, network.owes,
-        distances.needs, _narrow(network), stand_of,
+        distances.needs, _narrow(network), member_of,
     )  # fmt: skip
     for number, column in enumerate(columns):
         facts[:, number] = column

@@ -25,7 +25,7 @@ ENDLESS = 1 << 20
 """The members that there is room for where there is no maximum."""
 
 
-class Stand(NamedTuple):
+class MemberState(NamedTuple):
     """What a state has before it, in bytes.
 
     Calls are left out of them.
@@ -42,16 +42,16 @@ class Stand(NamedTuple):
     room: int
 
 
-class MemberStands(NamedTuple):
+class MemberStates(NamedTuple):
     """The stands of one rule."""
 
     names: Names
-    stands: Mapping[int, Stand]
+    member_states: Mapping[int, MemberState]
     values: tuple[int, ...]  # the first state of the value of each name; -1: the name cannot be written
     openings: tuple[int, ...]  # the states that other rules lead to: the first one, and those behind the first byte
 
 
-def member_stands(network: Network, usable: NDArray[np.bool_]) -> list[MemberStands]:
+def find_member_states(network: Network, usable: NDArray[np.bool_]) -> list[MemberStates]:
     """Find the stands of each rule whose members have any order."""
     of_rule: dict[int, list[int]] = {rule: [] for rule in network.names_in}
     for state in np.flatnonzero(np.isin(network.rule_of, list(of_rule))).tolist():
@@ -79,7 +79,7 @@ class _Finder:
                 self._before[target].add(state)
         self._sites = [(state, site) for state in states for site in network.calls.get(state, ())]
 
-    def found(self) -> MemberStands:
+    def found(self) -> MemberStates:
         """The stands of all states."""
         names = self._names
         ended = {site.target for _, site in self._sites if not site.is_distinct}
@@ -101,8 +101,8 @@ class _Finder:
                     others.setdefault(earlier, set()).add((length + rest, site.entry, value))
         close = self._back([state for state in self._states if self._network.accepting[state]], ended)
         lacks, room = self._lacks(), self._room()
-        stands = {
-            state: Stand(
+        member_states = {
+            state: MemberState(
                 tails.get(state), tuple(choices.get(state, {}).items()), tuple(sorted(others.get(state, ()))),
                 close.get(state, FAR), lacks.get(state, 0), room.get(state, ENDLESS),
             )
@@ -112,10 +112,10 @@ class _Finder:
         first = [
             state
             for state in self._states
-            if not self._before[state] and state not in entered and stands[state].tail is None
+            if not self._before[state] and state not in entered and member_states[state].tail is None
         ]
         openings = dict.fromkeys([*first, *(target for state in first for target in self._after[state])])
-        return MemberStands(names, stands, tuple(values), tuple(openings))
+        return MemberStates(names, member_states, tuple(values), tuple(openings))
 
     def _tails(self) -> dict[int, tuple[int, int]]:
         """From behind each name to its value: the bytes, and the first state of the value."""
@@ -199,8 +199,8 @@ class Prices(NamedTuple):
 class MemberDistances:
     """The distances of one rule."""
 
-    def __init__(self, found: MemberStands) -> None:
-        self.names, self.stands, self._values, self.openings = found
+    def __init__(self, found: MemberStates) -> None:
+        self.names, self.member_states, self._values, self.openings = found
         self.lengths: Mapping[int, int] = {}
         self.prices = Prices((), (), FAR, FAR)
         self._known: dict[tuple[int, int], int] = {}
@@ -209,10 +209,10 @@ class MemberDistances:
     def called(self) -> set[int]:
         """The first states of all rules that are called."""
         found = set(self._values)
-        for stand in self.stands.values():
-            found.update(*([name, value] for _, name, value in stand.others))
-            if stand.tail is not None:
-                found.add(stand.tail[1])
+        for member in self.member_states.values():
+            found.update(*([name, value] for _, name, value in member.others))
+            if member.tail is not None:
+                found.add(member.tail[1])
         return found - {-1}
 
     def update(self, whole: NDArray[np.int64]) -> None:
@@ -222,18 +222,18 @@ class MemberDistances:
         """
         self.lengths = {-1: 0} | {state: whole.item(state) for state in self.called}
         self._known.clear()
-        ended = [stand for stand in self.stands.values() if stand.tail is not None and stand.tail[1] < 0]
+        ended = [member for member in self.member_states.values() if member.tail is not None and member.tail[1] < 0]
         names = [FAR] * self.names.size
-        for stand in ended:
-            for name, length in stand.choices:
+        for member in ended:
+            for name, length in member.choices:
                 names[name] = min(names[name], length + self.lengths[self._values[name]])
-        others = [self.of_other(other) for stand in ended for other in stand.others]
+        others = [self.of_other(other) for member in ended for other in member.others]
         optional = [name for name in range(self.names.size) if not self.names.needed >> name & 1]
         self.prices = Prices(
             tuple(names),
             tuple(sorted(optional, key=names.__getitem__)),
             min(others, default=FAR),
-            min((stand.close for stand in ended), default=FAR),
+            min((member.close for member in ended), default=FAR),
         )
 
     def of(self, state: int, taken: int) -> int:
@@ -246,7 +246,7 @@ class MemberDistances:
         if found is None:
             if len(self._known) > _KEPT:
                 self._known.clear()
-            found = self._known[key] = self._of(self.stands[state], taken)
+            found = self._known[key] = self._of(self.member_states[state], taken)
         return found
 
     def of_choice(self, name: int, length: int) -> int:
@@ -258,18 +258,18 @@ class MemberDistances:
         length, name, value = other
         return length + self.lengths[name] + self.lengths[value]
 
-    def _of(self, stand: Stand, taken: int) -> int:
-        if stand.tail is not None:
-            length, value = stand.tail
-            return length + self.lengths[value] + self._behind(taken, stand.lacks, stand.room)
+    def _of(self, member: MemberState, taken: int) -> int:
+        if member.tail is not None:
+            length, value = member.tail
+            return length + self.lengths[value] + self._behind(taken, member.lacks, member.room)
         least = FAR
-        if not stand.lacks and not self.names.needed & ~taken:
-            least = stand.close
-        lacks, room = max(0, stand.lacks - 1), stand.room - 1
-        for name, length in stand.choices:
+        if not member.lacks and not self.names.needed & ~taken:
+            least = member.close
+        lacks, room = max(0, member.lacks - 1), member.room - 1
+        for name, length in member.choices:
             if not taken >> name & 1:
                 least = min(least, self.of_choice(name, length) + self._behind(taken | 1 << name, lacks, room))
-        for other in stand.others:
+        for other in member.others:
             least = min(least, self.of_other(other) + self._behind(taken, lacks, room))
         return least
 
@@ -293,12 +293,12 @@ class MemberDistances:
         return found + max(0, lacks) * self.prices.other
 
 
-NO_STAND = -1
+NO_MEMBER = -1
 """Of a state that is in no rule whose members have any order."""
 
 (
-    STAND_RULE, STAND_TAKES, STAND_IS_DOUBTFUL, STAND_TAIL, STAND_CLOSE, STAND_LACKS, STAND_ROOM, STAND_OTHER,
-    STAND_CHOICES,
+    MEMBER_RULE, MEMBER_TAKES, MEMBER_IS_DOUBTFUL, MEMBER_TAIL, MEMBER_CLOSE, MEMBER_LACKS, MEMBER_ROOM, MEMBER_OTHER,
+    MEMBER_CHOICES,
 ) = range(9)  # fmt: skip
 """What ``flat_members`` has of a state, by position; the choices follow, the name and the bytes of each."""
 
@@ -318,13 +318,13 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
             numbers += [names.needed, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
             numbers += [*prices.names[:NARROW], *by_price]
         at[state] = len(numbers)
-        stand = distances.stands[state]
-        tail = -1 if stand.tail is None else stand.tail[0] + distances.lengths[stand.tail[1]]
-        other = min((distances.of_other(each) for each in stand.others), default=FAR)
-        choices = [(min(name, NARROW), distances.of_choice(name, length)) for name, length in stand.choices]
+        member = distances.member_states[state]
+        tail = -1 if member.tail is None else member.tail[0] + distances.lengths[member.tail[1]]
+        other = min((distances.of_other(each) for each in member.others), default=FAR)
+        choices = [(min(name, NARROW), distances.of_choice(name, length)) for name, length in member.choices]
         takes = min(names.takes.get(state, -1), NARROW)
-        is_doubtful = takes == NARROW or (names.size > NARROW and stand.tail is None)
-        numbers += [rules[id(distances)], takes, is_doubtful, tail, stand.close, stand.lacks, stand.room, other]
+        is_doubtful = takes == NARROW or (names.size > NARROW and member.tail is None)
+        numbers += [rules[id(distances)], takes, is_doubtful, tail, member.close, member.lacks, member.room, other]
         numbers += [len(choices), *(number for choice in choices for number in choice)]
     return at, np.array(numbers or [0], dtype=np.int64)
 
@@ -335,22 +335,22 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
     # at: Where the state stands in ``numbers``.
     # taken: The names that were read.
     # numbers: See ``flat_members``.
-    rule, tail = numbers[at + STAND_RULE], numbers[at + STAND_TAIL]
-    lacks, room = numbers[at + STAND_LACKS], numbers[at + STAND_ROOM]
+    rule, tail = numbers[at + MEMBER_RULE], numbers[at + MEMBER_TAIL]
+    lacks, room = numbers[at + MEMBER_LACKS], numbers[at + MEMBER_ROOM]
     if tail >= 0:
         return tail + _behind(rule, taken, lacks, room, numbers)
     least = np.int64(FAR)
     if lacks == 0 and numbers[rule + RULE_NEEDED] & ~taken == 0:
-        least = numbers[at + STAND_CLOSE]
+        least = numbers[at + MEMBER_CLOSE]
     lacks, room = max(np.int64(0), lacks - 1), room - 1
-    choice = at + STAND_CHOICES + 1
-    for _ in range(numbers[at + STAND_CHOICES]):
+    choice = at + MEMBER_CHOICES + 1
+    for _ in range(numbers[at + MEMBER_CHOICES]):
         name = np.int64(1) << numbers[choice]
         if taken & name == 0:
             least = min(least, numbers[choice + 1] + _behind(rule, taken | name, lacks, room, numbers))
         choice += 2
-    if numbers[at + STAND_OTHER] < FAR:
-        least = min(least, numbers[at + STAND_OTHER] + _behind(rule, taken, lacks, room, numbers))
+    if numbers[at + MEMBER_OTHER] < FAR:
+        least = min(least, numbers[at + MEMBER_OTHER] + _behind(rule, taken, lacks, room, numbers))
     return least
 
 

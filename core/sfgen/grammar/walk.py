@@ -13,7 +13,7 @@ import numpy as np
 
 from sfgen.grammar.any_order import NARROW
 from sfgen.grammar.distances import FAR
-from sfgen.grammar.member_distances import NO_STAND, STAND_IS_DOUBTFUL, STAND_TAIL, STAND_TAKES, to_end
+from sfgen.grammar.member_distances import MEMBER_IS_DOUBTFUL, MEMBER_TAIL, MEMBER_TAKES, NO_MEMBER, to_end
 from sfgen.kernels import (
     Flag,
     Int,
@@ -129,15 +129,15 @@ def walk(
                 doubtful = marks[4 * depth + 3] != 0
                 for position in range(marks[4 * depth], top):
                     distance = min(distance, _distance(position, facts, distances, members, nodes, sets))
-                    stand = np.int64(facts[FACTS * sets[3 * position] + STAND])
-                    doubtful = doubtful or (stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0)
+                    member = np.int64(facts[FACTS * sets[3 * position] + MEMBER])
+                    doubtful = doubtful or (member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0)
                     inside = sets[3 * position + 2]
                     if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
                         doubtful = doubtful or facts[FACTS * sets[3 * position] + IS_NARROW] != 0
                 if group_of.size > 0 and distance < FAR:
                     group = np.int64(ALONE)
-                    stand = np.int64(facts[FACTS * sets[3 * marks[4 * depth]] + STAND])
-                    is_doubtful = stand != NO_STAND and members[stand + STAND_IS_DOUBTFUL] != 0
+                    member = np.int64(facts[FACTS * sets[3 * marks[4 * depth]] + MEMBER])
+                    is_doubtful = member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0
                     if marks[4 * depth + 3] == 0 and not is_doubtful:
                         group = _group(marks[4 * depth], top, loaded, positions, counts, sets)
                     for position in range(token_starts[node], token_starts[node + 1]):
@@ -204,7 +204,7 @@ def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int6
 
 
 FACTS = 9
-ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, STAND = 0, 1, 2, 3, 4, 5, 6, 7, 8
+ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = 0, 1, 2, 3, 4, 5, 6, 7, 8
 """What is known of a state: the columns of ``facts``."""
 
 NODE_FIELDS = 3
@@ -228,9 +228,9 @@ def to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, 
     # state: The state.
     # register: The register of its rule's frame.
     # facts, distances, members: See ``walk``.
-    stand = np.int64(facts[FACTS * state + STAND])
-    if stand != NO_STAND:
-        return to_end(stand, register, members)
+    member = np.int64(facts[FACTS * state + MEMBER])
+    if member != NO_MEMBER:
+        return to_end(member, register, members)
     missing = np.int64(facts[FACTS * state + NEEDS]) - register
     return distances[2 * state] + distances[2 * state + 1] * max(np.int64(0), missing)
 
@@ -263,7 +263,7 @@ def step_plainly(
     top, entry = np.int64(end), np.int64(table[state * width + label])
     if entry >= 0:
         fact = FACTS * entry
-        if facts[fact + KIND] != 0 or facts[fact + MOST] != _ENDLESS or facts[fact + STAND] != NO_STAND:
+        if facts[fact + KIND] != 0 or facts[fact + MOST] != _ENDLESS or facts[fact + MEMBER] != NO_MEMBER:
             return np.int64(OTHERWISE)
         if has_frames and facts[fact + IS_END] != 0:
             return np.int64(OTHERWISE)
@@ -334,7 +334,7 @@ def step_all(
                         nodes[NODE_FIELDS * made + FIRST_FRAME] = made
                         nodes[NODE_FIELDS * made + IS_DISTINCT] = (flags >> 1) & 1
                         length = to_end_of_rule(np.int64(actions[at]), kept, facts, distances, members)
-                        has_room = has_room and (length < FAR or facts[FACTS * actions[at] + STAND] == NO_STAND)
+                        has_room = has_room and (length < FAR or facts[FACTS * actions[at] + MEMBER] == NO_MEMBER)
                         nodes[NODE_FIELDS * made + NODE_DISTANCE] = nodes[NODE_FIELDS * below + NODE_DISTANCE] + length
                         below = made
                         made += 1
@@ -392,17 +392,17 @@ def _enter(
         if register < facts[FACTS * state + LEAST]:
             return top, doubt
         register = np.int64(0)
-    stand = np.int64(facts[FACTS * state + STAND])
-    if stand != NO_STAND:
-        if members[stand + STAND_TAKES] >= NARROW:
+    member = np.int64(facts[FACTS * state + MEMBER])
+    if member != NO_MEMBER:
+        if members[member + MEMBER_TAKES] >= NARROW:
             doubt = np.int64(1)
-        elif members[stand + STAND_TAKES] >= 0:
-            name = np.int64(1) << members[stand + STAND_TAKES]
+        elif members[member + MEMBER_TAKES] >= 0:
+            name = np.int64(1) << members[member + MEMBER_TAKES]
             if register & name != 0:
                 return top, doubt
             register |= name
-        if (members[stand + STAND_TAKES] >= 0 or members[stand + STAND_TAIL] < 0) and to_end(
-            stand, register, members
+        if (members[member + MEMBER_TAKES] >= 0 or members[member + MEMBER_TAIL] < 0) and to_end(
+            member, register, members
         ) >= FAR:
             return top, doubt
     if most != _ENDLESS and register + facts[FACTS * state + OWES] > most:

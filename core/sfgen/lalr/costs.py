@@ -1,6 +1,6 @@
 """What it costs to read a nonterminal, or the rest of a rule: from each label to each label.
 
-A *label* is a terminal with its promise, or the end of the text. It is *pending* when the lexer has committed it and
+A *label* is a terminal with its obligation, or the end of the text. It is *pending* when the lexer has committed it and
 the parser has not shifted it yet. Since the terminal decides what the parser does, conflicts that lark resolved as
 shifts need no thought: a rule is reduced before those labels before which the tables reduce it.
 
@@ -31,26 +31,26 @@ FAR = 1 << 29
 
 
 def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
-    """List the distinct pairs of a terminal and a promise, sorted.
+    """List the distinct pairs of a terminal and a obligation, sorted.
 
     Only those that are committed count.
     """
-    commits = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
+    commits = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
     return tuple(sorted(set(commits)))
 
 
 def byte_costs(
     lexer: Lexer, labels: tuple[tuple[int, int], ...], usable: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int32]:
-    """Compute the fewest bytes from each control to each label's commit.
+    """Compute the fewest bytes from each lexer state to each label's commit.
 
     All labels are searched at once, breadth first, from the commits backwards.
     """
-    controls, width = len(lexer.step), len(labels) + 1
-    costs = np.full(controls * width, FAR, dtype=np.int32)
+    lexer_states, width = len(lexer.step), len(labels) + 1
+    costs = np.full(lexer_states * width, FAR, dtype=np.int32)
     columns = {label: column for column, label in enumerate(labels)}
-    committed = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
-    owners = np.repeat(np.arange(controls), np.diff(lexer.commit_starts))
+    committed = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
+    owners = np.repeat(np.arange(lexer_states), np.diff(lexer.commit_starts))
     front = owners * width + np.array([columns[label] for label in committed], dtype=np.intp)
     front = np.unique(np.concatenate([front, np.flatnonzero(lexer.may_end) * width + width - 1]))
     costs[front] = 0
@@ -65,18 +65,18 @@ def byte_costs(
         front = sources[at] * width + np.repeat(label, counts)
         front = np.unique(front[costs[front] == FAR])
         costs[front] = cost
-    return costs.reshape(controls, width)
+    return costs.reshape(lexer_states, width)
 
 
 def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """From which controls one byte leads to each: where those of each control begin, and all of them."""
-    controls = len(lexer.step)
+    """From which lexer states one byte leads to each: where those of each lexer state begin, and all of them."""
+    lexer_states = len(lexer.step)
     bytes_ = lexer.byte_classes if usable is None else lexer.byte_classes[usable]
     step = lexer.step[:, np.unique(bytes_)]
     source, at = np.nonzero(step >= 0)
-    edges = np.unique(step[source, at].astype(np.intp) * controls + source)
-    targets, sources = np.divmod(edges, controls)
-    return np.searchsorted(targets, np.arange(controls + 1)), sources
+    edges = np.unique(step[source, at].astype(np.intp) * lexer_states + source)
+    targets, sources = np.divmod(edges, lexer_states)
+    return np.searchsorted(targets, np.arange(lexer_states + 1)), sources
 
 
 def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:
@@ -116,8 +116,8 @@ class Readings:
         self.items = items
         self._lexer = lexer
         self._labels = labels
-        self.promises = [promise for _, promise in labels]
-        """The promise of each label but the last."""
+        self.obligations = [obligation for _, obligation in labels]
+        """The obligation of each label but the last."""
         self._costs = costs
         self._are_bytes = are_bytes
         end = len(items.tables.terminals) - 1
@@ -134,22 +134,23 @@ class Readings:
 
     @cached_property
     def _bytes(self) -> NDArray[np.int32]:
-        """The bytes from each control to each label, whatever bytes: texts are not only what is written from here."""
+        """The bytes from each lexer state to each label, whatever bytes: texts are not only what is written from
+        here."""
         return self._costs if self._are_bytes else byte_costs(self._lexer, self._labels)
 
-    def gap(self, state: int, promise: int) -> NDArray[np.int32]:
+    def gap(self, state: int, obligation: int) -> NDArray[np.int32]:
         """Return the units from a gap to each label."""
-        return self._gap(self._costs, state, promise)
+        return self._gap(self._costs, state, obligation)
 
-    def reached(self, state: int, promise: int) -> NDArray[np.bool_]:
+    def reached(self, state: int, obligation: int) -> NDArray[np.bool_]:
         """Return the labels that some text reaches from a gap."""
-        found: NDArray[np.bool_] = self._gap(self._bytes, state, promise) < FAR
+        found: NDArray[np.bool_] = self._gap(self._bytes, state, obligation) < FAR
         return found
 
-    def _gap(self, costs: NDArray[np.int32], state: int, promise: int) -> NDArray[np.int32]:
-        start = self._lexer.starts[self.items.tables.context_of[state], promise]
+    def _gap(self, costs: NDArray[np.int32], state: int, obligation: int) -> NDArray[np.int32]:
+        start = self._lexer.starts[self.items.tables.context_of[state], obligation]
         found = np.full(costs.shape[1], FAR, dtype=np.int32) if start == NO_STATE else costs[start].copy()
-        if self._lexer.promise_holds_at_end[promise]:
+        if self._lexer.obligation_holds_at_end[obligation]:
             found[-1] = 0
         return found
 
@@ -169,7 +170,7 @@ class Readings:
         found = self._shifts.get(key)
         if found is None:
             labels = self._labels_of[symbol]
-            rows = [self.gap(target, self.promises[label]) for label in labels.tolist()]
+            rows = [self.gap(target, self.obligations[label]) for label in labels.tolist()]
             costs = np.array(rows, dtype=np.int32).reshape(len(rows), len(self.terminals))
             found = self._shifts[key] = Matrix(labels, costs)
         return found
@@ -297,7 +298,7 @@ def _more(vector: Vector, units: int) -> Vector:
     return vector if vector.number == 0 else Vector(vector.number, vector.added + units)
 
 
-class Level:
+class NodeClass:
     """A state, and what is behind each of its items after it.
 
     Attributes:
@@ -314,7 +315,7 @@ class Level:
         self.behind: Vector | None = None
 
 
-class Levels:
+class NodeCosts:
     """The levels of the nodes of one parser's stacks.
 
     They can be shared between threads.
@@ -329,40 +330,40 @@ class Levels:
         self.vectors = [refused]
         """The relative vectors, each int32 ``[labels + 1]``."""
         self._vector_numbers = {refused.tobytes(): 0}
-        self._levels: dict[tuple[int, tuple[Vector, ...]], Level] = {}
-        self._level_of: dict[int, tuple[Level, int]] = {}
+        self._classes: dict[tuple[int, tuple[Vector, ...]], NodeClass] = {}
+        self._class_of: dict[int, tuple[NodeClass, int]] = {}
         self._lock = threading.Lock()
 
     def behind(self, node: int) -> Vector:
         """Return the units behind each label at a node."""
         with self._lock:
-            level, added = self._find_level(node)
-            if level.behind is None:
-                level.behind = self._find_behind(level)
-            return _more(level.behind, added)
+            node_class, added = self._find_class(node)
+            if node_class.behind is None:
+                node_class.behind = self._find_behind(node_class)
+            return _more(node_class.behind, added)
 
-    def of(self, node: int) -> tuple[Level, int]:
+    def of(self, node: int) -> tuple[NodeClass, int]:
         """Return the level of a node, and what its vectors add."""
         with self._lock:
-            return self._find_level(node)
+            return self._find_class(node)
 
-    def _find_level(self, node: int) -> tuple[Level, int]:
+    def _find_class(self, node: int) -> tuple[NodeClass, int]:
         """The level of a node, and what is added to its vectors."""
         waiting = [node]
         while waiting:
             current = waiting[-1]
-            if current in self._level_of:
+            if current in self._class_of:
                 waiting.pop()
                 continue
             items = self._items.kernels[self._stacks.states[current]]
             ancestors = self._ancestors(current, items)
-            unknown = [ancestor for ancestor in ancestors if ancestor not in self._level_of]
+            unknown = [ancestor for ancestor in ancestors if ancestor not in self._class_of]
             if unknown:
                 waiting += unknown
                 continue
-            self._level_of[current] = self._make_level(current, items, ancestors)
+            self._class_of[current] = self._make_class(current, items, ancestors)
             waiting.pop()
-        return self._level_of[node]
+        return self._class_of[node]
 
     def _ancestors(self, node: int, items: list[Item]) -> list[int]:
         """The node that is left when what was read of each item is popped."""
@@ -371,41 +372,41 @@ class Levels:
             popped.append(self._stacks.below[popped[-1]])
         return [popped[item.read] for item in items]
 
-    def _make_level(self, node: int, items: list[Item], ancestors: list[int]) -> tuple[Level, int]:
+    def _make_class(self, node: int, items: list[Item], ancestors: list[int]) -> tuple[NodeClass, int]:
         vectors = []
         for item, ancestor in zip(items, ancestors, strict=True):
-            level, added = self._level_of[ancestor]
-            vector = self._behind_reading(level, self._tables.rules[item.rule].nonterminal)
+            node_class, added = self._class_of[ancestor]
+            vector = self._behind_reading(node_class, self._tables.rules[item.rule].nonterminal)
             vectors.append(_more(vector, added))
         added = min((vector.added for vector in vectors if vector != _REFUSED), default=0)
         key = (
             self._stacks.states[node],
             tuple([_more(vector, -added) for vector in vectors]),
         )
-        found = self._levels.get(key)
+        found = self._classes.get(key)
         if found is None:
-            found = self._levels[key] = Level(*key)
+            found = self._classes[key] = NodeClass(*key)
         return found, added
 
-    def _find_behind(self, level: Level) -> Vector:
+    def _find_behind(self, node_class: NodeClass) -> Vector:
         """What is behind each label when a level is on top."""
         found = self.array(_REFUSED)
-        if level.state == self._tables.start:
-            for nonterminal in np.flatnonzero(self._tables.gotos[level.state] == self._tables.end).tolist():
-                read = self._readings.of(level.state, -1 - nonterminal)
-                behind = self.array(self._behind_reading(level, nonterminal))
+        if node_class.state == self._tables.start:
+            for nonterminal in np.flatnonzero(self._tables.gotos[node_class.state] == self._tables.end).tolist():
+                read = self._readings.of(node_class.state, -1 - nonterminal)
+                behind = self.array(self._behind_reading(node_class, nonterminal))
                 _lower(found, read.labels, read.costs, behind)
-        for item, vector in zip(self._items.kernels[level.state], level.behind_items, strict=True):
-            self._lower_by_rest(found, level.state, item, self.array(vector))
+        for item, vector in zip(self._items.kernels[node_class.state], node_class.behind_items, strict=True):
+            self._lower_by_rest(found, node_class.state, item, self.array(vector))
         return self._vector(found)
 
-    def _behind_reading(self, level: Level, nonterminal: int) -> Vector:
+    def _behind_reading(self, node_class: NodeClass, nonterminal: int) -> Vector:
         """What is behind each label when a nonterminal has been read on top of a level."""
-        if nonterminal not in level.behind_reading:
-            self._solve(level, nonterminal)
-        return level.behind_reading[nonterminal]
+        if nonterminal not in node_class.behind_reading:
+            self._solve(node_class, nonterminal)
+        return node_class.behind_reading[nonterminal]
 
-    def _solve(self, level: Level, wanted: int) -> None:
+    def _solve(self, node_class: NodeClass, wanted: int) -> None:
         """Find what is behind a nonterminal that has been read, and behind those that it is the first symbol of.
 
         It may be the first symbol of a rule of itself, directly or not. So they are lowered until nothing changes.
@@ -417,12 +418,12 @@ class Levels:
             nonterminal = waiting.pop()
             if nonterminal in found:
                 continue
-            if nonterminal in level.behind_reading:
-                found[nonterminal] = self.array(level.behind_reading[nonterminal])
+            if nonterminal in node_class.behind_reading:
+                found[nonterminal] = self.array(node_class.behind_reading[nonterminal])
                 continue
             lowered = found[nonterminal] = self.array(_REFUSED)
-            state = self._items.after(level.state, -1 - nonterminal)
-            if level.state == self._tables.start and state == self._tables.end:
+            state = self._items.after(node_class.state, -1 - nonterminal)
+            if node_class.state == self._tables.start and state == self._tables.end:
                 lowered[-1] = 0
             for item in self._items.kernels[state]:
                 if item.read == 1:
@@ -430,15 +431,15 @@ class Levels:
                     uses.setdefault(begun, []).append((nonterminal, state, item))
                     waiting.append(begun)
                 else:
-                    position = self._items.kernels[level.state].index(Item(item.rule, item.read - 1))
-                    self._lower_by_rest(lowered, state, item, self.array(level.behind_items[position]))
+                    position = self._items.kernels[node_class.state].index(Item(item.rule, item.read - 1))
+                    self._lower_by_rest(lowered, state, item, self.array(node_class.behind_items[position]))
         changed = list(found)
         while changed:
             begun = changed.pop()
             for nonterminal, state, item in uses.get(begun, ()):
                 if self._lower_by_rest(found[nonterminal], state, item, found[begun]) and nonterminal not in changed:
                     changed.append(nonterminal)
-        level.behind_reading |= {nonterminal: self._vector(lowered) for nonterminal, lowered in found.items()}
+        node_class.behind_reading |= {nonterminal: self._vector(lowered) for nonterminal, lowered in found.items()}
 
     def _lower_by_rest(self, found: NDArray[np.int32], state: int, item: Item, behind: NDArray[np.int32]) -> bool:
         """Lower what is found by reading the rest of an item with something behind; return whether some became less."""

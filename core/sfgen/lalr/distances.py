@@ -1,7 +1,7 @@
 """D(configuration): the fewest units from a configuration to the end of the text.
 
-A configuration is a control of the lexer and a node of the parser's stacks. The way to the end is: the units until some
-label can be committed, and what is *behind* it at the node. See ``sfgen.lalr.costs`` for the latter.
+A configuration is a lexer state of the lexer and a node of the parser's stacks. The way to the end is: the units until
+some label can be committed, and what is *behind* it at the node. See ``sfgen.lalr.costs`` for the latter.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.lalr.costs import FAR as FAR
-from sfgen.lalr.costs import Level, Levels, Readings, by_terminal, byte_costs, labels_of
+from sfgen.lalr.costs import NodeClass, NodeCosts, Readings, by_terminal, byte_costs, labels_of
 from sfgen.lalr.items import Item, Items, has_conflicts
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
@@ -25,8 +25,8 @@ class Distances:
     They can be shared between threads.
 
     Attributes:
-        labels: The terminals with their promises.
-        cost: The units from each control to each label, as above.
+        labels: The terminals with their obligations.
+        cost: The units from each lexer state to each label, as above.
     """
 
     def __init__(
@@ -48,29 +48,29 @@ class Distances:
         self._stacks = stacks
         self._items = Items(tables)
         self._readings = Readings(self._items, lexer, self.labels, self.cost, are_bytes=cost is None and usable is None)
-        self._levels = Levels(self._items, self._readings, stacks)
+        self._node_costs = NodeCosts(self._items, self._readings, stacks)
 
     def behind(self, node: int) -> NDArray[np.int32]:
         """Return the fewest units behind each label committed at a node."""
-        return self._levels.array(self._levels.behind(node))
+        return self._node_costs.array(self._node_costs.behind(node))
 
-    def of(self, control: int, node: int) -> int:
+    def of(self, lexer_state: int, node: int) -> int:
         """Return the fewest units to the end of the text.
 
         It is ``FAR`` where there is no way.
         """
-        behind = self._levels.behind(node)
-        least = int((self.cost[control] + self._levels.vectors[behind.number]).min())
+        behind = self._node_costs.behind(node)
+        least = int((self.cost[lexer_state] + self._node_costs.vectors[behind.number]).min())
         return FAR if least >= FAR else least + behind.added
 
-    def of_many(self, controls: NDArray[np.int32], node: int) -> NDArray[np.int32]:
-        """Return the fewest units to the end from several controls."""
-        behind = self._levels.behind(node)
-        least: NDArray[np.int32] = (self.cost[controls] + self._levels.vectors[behind.number]).min(axis=1)
+    def of_many(self, lexer_states: NDArray[np.int32], node: int) -> NDArray[np.int32]:
+        """Return the fewest units to the end from several lexer states."""
+        behind = self._node_costs.behind(node)
+        least: NDArray[np.int32] = (self.cost[lexer_states] + self._node_costs.vectors[behind.number]).min(axis=1)
         return np.where(least >= FAR, np.int32(FAR), least + np.int32(behind.added))
 
     def to_terminals(self, labels: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
-        """Return the fewest units from each control to each terminal's end, whatever it promises.
+        """Return the fewest units from each lexer state to each terminal's end, whatever it obligations.
 
         No other terminal may end before.
         """
@@ -98,8 +98,8 @@ class Distances:
     def safe(self) -> NDArray[np.bool_]:
         """The labels behind which everything is viable, bool ``[labels + 1]``.
 
-        This holds wherever the parser takes them, so a configuration is viable whose control reaches a safe label that
-        the parser takes. Where conflicts were resolved in a large grammar, only the end of the text is known to be
+        This holds wherever the parser takes them, so a configuration is viable whose lexer state reaches a safe label
+        that the parser takes. Where conflicts were resolved in a large grammar, only the end of the text is known to be
         safe.
         """
         return self._safety.labels
@@ -135,7 +135,7 @@ class Bounds:
         self._rests: dict[Item, int] = {}
         tables = items.tables
         gaps = gaps_of(items, readings)
-        rows = np.array([readings.gap(state, promise) for state, promise, _ in gaps])
+        rows = np.array([readings.gap(state, obligation) for state, obligation, _ in gaps])
         known = tables.actions[[state for state, _, _ in gaps]] != 0
         behind = np.array([label for _, _, label in gaps])  # the end, of which nothing is behind, for the first gap
         self._safe = np.ones(len(readings.terminals), dtype=np.bool_)
@@ -223,7 +223,7 @@ class Bounds:
 
 
 def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
-    """List the gaps that come up: state, promise, and label before.
+    """List the gaps that come up: state, obligation, and label before.
 
     The label before the first gap is the end of the text.
     """
@@ -233,11 +233,11 @@ def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
     found = [(tables.start, 0, end)]
     seen_labels = np.zeros(end + 1, dtype=np.bool_)
     seen_labels[-1] = True
-    for state, promise, _ in found:  # it grows meanwhile
-        labels = np.flatnonzero(readings.reached(state, promise) & ~seen_labels)
+    for state, obligation, _ in found:  # it grows meanwhile
+        labels = np.flatnonzero(readings.reached(state, obligation) & ~seen_labels)
         seen_labels[labels] = True
         for label in labels.tolist():
-            found += [(target, readings.promises[label], label) for target in targets[readings.terminals[label]]]
+            found += [(target, readings.obligations[label], label) for target in targets[readings.terminals[label]]]
     return found
 
 
@@ -249,33 +249,33 @@ def explored_safety(items: Items, readings: Readings, most_first: int, most_node
     """Find the safe labels and a bound."""
     tables = items.tables
     stacks = Stacks(tables)
-    levels = Levels(items, readings, stacks)
+    node_costs = NodeCosts(items, readings, stacks)
     taken = _Taken(stacks, items)
     readable = np.zeros((len(tables.actions), len(readings.terminals)), dtype=np.bool_)
-    for state, promise, _ in gaps_of(items, readings):
-        readable[state] |= readings.reached(state, promise)
+    for state, obligation, _ in gaps_of(items, readings):
+        readable[state] |= readings.reached(state, obligation)
     pushes = [
         np.unique(np.concatenate([actions[actions > 0] - 1, gotos[gotos != NO_STATE]])).tolist()
         for actions, gotos in zip(tables.actions, tables.gotos, strict=True)
     ]
     safe = np.ones(len(readings.terminals), dtype=np.bool_)
     most_added, most_behind = 0, 0
-    seen: set[tuple[Level, tuple[int, ...]]] = set()
+    seen: set[tuple[NodeClass, tuple[int, ...]]] = set()
     nodes = [BOTTOM]
     for node in nodes:  # it grows meanwhile
         if len(nodes) > most_nodes:
             safe[:-1] = False
             return Safety(safe, None)
-        behind = levels.array(levels.behind(node))
-        state, (_, added), bits = stacks.states[node], levels.of(node), taken.at(node)
+        behind = node_costs.array(node_costs.behind(node))
+        state, (_, added), bits = stacks.states[node], node_costs.of(node), taken.at(node)
         is_taken = np.array([bits >> terminal & 1 for terminal in readings.terminals.tolist()], dtype=np.bool_)
         safe &= ~(readable[state] & is_taken) | (behind < FAR)
         most_behind = max(most_behind, int(behind[behind < FAR].max(initial=added)) - added)
         for target in pushes[state]:
             above = stacks.push(target, node)
-            level, added_above = levels.of(above)
+            node_class, added_above = node_costs.of(above)
             most_added = max(most_added, added_above - added)
-            key = level, taken.behind_items(above)
+            key = node_class, taken.behind_items(above)
             if key not in seen:
                 seen.add(key)
                 nodes.append(above)

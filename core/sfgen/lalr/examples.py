@@ -160,16 +160,16 @@ class _Writer:
     def text(self, terminals: Sequence[int]) -> str | None:
         """A short text that the lexer reads as some terminals; ``None`` where none was found."""
         reader, found = self._reader, bytearray()
-        node, control = BOTTOM, reader.start[0].control
+        node, lexer_state = BOTTOM, reader.start[0].lexer_state
         for number, terminal in enumerate(terminals):
             after = reader.stacks.after(node, terminal)
             if after == NO_STATE:
                 return None
             following = terminals[number + 1] if number + 1 < len(terminals) else len(reader.tables.terminals) - 1
-            way = self._lexeme(control, after, terminal, following)
+            way = self._lexeme(lexer_state, after, terminal, following)
             if way is None:
                 return None
-            text, control = way
+            text, lexer_state = way
             found += text
             node = after
         try:
@@ -177,34 +177,35 @@ class _Writer:
         except UnicodeDecodeError:
             return None
 
-    def _lexeme(self, control: int, node: int, terminal: int, following: int) -> tuple[bytes, int] | None:
-        """The shortest bytes behind which a terminal ends and another one can come, and the control there."""
-        for text, promise in self._endings(control, terminal):
-            gap = self._reader.control_at(node, promise)
+    def _lexeme(self, lexer_state: int, node: int, terminal: int, following: int) -> tuple[bytes, int] | None:
+        """The shortest bytes behind which a terminal ends and another one can come, and the lexer state there."""
+        for text, obligation in self._endings(lexer_state, terminal):
+            gap = self._reader.lexer_state_at(node, obligation)
             if gap != NO_STATE and self._reach[gap, following]:
                 return text, gap
         return None
 
-    def _endings(self, control: int, terminal: int) -> list[tuple[bytes, int]]:
-        """The shortest bytes behind which a terminal ends, for each promise that it can end with; the shortest first.
+    def _endings(self, lexer_state: int, terminal: int) -> list[tuple[bytes, int]]:
+        """The shortest bytes behind which a terminal ends, for each obligation that it can end with; the shortest
+        first.
 
         They are found once: what stands on the parser's stack changes nothing about them.
         """
-        key = control, terminal
+        key = lexer_state, terminal
         if key not in self._known_endings:
             found: dict[int, bytes] = {}
-            seen, waiting = {control}, deque([(control, b"")])
+            seen, waiting = {lexer_state}, deque([(lexer_state, b"")])
             while waiting:
                 current, text = waiting.popleft()
-                for ended, promise in self._reader.commits_of(current):
+                for ended, obligation in self._reader.commits_of(current):
                     if ended == terminal:
-                        found.setdefault(promise, text)
+                        found.setdefault(obligation, text)
                 for (_, byte), label in self._labels:
                     after = self._rows[current][label]
                     if after != NO_STATE and after not in seen and self._reach[after, terminal]:
                         seen.add(after)
                         waiting.append((after, text + bytes([byte])))
-            self._known_endings[key] = [(text, promise) for promise, text in found.items()]
+            self._known_endings[key] = [(text, obligation) for obligation, text in found.items()]
         return self._known_endings[key]
 
 

@@ -45,11 +45,11 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "
     }
     machine = OrderedMachine(programs, len(symbols.members))
     blank_symbols = frozenset(symbol for low, high in blanks.ranges for symbol in range(low, high + 1))
-    controls = Controls(tables, machine, starts, blank_symbols, max_blanks)
-    return _over_bytes(merge(controls, len(symbols.members), len(tables.contexts)), symbols.numbers)
+    lexer_states = LexerStates(tables, machine, starts, blank_symbols, max_blanks)
+    return _over_bytes(merge(lexer_states, len(symbols.members), len(tables.contexts)), symbols.numbers)
 
 
-MAX_CONTROLS = 15_000
+MAX_LEXER_STATES = 15_000
 """States of the lexer over symbols, before equal ones are joined."""
 
 MAX_LEXER_WORK = 300_000
@@ -86,7 +86,7 @@ class Alternative(NamedTuple):
         context: The context in which the lexer goes on behind an ignored terminal; -1 where none can be ignored here.
         threads: The open lexeme, as the number of a list of threads.
         keywords: The number of those that it may be.
-        promise: What was promised of the text behind earlier lexemes, as the number of obligations.
+        obligation: What was promised of the text behind earlier lexemes, as the number of obligations.
         trackers: What lookbehinds know, as a number.
         blanks: The characters since the last terminal that the parser saw; 0 if they are not counted, -1 if there are
             too many, or others than white space.
@@ -96,7 +96,7 @@ class Alternative(NamedTuple):
     context: int
     threads: int
     keywords: int
-    promise: int
+    obligation: int
     trackers: int
     blanks: int
     is_fresh: bool
@@ -122,14 +122,14 @@ class _About(NamedTuple):
     open: frozenset[int]
 
 
-class Controls:
-    """Finds all controls from the start of the text on.
+class LexerStates:
+    """Finds all lexer states from the start of the text on.
 
     Attributes:
-        rows: The control behind each symbol, of each control; symbols that are not there cannot be read.
-        commits: Of each control: terminals and promises.
-        may_end: Of each control: whether the text may end where no lexeme is open.
-        starts: The control of a context and a promise; ``NO_STATE`` where nothing can follow.
+        rows: The lexer state behind each symbol, of each lexer state; symbols that are not there cannot be read.
+        commits: Of each lexer state: terminals and obligations.
+        may_end: Of each lexer state: whether the text may end where no lexeme is open.
+        starts: The lexer state of a context and a obligation; ``NO_STATE`` where nothing can follow.
     """
 
     def __init__(
@@ -150,14 +150,14 @@ class Controls:
         self._obligations: _Numbered[Obligations] = _Numbered()
         self._trackers: _Numbered[Trackers] = _Numbered()
         self._alternatives: _Numbered[Alternative] = _Numbered()
-        self._controls: _Numbered[frozenset[int]] = _Numbered()
-        self._promises: _Numbered[tuple[int, int]] = _Numbered()
+        self._states: _Numbered[frozenset[int]] = _Numbered()
+        self._behind_commits: _Numbered[tuple[int, int]] = _Numbered()
         self._about: dict[int, _About] = {}
         self._threads_after: dict[tuple[int, int, int], int] = {}
         self._keywords_after: dict[tuple[int, int], int] = {}
         self._obligations_after: dict[tuple[int, int, int], int] = {}
         self._first_threads: dict[tuple[int, int], int] = {}
-        self._promised: dict[tuple[int, int, int], int] = {}
+        self._assumed: dict[tuple[int, int, int], int] = {}
         self._alternatives_after: dict[tuple[int, int], tuple[int, ...]] = {}
         self._commits_of: dict[int, tuple[tuple[int, int], ...]] = {}
         self.rows: list[dict[int, int]] = []
@@ -167,9 +167,9 @@ class Controls:
         self._find_all()
 
     @property
-    def promises_hold_at_end(self) -> list[bool]:
-        """Of each promise whether the text may end behind it."""
-        return [self._holds_at_end(obligations) for obligations, _ in self._promises.all]
+    def obligations_hold_at_end(self) -> list[bool]:
+        """Of each obligation whether the text may end behind it."""
+        return [self._holds_at_end(obligations) for obligations, _ in self._behind_commits.all]
 
     @cached_property
     def _contexts_behind(self) -> dict[int, tuple[int, ...]]:
@@ -188,40 +188,40 @@ class Controls:
 
     def _find_all(self) -> None:
         nothing = self._obligations.number(NO_OBLIGATIONS)
-        self._promises.number((nothing, self._kept_trackers(self._machine.text_start(), nothing)))
+        self._behind_commits.number((nothing, self._kept_trackers(self._machine.text_start(), nothing)))
         self._start(int(self._tables.context_of[self._tables.start]), 0)
-        while len(self.rows) < len(self._controls.all):
-            control = len(self.rows)
-            members = self._controls.all[control]
+        while len(self.rows) < len(self._states.all):
+            lexer_state = len(self.rows)
+            members = self._states.all[lexer_state]
             self._limit()
             row: dict[int, int] = {}
             for symbol in self._symbols(members):
                 behind = frozenset(after for member in members for after in self._after(member, symbol))
                 if behind:
-                    row[symbol] = self._controls.number(behind)
+                    row[symbol] = self._states.number(behind)
             self.rows.append(row)
             commits = tuple(sorted({commit for member in members for commit in self._commits(member)}))
             self.commits.append(commits)
             self.may_end.append(any(map(self._may_end, members)))
-            for terminal, promise in commits:
+            for terminal, obligation in commits:
                 for context in self._contexts_behind.get(terminal, ()):
-                    if (context, promise) not in self.starts:
-                        self._start(context, promise)
+                    if (context, obligation) not in self.starts:
+                        self._start(context, obligation)
 
     def _limit(self) -> None:
-        too_many = len(self._controls.all) > MAX_CONTROLS
+        too_many = len(self._states.all) > MAX_LEXER_STATES
         if too_many or self._machine.work > MAX_LEXER_WORK:
             lists = Counter(terminal for about in self._about.values() for terminal in about.open)
             terminal = self._tables.terminals[lists.most_common(1)[0][0]]
-            limit = f"{MAX_CONTROLS:,} states" if too_many else f"{MAX_LEXER_WORK:,} steps of construction"
+            limit = f"{MAX_LEXER_STATES:,} states" if too_many else f"{MAX_LEXER_WORK:,} steps of construction"
             blanks = f" with {self._max_blanks} blanks in a row" if self._max_blanks and self._max_blanks > 1 else ""
             raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}", "terminal")
 
-    def _start(self, context: int, promise: int) -> None:
+    def _start(self, context: int, obligation: int) -> None:
         """Begin a lexeme behind a terminal that the parser saw."""
-        obligations, trackers = self._promises.all[promise]
+        obligations, trackers = self._behind_commits.all[obligation]
         fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0)
-        self.starts[context, promise] = self._controls.number(frozenset([fresh]))
+        self.starts[context, obligation] = self._states.number(frozenset([fresh]))
 
     def _fresh(self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int) -> int:
         """The alternative in which a lexeme begins."""
@@ -297,8 +297,8 @@ class Controls:
 
     def _find_after(self, before: Alternative, symbol: int) -> list[int]:
         position = self._machine.position(self._trackers.all[before.trackers], symbol)
-        promise = self._promise_after(before, position)
-        if promise == NO_STATE:
+        obligation = self._left_of_obligation(before, position)
+        if obligation == NO_STATE:
             return []
         threads = self._read(before, position)
         about = self._about_threads(threads)
@@ -309,15 +309,17 @@ class Controls:
             context, blanks = _NO_CONTEXT, _TOO_MANY
         if context == _NO_CONTEXT and not about.has_others:
             return []
-        trackers = self._kept_trackers(position.trackers, promise, threads)
+        trackers = self._kept_trackers(position.trackers, obligation, threads)
         keywords = self._keywords_behind(before.keywords, position, about.open)
-        found = [self._alternatives.number(Alternative(context, threads, keywords, promise, trackers, blanks, False))]
+        found = [
+            self._alternatives.number(Alternative(context, threads, keywords, obligation, trackers, blanks, False))
+        ]
         if context != _NO_CONTEXT:
             for index, terminal in about.matches:
                 if terminal in self._tables.ignored:
-                    promised = self._promise(threads, index, promise)
-                    if promised != NO_STATE:
-                        found.append(self._fresh(context, promised, position.trackers, blanks))
+                    assumed = self._assume(threads, index, obligation)
+                    if assumed != NO_STATE:
+                        found.append(self._fresh(context, assumed, position.trackers, blanks))
         return found
 
     def _read(self, before: Alternative, position: OrderedPlace) -> int:
@@ -344,27 +346,27 @@ class Controls:
             return found
         return self._keywords.number(tuple(pair for pair in self._keywords.all[found] if pair[0] in open_))
 
-    def _promise_after(self, before: Alternative, position: OrderedPlace) -> int:
-        obligations = self._obligations.all[before.promise]
+    def _left_of_obligation(self, before: Alternative, position: OrderedPlace) -> int:
+        obligations = self._obligations.all[before.obligation]
         if not obligations:
-            return before.promise
-        key = before.promise, before.trackers, position.label
+            return before.obligation
+        key = before.obligation, before.trackers, position.label
         found = self._obligations_after.get(key)
         if found is None:
             left = position.keep(obligations)
             found = self._obligations_after[key] = NO_STATE if left is None else self._simple(left)
         return found
 
-    def _promise(self, threads: int, index: int, pending: int) -> int:
+    def _assume(self, threads: int, index: int, pending: int) -> int:
         """What is promised where a thread's match is taken; ``NO_STATE`` where that contradicts itself."""
         key = threads, index, pending
-        found = self._promised.get(key)
+        found = self._assumed.get(key)
         if found is None:
             all_threads = self._threads.all[threads]
-            promised = self._obligations.all[pending] | all_threads[index][1]
+            assumed = self._obligations.all[pending] | all_threads[index][1]
             if index:
-                promised |= {(True, frozenset(all_threads[:index]))}
-            found = self._promised[key] = self._simple(promised)
+                assumed |= {(True, frozenset(all_threads[:index]))}
+            found = self._assumed[key] = self._simple(assumed)
         return found
 
     def _simple(self, obligations: Obligations) -> int:
@@ -387,20 +389,20 @@ class Controls:
         for index, terminal in self._about_threads(alternative.threads).matches:
             if terminal in self._tables.ignored:
                 continue
-            promised = self._promise(alternative.threads, index, alternative.promise)
-            if promised == NO_STATE:
+            assumed = self._assume(alternative.threads, index, alternative.obligation)
+            if assumed == NO_STATE:
                 continue
             for other, threads in keywords.get(terminal, ()):
                 if any(state in self._machine.ends for state, _ in threads):
                     terminal = other
                     break
             known = self._trackers.all[alternative.trackers]
-            found.append((terminal, self._promises.number((promised, self._kept_trackers(known, promised)))))
+            found.append((terminal, self._behind_commits.number((assumed, self._kept_trackers(known, assumed)))))
         return found
 
     def _may_end(self, alternative: int) -> bool:
         found = self._alternatives.all[alternative]
-        return found.is_fresh and self._holds_at_end(found.promise)
+        return found.is_fresh and self._holds_at_end(found.obligation)
 
     def _holds_at_end(self, obligations: int) -> bool:
         return all(map(self._machine.met_at_end, self._obligations.all[obligations]))
@@ -427,7 +429,7 @@ def _over_bytes(merged: Merged, symbols: CharacterMap) -> Lexer:
     chosen, class_of_class = distinct(np.ascontiguousarray(table.T))
     inside = len(table) - len(merged.step)
     counts = [len(commits) for commits in merged.commits] + [0] * inside
-    commits = np.array([commit for of_control in merged.commits for commit in of_control], dtype=np.int32)
+    commits = np.array([commit for of_state in merged.commits for commit in of_state], dtype=np.int32)
     commits = commits.reshape(-1, 2)
     return Lexer(
         byte_classes=class_of_class[class_of_byte].astype(np.uint8),
@@ -435,21 +437,21 @@ def _over_bytes(merged: Merged, symbols: CharacterMap) -> Lexer:
         starts=merged.starts,
         commit_starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         commit_terminals=np.ascontiguousarray(commits[:, 0]),
-        commit_promises=np.ascontiguousarray(commits[:, 1]),
+        commit_obligations=np.ascontiguousarray(commits[:, 1]),
         may_end=np.append(merged.may_end, np.zeros(inside, dtype=np.bool_)),
-        promise_holds_at_end=merged.holds_at_end,
+        obligation_holds_at_end=merged.holds_at_end,
     )
 
 
 class Merged(NamedTuple):
-    """Controls over symbols.
+    """Lexer states over symbols.
 
     Attributes:
-        step: int32 ``[controls, symbols]``; ``NO_STATE`` for none.
-        starts: int32 ``[contexts, promises]``; ``NO_STATE`` for none.
-        commits: Terminals and promises of each control.
-        may_end: bool ``[controls]``.
-        holds_at_end: bool ``[promises]``.
+        step: int32 ``[lexer_states, symbols]``; ``NO_STATE`` for none.
+        starts: int32 ``[contexts, obligations]``; ``NO_STATE`` for none.
+        commits: Terminals and obligations of each lexer state.
+        may_end: bool ``[lexer_states]``.
+        holds_at_end: bool ``[obligations]``.
     """
 
     step: NDArray[np.int32]
@@ -459,16 +461,16 @@ class Merged(NamedTuple):
     holds_at_end: NDArray[np.bool_]
 
 
-def merge(controls: Controls, symbols: int, contexts: int) -> Merged:
-    """Minimize the controls by merging equal ones."""
-    step = np.full((len(controls.rows), symbols), NO_STATE, dtype=np.int32)
-    for control, row in enumerate(controls.rows):
-        step[control, list(row)] = list(row.values())
-    holds = np.array(controls.promises_hold_at_end, dtype=np.bool_)
+def merge(lexer_states: LexerStates, symbols: int, contexts: int) -> Merged:
+    """Minimize the lexer states by merging equal ones."""
+    step = np.full((len(lexer_states.rows), symbols), NO_STATE, dtype=np.int32)
+    for lexer_state, row in enumerate(lexer_states.rows):
+        step[lexer_state, list(row)] = list(row.values())
+    holds = np.array(lexer_states.obligations_hold_at_end, dtype=np.bool_)
     starts = np.full((contexts, len(holds)), NO_STATE, dtype=np.int32)
-    for (context, promise), control in controls.starts.items():
-        starts[context, promise] = control
-    merged = Merged(step, starts, controls.commits, np.array(controls.may_end, dtype=np.bool_), holds)
+    for (context, obligation), lexer_state in lexer_states.starts.items():
+        starts[context, obligation] = lexer_state
+    merged = Merged(step, starts, lexer_states.commits, np.array(lexer_states.may_end, dtype=np.bool_), holds)
     while True:
         smaller = _round(merged)
         if smaller.starts.shape == merged.starts.shape and smaller.commits == merged.commits:
@@ -477,12 +479,12 @@ def merge(controls: Controls, symbols: int, contexts: int) -> Merged:
 
 
 def _round(merged: Merged) -> Merged:
-    merged = _without_needless_promises(merged)
+    merged = _without_needless_obligations(merged)
     outputs: dict[tuple[tuple[tuple[int, int], ...], bool], int] = {}
     output = np.full(len(merged.step), -1, dtype=np.int32)
-    for control, (commits, may_end) in enumerate(zip(merged.commits, merged.may_end.tolist(), strict=True)):
+    for lexer_state, (commits, may_end) in enumerate(zip(merged.commits, merged.may_end.tolist(), strict=True)):
         if commits or may_end:
-            output[control] = outputs.setdefault((commits, may_end), len(outputs))
+            output[lexer_state] = outputs.setdefault((commits, may_end), len(outputs))
     block_of = _blocks(merged.step, output, len(outputs), np.unique(merged.starts[merged.starts >= 0]))
     blocks = int(block_of.max(initial=-1)) + 1
     member = np.zeros(blocks, dtype=np.intp)
@@ -491,17 +493,17 @@ def _round(merged: Merged) -> Merged:
     return Merged(
         after[merged.step[member]],
         after[merged.starts],
-        [merged.commits[control] for control in member.tolist()],
+        [merged.commits[lexer_state] for lexer_state in member.tolist()],
         merged.may_end[member],
         merged.holds_at_end,
     )
 
 
-def _without_needless_promises(merged: Merged) -> Merged:
-    """Equal promises once, and no commit whose promise lets nothing follow. Promise 0 stays the first."""
+def _without_needless_obligations(merged: Merged) -> Merged:
+    """Equal obligations once, and no commit whose obligation lets nothing follow. Obligation 0 stays the first."""
     columns = np.concatenate([merged.starts, merged.holds_at_end[None].astype(np.int32)])
     _, chosen, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
-    order = np.argsort(chosen)  # by the first promise of each kind
+    order = np.argsort(chosen)  # by the first obligation of each kind
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     number_of = rank[which.reshape(-1)]
@@ -509,8 +511,12 @@ def _without_needless_promises(merged: Merged) -> Merged:
     starts, holds = merged.starts[:, first], merged.holds_at_end[first]
     is_possible = (starts >= 0).any(axis=0) | holds
     commits = [
-        tuple(sorted({(t, int(number_of[promise])) for t, promise in of_control if is_possible[number_of[promise]]}))
-        for of_control in merged.commits
+        tuple(
+            sorted(
+                {(t, int(number_of[obligation])) for t, obligation in of_state if is_possible[number_of[obligation]]}
+            )
+        )
+        for of_state in merged.commits
     ]
     return merged._replace(starts=starts, holds_at_end=holds, commits=commits)
 
@@ -518,13 +524,13 @@ def _without_needless_promises(merged: Merged) -> Merged:
 def _blocks(
     step: NDArray[np.int32], output: NDArray[np.int32], outputs: int, starts: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """The block of each control, numbered in their order; -1 for those that reach no output, or are not reached."""
-    controls, symbols = step.shape
-    # Two more symbols. One leads from a control to its output, and from there along a chain whose length tells the
+    """The block of each lexer state, numbered in their order; -1 for those that reach no output, or are not reached."""
+    lexer_states, symbols = step.shape
+    # Two more symbols. One leads from a lexer state to its output, and from there along a chain whose length tells the
     # outputs apart; the other along a chain through which all starts are reached.
     chain = max(outputs, 1)
-    first = 1 + len(starts)  # behind the start and its chain stand the controls, then the outputs
-    end = first + controls
+    first = 1 + len(starts)  # behind the start and its chain stand the lexer states, then the outputs
+    end = first + lexer_states
     table = np.full((end + chain, symbols + 2), -1, dtype=np.int32)
     table[0 : len(starts), symbols + 1] = np.arange(1, first)
     table[1:first, symbols] = first + starts
@@ -540,6 +546,6 @@ def _blocks(
     order = np.argsort(chosen)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    found = np.full(controls, -1, dtype=np.int32)
+    found = np.full(lexer_states, -1, dtype=np.int32)
     found[alive] = rank[which]
     return found

@@ -1,9 +1,9 @@
 """Token masks of configurations: unions of few rows, by the terminals that the tokens may become.
 
-The tokens that hand no terminal to the parser are found once for each control, in classes: those of one class can come
-to the same terminals, so the parser's stack allows all of them or none. Tokens in which a terminal ends are read on
-with the stack: some hundreds of trie nodes. And where a terminal may end before the token, the tokens of the gap behind
-it are allowed too. Masks are kept by control and stack node.
+The tokens that hand no terminal to the parser are found once for each lexer state, in classes: those of one class can
+come to the same terminals, so the parser's stack allows all of them or none. Tokens in which a terminal ends are read
+on with the stack: some hundreds of trie nodes. And where a terminal may end before the token, the tokens of the gap
+behind it are allowed too. Masks are kept by lexer state and stack node.
 """
 
 from __future__ import annotations
@@ -63,18 +63,18 @@ class TokenMask(NamedTuple):
 
 
 class LexemeTokens(NamedTuple):
-    """What the tokens do that are read from one control.
+    """What the tokens do that are read from one lexer state.
 
     Attributes:
-        controls: A control of each class of tokens that hand no terminal to the parser, int32 ``[classes]``.
+        lexer states: A lexer state of each class of tokens that hand no terminal to the parser, int32 ``[classes]``.
         masks: The tokens of each class, uint32 ``[classes, words]``.
         labels: The labels of commits inside tokens, int32 ``[labels]``.
         child_starts: Where in ``children`` the trie nodes of each label begin, int32 ``[labels + 1]``.
         children: The trie nodes right behind such commits, int32.
-        reached: The controls that tokens lead to which hand no terminal to the parser, ascending, int32.
+        reached: The lexer states that tokens lead to which hand no terminal to the parser, ascending, int32.
     """
 
-    controls: Int32
+    lexer_states: Int32
     masks: NDArray[np.uint32]
     labels: Int32
     child_starts: Int32
@@ -86,9 +86,9 @@ class _Safe(NamedTuple):
     """What a walk knows of configurations that are alive.
 
     Attributes:
-        starts: Where in ``terminals`` those of each control begin, int32 ``[controls + 1]``.
+        starts: Where in ``terminals`` those of each lexer state begin, int32 ``[lexer_states + 1]``.
         terminals: If the parser takes one of these, the configuration is alive, int32.
-        is_doubtful: From which controls it may be alive besides, bool ``[controls]``.
+        is_doubtful: From which lexer states it may be alive besides, bool ``[lexer_states]``.
     """
 
     starts: Int32
@@ -97,7 +97,7 @@ class _Safe(NamedTuple):
 
     @classmethod
     def of(cls, reach: NDArray[np.bool_], is_doubtful: NDArray[np.bool_]) -> _Safe:
-        """From the terminals of each control, bool ``[controls, terminals]``."""
+        """From the terminals of each lexer state, bool ``[lexer_states, terminals]``."""
         starts = np.append(0, np.cumsum(reach.sum(axis=1))).astype(np.int32)
         return cls(starts, np.nonzero(reach)[1].astype(np.int32), is_doubtful)
 
@@ -108,13 +108,13 @@ class TokenEnds(NamedTuple):
     Attributes:
         tokens: The tokens, int32 ``[ends]``; one that is read in several ways has several ends.
         place_of: The number of the configuration that each leads to, ``[ends]``.
-        controls: The controls of these configurations, int32 ``[configurations]``.
+        lexer states: The lexer states of these configurations, int32 ``[configurations]``.
         nodes: Their stack nodes, ``[configurations]``.
     """
 
     tokens: Int32
     place_of: NDArray[np.intp]
-    controls: Int32
+    lexer_states: Int32
     nodes: NDArray[np.int64]
 
 
@@ -126,7 +126,7 @@ class Masks:
 
     It can be shared between threads.
 
-    A configuration is alive where its control can come to a *safe* label that the parser takes (see ``Distances``).
+    A configuration is alive where its lexer state can come to a *safe* label that the parser takes (see ``Distances``).
     Mostly all labels are safe; of other configurations the distance is computed.
     """
 
@@ -137,7 +137,7 @@ class Masks:
         self.words = (len(vocabulary) + 31) // 32
         labels = reader.distances.labels
         number_of = {label: number for number, label in enumerate(labels)}
-        commits = zip(lexer.commit_terminals.tolist(), lexer.commit_promises.tolist(), strict=True)
+        commits = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
         commit_labels = np.array([number_of[commit] for commit in commits], dtype=np.int32)
         self._labels = np.array(labels, dtype=np.int32).reshape(-1)
         self._sizes = np.array(
@@ -181,41 +181,41 @@ class Masks:
         self._scratch = threading.local()
         self._most_kept = max(16, _KEPT // max(1, 4 * self.words))
 
-    def of(self, control: int, node: int) -> TokenMask:
+    def of(self, lexer_state: int, node: int) -> TokenMask:
         """Return the tokens of a configuration."""
-        key = control, node
+        key = lexer_state, node
         found = self._masks.get(key)
         if found is None:
-            found = self._make(control, node)
+            found = self._make(lexer_state, node)
             with self._lock:
                 while len(self._masks) >= self._most_kept:
                     del self._masks[next(iter(self._masks))]
                 self._masks[key] = found
         return found
 
-    def is_made(self, control: int, node: int) -> bool:
+    def is_made(self, lexer_state: int, node: int) -> bool:
         """Tell whether the mask of a configuration was made already."""
-        return (control, node) in self._masks
+        return (lexer_state, node) in self._masks
 
-    def _make(self, control: int, node: int) -> TokenMask:
-        tokens, room = self.lexeme_tokens(control), self._room()
+    def _make(self, lexer_state: int, node: int) -> TokenMask:
+        tokens, room = self.lexeme_tokens(lexer_state), self._room()
         mask = np.zeros(self.words, dtype=np.uint32)
         counts = np.array([self._reader.stacks.depths[node], 0], dtype=np.int64)
         safe = self._safe
         rows = tokens.masks.reshape(-1)
-        join_classes(node, tokens.controls, rows, self.words, mask, safe.starts, safe.terminals, *self._stack(room))
-        for position in np.flatnonzero(safe.is_doubtful[tokens.controls]).tolist():
-            if self._reader.is_alive(int(tokens.controls[position]), node):
+        join_classes(node, tokens.lexer_states, rows, self.words, mask, safe.starts, safe.terminals, *self._stack(room))
+        for position in np.flatnonzero(safe.is_doubtful[tokens.lexer_states]).tolist():
+            if self._reader.is_alive(int(tokens.lexer_states[position]), node):
                 mask |= tokens.masks[position]
         if len(tokens.children):
             ends = self._read_behind(node, tokens, mask, counts, safe, room)
             if len(ends.nodes):
-                alive = np.array(list(map(self._reader.is_alive, ends.controls.tolist(), ends.nodes.tolist())))
+                alive = np.array(list(map(self._reader.is_alive, ends.lexer_states.tolist(), ends.nodes.tolist())))
                 mask |= packed(ends.tokens[alive[ends.place_of]], len(self._vocabulary))
                 depths = [self._reader.stacks.depths[each] for each in ends.nodes.tolist()]
                 counts[DEEPEST] = max(counts[DEEPEST], *depths)
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
-        here = Configuration(control, node)
+        here = Configuration(lexer_state, node)
         deepest = int(counts[DEEPEST])
         for behind in self._reader.commits(here):
             gap = self.of(*behind)
@@ -227,12 +227,12 @@ class Masks:
         mask.setflags(write=False)
         return TokenMask(mask, deepest)
 
-    def ends(self, control: int, node: int) -> TokenEnds:
+    def ends(self, lexer_state: int, node: int) -> TokenEnds:
         """Return where the tokens lead in which a terminal ends.
 
         The configurations there may be alive or not.
         """
-        tokens, counts = self.lexeme_tokens(control), np.zeros(2, dtype=np.int64)
+        tokens, counts = self.lexeme_tokens(lexer_state), np.zeros(2, dtype=np.int64)
         return self._read_behind(node, tokens, _NO_MASK, counts, self._nothing_safe, self._room())
 
     def _read_behind(
@@ -261,9 +261,9 @@ class Masks:
 
     def _told(self, ends: NDArray[np.int64], room: _Room) -> TokenEnds:
         """Ends as a walk writes them, with the numbers of stack nodes."""
-        at, controls, nodes = ends.reshape(-1, 3).T
+        at, lexer_states, nodes = ends.reshape(-1, 3).T
         width = len(self._class_of)
-        positions, place_of = np.unique(nodes * width + controls, return_inverse=True)
+        positions, place_of = np.unique(nodes * width + lexer_states, return_inverse=True)
         trie = self._vocabulary.trie
         token_counts = trie.token_starts[at + 1] - trie.token_starts[at]
         firsts = trie.token_starts[at] - np.cumsum(token_counts) + token_counts
@@ -299,38 +299,38 @@ class Masks:
         room.loaded = len(nodes) // FIELDS
         return (nodes, room.made, room.top, *self._parser_arguments)
 
-    def lexeme_tokens(self, control: int) -> LexemeTokens:
-        """Return the tokens that depend on the control alone.
+    def lexeme_tokens(self, lexer_state: int) -> LexemeTokens:
+        """Return the tokens that depend on the lexer state alone.
 
         With them comes where terminals end inside tokens.
         """
-        found = self._lexemes.get(control)
+        found = self._lexemes.get(lexer_state)
         if found is None:
-            found = self._lexemes[control] = self._walk(control, _NOT_WANTED)
+            found = self._lexemes[lexer_state] = self._walk(lexer_state, _NOT_WANTED)
         return found
 
-    def classes_of(self, controls: Int32) -> Int32:
-        """Return the class of each control, int32."""
-        return self._class_of[controls]
+    def classes_of(self, lexer_states: Int32) -> Int32:
+        """Return the class of each lexer state, int32."""
+        return self._class_of[lexer_states]
 
-    def control_of(self, control: int) -> Int32:
-        """Return the control behind each token that ends no terminal.
+    def lexer_state_of(self, lexer_state: int) -> Int32:
+        """Return the lexer state behind each token that ends no terminal.
 
         The array is int32 ``[len(vocabulary)]``.
         """
         found = np.full(len(self._vocabulary), NO_STATE, dtype=np.int32)
-        self._walk(control, found)
+        self._walk(lexer_state, found)
         return found
 
-    def _walk(self, control: int, control_of: Int32) -> LexemeTokens:
+    def _walk(self, lexer_state: int, lexer_state_of: Int32) -> LexemeTokens:
         trie, room = self._vocabulary.trie, self._room()
         found = np.zeros((self._classes, self.words), dtype=np.uint32)
         counts = np.zeros(1 + self._classes, dtype=np.int64)
         is_reached = np.zeros(len(self._class_of), dtype=np.bool_)
         while True:
             status: int = walk_lexeme(
-                control, counts, found.reshape(-1), self.words, room.exits, room.exit_labels, room.stack,
-                self._class_of, self._is_open, is_reached, control_of, *self._lexer_arguments,
+                lexer_state, counts, found.reshape(-1), self.words, room.exits, room.exit_labels, room.stack,
+                self._class_of, self._is_open, is_reached, lexer_state_of, *self._lexer_arguments,
             )  # fmt: skip
             if status != TOO_MANY:
                 break
@@ -372,11 +372,11 @@ class _Room:
         self.marks = np.empty(3 * (trie.max_depth + 2), dtype=np.int64)
 
 
-def _open_bytes(reader: Reader, promises: Int32) -> NDArray[np.bool_]:
-    """Whether a byte class can follow each promise in some context, bool ``[promises, byte classes]``."""
+def _open_bytes(reader: Reader, obligations: Int32) -> NDArray[np.bool_]:
+    """Whether a byte class can follow each obligation in some context, bool ``[obligations, byte classes]``."""
     lexer = reader.lexer
-    found = np.zeros((len(promises), lexer.step.shape[1]), dtype=np.bool_)
-    for number, promise in enumerate(promises.tolist()):
-        controls = lexer.starts[:, promise]
-        found[number] = (lexer.step[controls[controls != NO_STATE]] != NO_STATE).any(axis=0)
+    found = np.zeros((len(obligations), lexer.step.shape[1]), dtype=np.bool_)
+    for number, obligation in enumerate(obligations.tolist()):
+        lexer_states = lexer.starts[:, obligation]
+        found[number] = (lexer.step[lexer_states[lexer_states != NO_STATE]] != NO_STATE).any(axis=0)
     return found

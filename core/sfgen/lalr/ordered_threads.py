@@ -2,7 +2,7 @@
 
 A thread is a state of a program and what it promised of the text that follows (its lookaheads; see
 :mod:`sfgen.automata.lookaround`). The first thread of a list that matches in the end is the match that ``re`` finds:
-so threads behind one that matches here without a promise are cut off (Pike's virtual machine; Cox, 2009).
+so threads behind one that matches here without a obligation are cut off (Pike's virtual machine; Cox, 2009).
 
 Lookbehinds run beside the text. Of what they know only that is kept which can still be asked for: a lookbehind has one
 width, so each of its threads is asked at one position or never.
@@ -309,9 +309,9 @@ class OrderedPlace(Place):
         return found
 
     def _first_wins(self, threads: Iterable[Thread]) -> OrderedThreads:
-        """Without threads that another of more preference makes needless; cut behind a match without a promise.
+        """Without threads that another of more preference makes needless; cut behind a match without a obligation.
 
-        Behind a match with a promise, threads are only for texts that break it.
+        Behind a match with a obligation, threads are only for texts that break it.
         """
         machine = self.machine
         found: list[Thread] = []

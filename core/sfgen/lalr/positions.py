@@ -43,7 +43,7 @@ class LalrPositions:
         self._ids = TokenIds()
         self._kept: dict[tuple[Position, int], Mask] = {}
         self._ends_behind: dict[Configuration, TokenEnds] = {}
-        self._control_of: dict[int, Int32] = {}
+        self._lexer_state_of: dict[int, Int32] = {}
         self._least: dict[Configuration, int] = {}
         self._lock = threading.Lock()
         if self.distance(reader.start) >= FAR:
@@ -96,7 +96,7 @@ class LalrPositions:
 
     def _fitting(self, configuration: Configuration, room: int) -> Mask:
         """The text tokens of a configuration behind which the text can be completed with ``room`` tokens."""
-        control, node = configuration
+        lexer_state, node = configuration
         per_level = self.reader.to_end.most_per_level
         try:
             if self._is_exact:
@@ -106,37 +106,37 @@ class LalrPositions:
             ends = self._ends_of(configuration)
         except TooManyWays:
             return self._one_by_one(configuration, room)
-        mask = self._inside(control, node, room)
+        mask = self._inside(lexer_state, node, room)
         fits = np.zeros(len(ends.nodes), dtype=np.bool_)
         for each in np.unique(ends.nodes).tolist():
             where = np.flatnonzero(ends.nodes == each)
-            fits[where] = self._which_fit(ends.controls[where], each, room)
+            fits[where] = self._which_fit(ends.lexer_states[where], each, room)
         mask |= packed(ends.tokens[fits[ends.place_of]], len(self.vocabulary))
         for gap in self.reader.commits(configuration):
             mask |= self._fitting(gap, room)
         return mask
 
-    def _inside(self, control: int, node: int, room: int) -> Mask:
+    def _inside(self, lexer_state: int, node: int, room: int) -> Mask:
         """Of the tokens that hand no terminal to the parser those that fit."""
-        tokens = self._masks.lexeme_tokens(control)
+        tokens = self._masks.lexeme_tokens(lexer_state)
         fits = self._which_fit(tokens.reached, node, room)
         class_of = self._masks.classes_of(tokens.reached)
-        is_wanted = np.isin(self._masks.classes_of(tokens.controls), class_of[fits])
+        is_wanted = np.isin(self._masks.classes_of(tokens.lexer_states), class_of[fits])
         if not np.isin(class_of[~fits], class_of[fits]).any():  # of each class all or none
             mask: Mask = np.bitwise_or.reduce(tokens.masks[is_wanted], axis=0, initial=0).astype(np.uint32)
             repeat_tokens(mask, self.vocabulary.trie.repeated_tokens)
             return mask
         leads_on = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last is for the other tokens
         leads_on[tokens.reached] = fits
-        wanted = np.flatnonzero(leads_on[self._controls_of(control)]).astype(np.int32)
+        wanted = np.flatnonzero(leads_on[self._lexer_states_of(lexer_state)]).astype(np.int32)
         return packed(wanted, len(self.vocabulary)).copy()
 
-    def _which_fit(self, controls: Int32, node: int, room: int) -> NDArray[np.bool_]:
-        """From which controls the text can be completed with ``room`` tokens, bool ``[len(controls)]``."""
-        distances = self.reader.to_end.of_many(controls, node)
+    def _which_fit(self, lexer_states: Int32, node: int, room: int) -> NDArray[np.bool_]:
+        """From which lexer states the text can be completed with ``room`` tokens, bool ``[len(lexer_states)]``."""
+        distances = self.reader.to_end.of_many(lexer_states, node)
         fits: NDArray[np.bool_] = distances <= room
         for number in np.flatnonzero(~fits & (distances < FAR)).tolist():
-            fits[number] = self._config_fits(Configuration(int(controls[number]), node), room)
+            fits[number] = self._config_fits(Configuration(int(lexer_states[number]), node), room)
         return fits
 
     def _ends_of(self, configuration: Configuration) -> TokenEnds:
@@ -150,14 +150,14 @@ class LalrPositions:
                 self._ends_behind[configuration] = found
         return found
 
-    def _controls_of(self, control: int) -> Int32:
-        found = self._control_of.get(control)
+    def _lexer_states_of(self, lexer_state: int) -> Int32:
+        found = self._lexer_state_of.get(lexer_state)
         if found is None:
-            found = self._masks.control_of(control)
+            found = self._masks.lexer_state_of(lexer_state)
             with self._lock:
-                if len(self._control_of) > _KEPT // 16:
-                    self._control_of.clear()
-                self._control_of[control] = found
+                if len(self._lexer_state_of) > _KEPT // 16:
+                    self._lexer_state_of.clear()
+                self._lexer_state_of[lexer_state] = found
         return found
 
     def _one_by_one(self, configuration: Configuration, room: int) -> Mask:

@@ -24,9 +24,9 @@ from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 
 
 class Configuration(NamedTuple):
-    """A control of the lexer, and a node of the parser's stack."""
+    """A lexer state of the lexer, and a node of the parser's stack."""
 
-    control: int
+    lexer_state: int
     node: int
 
 
@@ -62,41 +62,41 @@ class Reader:
         self._step: list[list[int]] = lexer.step.tolist()
         self._starts: list[list[int]] = lexer.starts.tolist()
         self._context_of: list[int] = tables.context_of.tolist()
-        terminals, promises = lexer.commit_terminals.tolist(), lexer.commit_promises.tolist()
+        terminals, obligations = lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist()
         bounds = lexer.commit_starts.tolist()
         self._commits = [
-            list(zip(terminals[begin:end], promises[begin:end], strict=True)) for begin, end in pairwise(bounds)
+            list(zip(terminals[begin:end], obligations[begin:end], strict=True)) for begin, end in pairwise(bounds)
         ]
         self._may_end: list[bool] = lexer.may_end.tolist()
-        self._holds_at_end: list[bool] = lexer.promise_holds_at_end.tolist()
+        self._holds_at_end: list[bool] = lexer.obligation_holds_at_end.tolist()
         self._known_labels: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
         self._ways: dict[Position, tuple[int, Position]] = {}
         self._steps: dict[tuple[Position, int], Position | None] = {}
-        self.start: Position = (Configuration(self.control_at(BOTTOM, 0), BOTTOM),)
+        self.start: Position = (Configuration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
-    def control_at(self, node: int, promise: int) -> int:
-        """Return the control at the gap above a node.
+    def lexer_state_at(self, node: int, obligation: int) -> int:
+        """Return the lexer state at the gap above a node.
 
         It is ``NO_STATE`` where nothing can follow.
         """
-        return self._starts[self._context_of[self.stacks.states[node]]][promise]
+        return self._starts[self._context_of[self.stacks.states[node]]][obligation]
 
     def with_bytes(self, usable: NDArray[np.bool_]) -> Reader:
         """Restrict the bytes of completions, bool ``[256]``."""
         return Reader(self.tables, self.lexer, self.stacks, self.distances, usable)
 
-    def commits_of(self, control: int) -> list[tuple[int, int]]:
-        """List the terminals that may end at a control, with their promises."""
-        return self._commits[control]
+    def commits_of(self, lexer_state: int) -> list[tuple[int, int]]:
+        """List the terminals that may end at a lexer state, with their obligations."""
+        return self._commits[lexer_state]
 
     def commits(self, configuration: Configuration) -> list[Configuration]:
         """List the gaps behind the terminals that may end here."""
         found = []
-        for terminal, promise in self._commits[configuration.control]:
+        for terminal, obligation in self._commits[configuration.lexer_state]:
             node = self.stacks.after(configuration.node, terminal)
-            control = NO_STATE if node == NO_STATE else self.control_at(node, promise)
-            if control != NO_STATE:
-                found.append(Configuration(control, node))
+            lexer_state = NO_STATE if node == NO_STATE else self.lexer_state_at(node, obligation)
+            if lexer_state != NO_STATE:
+                found.append(Configuration(lexer_state, node))
         return found
 
     def read(self, position: Position, data: bytes) -> Position | None:
@@ -118,39 +118,39 @@ class Reader:
     def _read(self, position: Position, label: int) -> Position | None:
         reached = dict[Configuration, None]()
         for configuration in position:
-            for control, node in (configuration, *self.commits(configuration)):
-                after = self._step[control][label]
+            for lexer_state, node in (configuration, *self.commits(configuration)):
+                after = self._step[lexer_state][label]
                 if after != NO_STATE:
                     reached[Configuration(after, node)] = None
         alive = [each for each in reached if self.is_alive(*each)]
         return tuple(sorted(alive)) or None
 
-    def is_alive(self, control: int, node: int) -> bool:
+    def is_alive(self, lexer_state: int, node: int) -> bool:
         """Tell whether a configuration can be completed.
 
         A safe label is sought as far as behind the next terminal; then the distance decides.
         """
-        safe, others = self._labels_of(control)
+        safe, others = self._labels_of(lexer_state)
         if self._takes_any(node, safe):
             return True
-        for terminal, promise in others:
+        for terminal, obligation in others:
             after = self.stacks.after(node, terminal)
-            gap = NO_STATE if after == NO_STATE else self.control_at(after, promise)
+            gap = NO_STATE if after == NO_STATE else self.lexer_state_at(after, obligation)
             if gap != NO_STATE and self._takes_any(after, self._labels_of(gap)[0]):
                 return True
-        return self.distances.of(control, node) < FAR
+        return self.distances.of(lexer_state, node) < FAR
 
     def _takes_any(self, node: int, terminals: list[int]) -> bool:
         return any(self.stacks.after(node, terminal) != NO_STATE for terminal in terminals)
 
-    def _labels_of(self, control: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """The terminals that a control can come to by labels that are safe, and the other labels."""
-        found = self._known_labels.get(control)
+    def _labels_of(self, lexer_state: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """The terminals that a lexer state can come to by labels that are safe, and the other labels."""
+        found = self._known_labels.get(lexer_state)
         if found is None:
             distances, end = self.distances, len(self.tables.terminals) - 1
-            comes_to, safe = distances.cost[control] < FAR, distances.safe
+            comes_to, safe = distances.cost[lexer_state] < FAR, distances.safe
             labels = [*distances.labels, (end, 0)]
-            found = self._known_labels[control] = (
+            found = self._known_labels[lexer_state] = (
                 sorted({labels[each][0] for each in np.flatnonzero(comes_to & safe).tolist()}),
                 [labels[each] for each in np.flatnonzero(comes_to & ~safe).tolist() if each < len(labels) - 1],
             )
@@ -161,11 +161,11 @@ class Reader:
         return any(map(self._accepts, position))
 
     def _accepts(self, configuration: Configuration) -> bool:
-        control, node = configuration
-        if self._may_end[control] and self.stacks.is_complete(node):
+        lexer_state, node = configuration
+        if self._may_end[lexer_state] and self.stacks.is_complete(node):
             return True
-        for terminal, promise in self._commits[control]:
-            if self._holds_at_end[promise]:
+        for terminal, obligation in self._commits[lexer_state]:
+            if self._holds_at_end[obligation]:
                 after = self.stacks.after(node, terminal)
                 if after != NO_STATE and self.stacks.is_complete(after):
                     return True
@@ -184,8 +184,8 @@ class Reader:
         """The byte classes that can be read at a position; one by one, for mostly the first two tell enough."""
         labels = set[int]()
         for configuration in position:
-            for control, _ in (configuration, *self.commits(configuration)):
-                labels |= {label for label, after in enumerate(self._step[control]) if after != NO_STATE}
+            for lexer_state, _ in (configuration, *self.commits(configuration)):
+                labels |= {label for label, after in enumerate(self._step[lexer_state]) if after != NO_STATE}
         for label in sorted(labels):
             if self.read(position, bytes([self._classes.find(label)])) is not None:
                 yield label
@@ -203,7 +203,7 @@ class Reader:
 
         It is ``FAR`` where the bytes that may be used are not enough.
         """
-        return min(self.to_end.of(control, node) for control, node in position)
+        return min(self.to_end.of(lexer_state, node) for lexer_state, node in position)
 
     def shortest(self, position: Position) -> bytes:
         """Return a shortest text to the end.
@@ -236,8 +236,8 @@ class Reader:
     def _nearest_byte(self, configuration: Configuration, least: int) -> int:
         """The smallest byte behind which a configuration is ``least - 1`` bytes away from the end."""
         found = _NO_BYTE
-        for control, node in (configuration, *self.commits(configuration)):
-            targets = self.lexer.step[control]
+        for lexer_state, node in (configuration, *self.commits(configuration)):
+            targets = self.lexer.step[lexer_state]
             labels = np.flatnonzero((targets != NO_STATE) & (self._smallest < _NO_BYTE))
             is_nearer = self.to_end.of_many(targets[labels], node) == least - 1
             found = min(found, int(self._smallest[labels[is_nearer]].min(initial=_NO_BYTE)))

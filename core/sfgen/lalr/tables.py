@@ -16,7 +16,7 @@ END = "$END"
 """The terminal that stands for the end of the text. It is the last one."""
 
 NO_STATE = -1
-"""In place of a state, a control or a node where there is none."""
+"""In place of a state, a lexer state or a node where there is none."""
 
 
 class Rule(NamedTuple):
@@ -93,24 +93,25 @@ class ParseTables(NamedTuple):
 class Lexer(NamedTuple):
     """The scanners of all contexts as one automaton over bytes.
 
-    A *control* is a state of it: how far a lexeme has been read, what was promised of the text behind the last one, and
-    how much was ignored since. Controls are deterministic as long as no terminal is handed to the parser. Where a
-    lexeme may end, the lexer may *commit* a terminal. Then the text goes on with the control ``starts[context,
-    promise]``, whose context is that of the parser's new state. Every control can reach a commit, or may end.
+    A *lexer state* is a state of it: how far a lexeme has been read, what was promised of the text behind the last one,
+    and how much was ignored since. Lexer states are deterministic as long as no terminal is handed to the parser. Where
+    a lexeme may end, the lexer may *commit* a terminal. Then the text goes on with the lexer state ``starts[context,
+    obligation]``, whose context is that of the parser's new state. Every lexer state can reach a commit, or may end.
 
-    A *promise* says which texts cannot follow: those with which lark would have read a longer lexeme, or another
-    terminal. 0 is no promise. A promise that is broken has no control.
+    An *obligation* says which texts cannot follow: those with which lark would have read a longer lexeme, or another
+    terminal. 0 is no obligation. An obligation that is broken has no lexer state.
 
     Attributes:
         byte_classes: uint8 ``[256]``; bytes of one class are read alike.
-        step: The control behind each byte class, int32 ``[controls, classes]``; ``NO_STATE``: it cannot be read.
-        starts: The control at the beginning of a lexeme, int32 ``[contexts, promises]``; ``NO_STATE`` where nothing can
-            follow, or where the promise never comes up.
-        commit_starts: Where the commits of each control begin, int32 ``[controls + 1]``.
+        step: The lexer state behind each byte class, int32 ``[lexer_states, classes]``; ``NO_STATE``: it cannot be
+            read.
+        starts: The lexer state at the beginning of a lexeme, int32 ``[contexts, obligations]``; ``NO_STATE`` where
+            nothing can follow, or where the obligation never comes up.
+        commit_starts: Where the commits of each lexer state begin, int32 ``[lexer_states + 1]``.
         commit_terminals: The terminal of each commit, int32 ``[commits]``; never an ignored one.
-        commit_promises: What it promises, int32 ``[commits]``.
-        may_end: Whether the text may end where no lexeme is open, bool ``[controls]``: ``END`` comes then.
-        promise_holds_at_end: Whether the text may end behind a commit with this promise, bool ``[promises]``.
+        commit_obligations: What it demands of the text behind it, int32 ``[commits]``.
+        may_end: Whether the text may end where no lexeme is open, bool ``[lexer_states]``: ``END`` comes then.
+        obligation_holds_at_end: Whether the text may end behind a commit with this obligation, bool ``[obligations]``.
     """
 
     byte_classes: NDArray[np.uint8]
@@ -118,6 +119,6 @@ class Lexer(NamedTuple):
     starts: NDArray[np.int32]
     commit_starts: NDArray[np.int32]
     commit_terminals: NDArray[np.int32]
-    commit_promises: NDArray[np.int32]
+    commit_obligations: NDArray[np.int32]
     may_end: NDArray[np.bool_]
-    promise_holds_at_end: NDArray[np.bool_]
+    obligation_holds_at_end: NDArray[np.bool_]

@@ -1,8 +1,9 @@
 """Walk the token trie with the lexer and the parser: kernels that find the tokens of a configuration.
 
 Three kernels share the work. ``walk_lexeme`` finds the tokens that hand no terminal to the parser: they depend on the
-control alone, and so do the trie nodes behind which a terminal ends inside a token. ``read_behind`` reads on there with
-the parser's stack. ``join_classes`` puts together the tokens of the first kind by the terminals that they may become.
+lexer state alone, and so do the trie nodes behind which a terminal ends inside a token. ``read_behind`` reads on there
+with the parser's stack. ``join_classes`` puts together the tokens of the first kind by the terminals that they may
+become.
 
 The stack below is loaded; the nodes that a token pushes are made in scratch memory, and given up when the walk leaves
 the token's beginning.
@@ -30,7 +31,7 @@ MOST_MADE = 1 << 14
 MOST_CONFIGURATIONS = 1 << 13
 """Configurations of all sets on the way to a trie node."""
 
-WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, PROMISES = 0, 1, 2, 3, 4, 5
+WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, OBLIGATIONS = 0, 1, 2, 3, 4, 5
 """The sizes that the kernels are told: columns of the tables, and which terminal and state are the end."""
 
 DEEPEST, ENDS = 0, 1
@@ -44,29 +45,29 @@ _NO_TOKEN = 0x80000000
 
 @kernel
 def walk_lexeme(
-    control: Int, counts: Int64sOut, found: UInt32sOut, words: Int, exits: Int32sOut, exit_labels: Int32sOut,
-    stack: Int32sOut, class_of: Int32s, is_open: Flags, is_reached: FlagsOut, control_of: Int32sOut,
+    lexer_state: Int, counts: Int64sOut, found: UInt32sOut, words: Int, exits: Int32sOut, exit_labels: Int32sOut,
+    stack: Int32sOut, class_of: Int32s, is_open: Flags, is_reached: FlagsOut, lexer_state_of: Int32sOut,
     step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
     """Find the tokens that can be read without ending a terminal."""
-    # control: Where the lexer stands.
+    # lexer_state: Where the lexer stands.
     # counts: The number of exits; then one number for each class: whether it has tokens.
-    # found: Where the tokens go, those of each class of controls apart, uint32 ``[classes * words]``.
+    # found: Where the tokens go, those of each class of lexer states apart, uint32 ``[classes * words]``.
     # words: The words of a mask.
     # exits: Where the trie nodes go that are right behind the end of a terminal.
     # exit_labels: Which label ends before each.
-    # stack: Room for a control at each depth.
-    # class_of: The class of each control.
+    # stack: Room for a lexer state at each depth.
+    # class_of: The class of each lexer state.
     # is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
-    # is_reached: Where the controls are marked that tokens lead to, bool ``[controls]``.
-    # control_of: Where the control goes that each token leads to; may have no room at all.
+    # is_reached: Where the lexer states are marked that tokens lead to, bool ``[lexer_states]``.
+    # lexer_state_of: Where the lexer state goes that each token leads to; may have no room at all.
     # step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
     # commit_labels: The label of each commit.
     # labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
     # Returns 0, or ``TOO_MANY``: there was no room for the exits.
     width = np.int64(sizes[CLASSES])
-    stack[0] = control
+    stack[0] = lexer_state
     node, end, exit_count = np.int64(0), np.int64(labels.size), np.int64(0)
     while node < end:
         depth = np.int64(depths[node])
@@ -91,9 +92,9 @@ def walk_lexeme(
             group = np.int64(class_of[after])
             counts[1 + group] = 1
             is_reached[after] = True
-            if control_of.size > 0:
+            if lexer_state_of.size > 0:
                 for position in range(token_starts[node], token_starts[node + 1]):
-                    control_of[token_ids[position]] = after
+                    lexer_state_of[token_ids[position]] = after
             found[group * words + np.int64(token >> np.uint32(5))] |= np.uint32(1) << (token & np.uint32(31))
         node += 1
     counts[0] = exit_count
@@ -167,12 +168,12 @@ def after_terminal(
 
 @kernel(is_part=True)
 def _is_alive(
-    control: Int, node: Int, reach_starts: Int32s, reach: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
+    lexer_state: Int, node: Int, reach_starts: Int32s, reach: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Whether the parser takes some terminal that the lexer can come to."""
     kept = top[0]
-    for position in range(reach_starts[control], reach_starts[control + 1]):
+    for position in range(reach_starts[lexer_state], reach_starts[lexer_state + 1]):
         terminal = np.int64(reach[position])
         taken = after_terminal(node, terminal, 0, nodes, made, top, actions, gotos, rules, sizes)
         top[0] = kept
@@ -188,16 +189,16 @@ def join_classes(
 ) -> Int:  # fmt: skip
     """Add the tokens of classes with a terminal that the parser takes."""
     # node: The parser's stack.
-    # classes: A control of each class.
+    # classes: A lexer state of each class.
     # found: The tokens of each, uint32 ``[len(classes) * words]``.
     # words: The words of a mask.
     # mask: Where the tokens go.
-    # reach_starts: Where in ``reach`` the terminals of each control begin that the lexer can come to.
+    # reach_starts: Where in ``reach`` the terminals of each lexer state begin that the lexer can come to.
     # reach: These terminals.
     # nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
     for position in range(classes.size):
-        control = np.int64(classes[position])
-        if _is_alive(control, node, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes) != 0:
+        lexer_state = np.int64(classes[position])
+        if _is_alive(lexer_state, node, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes) != 0:
             for word in range(words):
                 mask[word] |= found[position * words + word]
     return 0
@@ -208,7 +209,7 @@ def join_classes(
 
 @kernel(is_part=True)
 def _commit(
-    control: Int, node: Int, label: Int, byte: Int, sets: Int64sOut, last: Int, labels: Int32s, starts: Int32s,
+    lexer_state: Int, node: Int, label: Int, byte: Int, sets: Int64sOut, last: Int, labels: Int32s, starts: Int32s,
     context_of: Int32s, step: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,
     rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
@@ -219,9 +220,9 @@ def _commit(
         return TOO_MANY
     if pushed != REFUSED:
         context = np.int64(context_of[_of_node(pushed, STATE, nodes, made)])
-        control = np.int64(starts[context * sizes[PROMISES] + labels[2 * label + 1]])
-        if control >= 0:
-            after = np.int64(step[control * sizes[CLASSES] + byte])
+        lexer_state = np.int64(starts[context * sizes[OBLIGATIONS] + labels[2 * label + 1]])
+        if lexer_state >= 0:
+            after = np.int64(step[lexer_state * sizes[CLASSES] + byte])
             if after >= 0:
                 sets[2 * last], sets[2 * last + 1] = after, pushed
                 return last + 1
@@ -245,19 +246,19 @@ def read_behind(
     # node: The parser's stack.
     # label_starts: Where in ``children`` the trie nodes behind each label begin, int32 ``[exit labels + 1]``.
     # children: The trie nodes right behind the end of a terminal.
-    # exit_labels: The labels: a terminal, and what it promises.
+    # exit_labels: The labels: a terminal, and its obligation.
     # mask: Where the tokens go.
     # counts: What is counted: the largest depth of a stack that a token leads to, if it is larger than what is there;
     #   and the ends.
-    # ends_of: Where the ends go of which it is not known whether they are alive: a trie node with a token, the control
+    # ends_of: Where the ends go of which it is not known whether they are alive: a trie node with a token, the lexer state
     #   and the stack node that it leads to; all nodes are kept then. May have no room: there are none then.
-    # is_doubtful: From which controls a configuration may be alive also where the parser takes nothing in ``reach``,
-    #   bool ``[controls]``.
+    # is_doubtful: From which lexer states a configuration may be alive also where the parser takes nothing in ``reach``,
+    #   bool ``[lexer_states]``.
     # is_open: See ``walk_lexeme``.
-    # sets: Two numbers of each configuration: control, node.
+    # sets: Two numbers of each configuration: lexer state, node.
     # marks: Three numbers of each depth: where its set begins and ends, the number of nodes that are made.
     # reach_starts, reach: See ``join_classes``.
-    # labels: The terminal and the promise of each label.
+    # labels: The terminal and the obligation of each label.
     # starts: See ``Lexer``, flat.
     # context_of: See ``ParseTables``.
     # step, byte_classes, commit_starts, commit_labels: See ``walk_lexeme``.
@@ -275,17 +276,17 @@ def read_behind(
         if first == REFUSED:
             continue
         context = np.int64(context_of[_of_node(first, STATE, nodes, made)])
-        control = np.int64(starts[context * sizes[PROMISES] + labels[2 * label + 1]])
-        if control < 0:
+        lexer_state = np.int64(starts[context * sizes[OBLIGATIONS] + labels[2 * label + 1]])
+        if lexer_state < 0:
             continue
         at_gap = top[0]
         # Tokens side by side mostly lead to the same configuration. Nodes above this one are made anew for each.
         lasting = nodes.size // FIELDS + at_gap
-        asked_control, asked_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
+        asked_state, asked_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
         for position in range(label_starts[number], label_starts[number + 1]):
             at = np.int64(children[position])
             stop, base = np.int64(ends[at]), 3 * np.int64(depths[at]) - 3
-            sets[0], sets[1] = control, first
+            sets[0], sets[1] = lexer_state, first
             marks[base], marks[base + 1], marks[base + 2] = 0, 1, at_gap
             while at < stop:
                 before = 3 * np.int64(depths[at]) - 3
@@ -319,11 +320,11 @@ def read_behind(
                 token = first_tokens[at]
                 if token < _NO_TOKEN:
                     for each in range(end, last):
-                        is_asked = sets[2 * each] == asked_control and sets[2 * each + 1] == asked_node
+                        is_asked = sets[2 * each] == asked_state and sets[2 * each + 1] == asked_node
                         if not is_asked or asked_node >= lasting:
-                            asked_control, asked_node = sets[2 * each], sets[2 * each + 1]
+                            asked_state, asked_node = sets[2 * each], sets[2 * each + 1]
                             alive = _is_alive(
-                                asked_control, asked_node, reach_starts, reach, nodes, made, top, actions, gotos, rules,
+                                asked_state, asked_node, reach_starts, reach, nodes, made, top, actions, gotos, rules,
                                 sizes,
                             )  # fmt: skip
                         if alive != 0:

@@ -64,7 +64,7 @@ class OpenRules:
 
     @cached_property
     def reach(self) -> NDArray[np.bool_]:
-        """The terminals that each control can come to, bool ``[controls, terminals]``."""
+        """The terminals that each lexer state can come to, bool ``[lexer_states, terminals]``."""
         reach: NDArray[np.bool_] = self._costs < FAR
         return reach
 
@@ -100,17 +100,17 @@ class OpenRules:
         It counts as begun where its end is nearer than from any gap: behind what is ignored, none is begun.
         """
         found = set[int]()
-        for control, node in position:
-            possible = self._possible(control, node)
+        for lexer_state, node in position:
+            possible = self._possible(lexer_state, node)
             found.update(possible)
-            if not all(self._costs[control, each] < self._costs_at_gaps[each] for each in possible):
+            if not all(self._costs[lexer_state, each] < self._costs_at_gaps[each] for each in possible):
                 return ""
         return self._reader.tables.terminals[found.pop()].shown if len(found) == 1 else ""
 
-    def _possible(self, control: int, node: int) -> list[int]:
+    def _possible(self, lexer_state: int, node: int) -> list[int]:
         """The terminals that a configuration can come to and the parser takes."""
         stacks = self._reader.stacks
-        terminals = np.flatnonzero(self.reach[control, :-1]).tolist()
+        terminals = np.flatnonzero(self.reach[lexer_state, :-1]).tolist()
         return [terminal for terminal in terminals if stacks.after(node, terminal) != NO_STATE]
 
     def expected(self, position: Position) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class OpenRules:
         """
         found = set[int]()
         for configuration in position:
-            ended = {terminal for terminal, _ in self._reader.commits_of(configuration.control)}
+            ended = {terminal for terminal, _ in self._reader.commits_of(configuration.lexer_state)}
             found.update(each for each in self._possible(*configuration) if each not in ended)
             for gap in self._reader.commits(configuration):
                 found.update(self._possible(*gap))
