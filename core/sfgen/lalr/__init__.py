@@ -1,6 +1,7 @@
-"""Grammars of lark as constraints: a parser over terminals (LALR(1)), and a scanner for the terminals.
+"""Grammars of lark as constraints: an LALR(1) parser over terminals, and a lexer over bytes.
 
-What a grammar means is lark's word: its tables, its terminals, its lexer's rule. From top to bottom: ``lark_package``
-reads them, ``tables`` says in which form, ``ordered_threads`` and ``lexer`` make scanners that read bytes, ``stack``
-keeps the parser's states, ``distances`` tells how far the end is, ``walk`` and ``masks`` find the tokens.
+lark decides what a grammar means: its tables, its terminals, its lexer's rule. In reading order: ``lark_package`` reads
+the ``tables``, ``ordered_threads`` and ``lexer`` make the lexer, ``compiled`` caches both in a file. ``stack`` and
+``read`` read bytes, ``costs`` and ``distances`` find how far the end is, ``walk`` and ``masks`` find the tokens, and
+``positions`` is the grammar over one vocabulary. The files are named as in ``sfgen.grammar``.
 """

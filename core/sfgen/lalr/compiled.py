@@ -1,8 +1,10 @@
-"""A grammar of lark with its lexer, read from the user's cache folder where it was made before.
+"""A Lark grammar with its lexer, loaded from the user's cache folder where possible.
 
-For its own grammar of Python lark takes half a second, and the lexer as long. A file is for one text, one start, the
-files that were imported and all code that has a part in it; nothing that is in the folder is needed, and what is
-damaged is made again. lark is not imported for what was found: only when it has to judge a text.
+lark takes half a second for its own grammar of Python, and the lexer as long. The key of a file is the text, the start
+rule, the imported files, and the code that makes its content. Nothing depends on the cache: a damaged file is made
+again. A loaded grammar imports lark only when lark has to judge a text.
+
+A file holds arrays, and the rest as JSON, behind the SHA-256 of all. Nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -33,11 +35,11 @@ FOLDER = "grammars"
 """Its name in the user's cache folder."""
 
 MAX_FILES = 200
-"""The most files that are kept there; the oldest go first."""
+"""The most files that are kept; the oldest go first."""
 
 _SUFFIX = ".tables"
 _CODE = ("lalr", "automata", "regex")
-"""The packages that have a part in what is kept."""
+"""The packages whose code makes the content."""
 
 
 class CompiledGrammar(NamedTuple):
@@ -60,9 +62,10 @@ def compile_lark(
     directory: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
 ) -> CompiledGrammar:
-    """Read a Lark grammar and make its lexer, or load both.
+    """Read a Lark grammar and make its lexer, or load both from the cache.
 
-    They are loaded from the cache where they were made before.
+    ``directory`` or ``files`` has the files that it imports; ``max_blanks`` is as in
+    :func:`~sfgen.lalr.lexer.make_lexer`.
     """
     path = _path(text, start, max_blanks, directory, files)
     stored = None if path is None else _load(path, Importer(text, directory, files))
@@ -95,7 +98,7 @@ def _path(
     where: object = None
     if "%import" in text:
         where = dict(files) if files is not None else None if directory is None else os.path.realpath(directory)
-    # What `re` makes of a pattern depends on Python's version, and \w on that of Unicode.
+    # A pattern's meaning depends on Python's version, and \w on that of Unicode.
     made_by = [sfgen.__version__, _lark_version(), list(sys.version_info[:3]), unicodedata.unidata_version, _code()]
     key = json.dumps([made_by, text, start, max_blanks, where], sort_keys=True)
     return folder / (hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() + _SUFFIX)
@@ -111,7 +114,7 @@ def _lark_version() -> str:
 
 @cache
 def _code() -> str:
-    """A digest of the code that makes what is kept, so that no change of it is missed."""
+    """Return a digest of the code that makes the content."""
     digest = hashlib.sha256()
     for package in _CODE:
         for path in sorted((Path(sfgen.__file__).parent / package).glob("*.py")):
@@ -130,7 +133,7 @@ def _load(path: Path, importer: Importer) -> Stored | None:
     try:
         same = all(importer.read(name) == content for name, content in stored.imported.items())
         same = same and all(importer.read(name) is None for name in stored.missing)
-    except SfgenError:  # a file that is not UTF-8 any more
+    except SfgenError:  # an imported file that is no longer UTF-8
         return None
     return stored if same else None
 
@@ -144,17 +147,17 @@ def _store(path: Path, stored: Stored) -> None:
 
 
 _DIGEST = 32  # bytes
-_OUTLINE = "outline"
+_HEADER = "header"
 _TABLES = ("actions", "gotos", "context_of")
 
 
 class Stored(NamedTuple):
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
         tables: The tables.
         lexer: The lexer.
-        imported: The texts of the files that the grammar imports, by their paths.
+        imported: The texts of the imported files, by their paths.
         missing: The paths at which lark looked for a file and found none.
     """
 
@@ -169,7 +172,7 @@ def to_bytes(stored: Stored) -> bytes:
     from safetensors.numpy import save
 
     tables, lexer, imported, missing = stored
-    outline = {
+    header = {
         "terminals": tables.terminals,
         "nonterminals": tables.nonterminals,
         "rules": tables.rules,
@@ -181,7 +184,7 @@ def to_bytes(stored: Stored) -> bytes:
         "missing": missing,
     }
     arrays = {name: getattr(tables, name) for name in _TABLES} | lexer._asdict()
-    arrays[_OUTLINE] = np.frombuffer(json.dumps(outline).encode(), dtype=np.uint8)
+    arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return hashlib.sha256(data).digest() + data
 
@@ -193,18 +196,18 @@ def from_bytes(data: bytes) -> Stored | None:
     if hashlib.sha256(data[_DIGEST:]).digest() != data[:_DIGEST]:
         return None
     arrays = load(data[_DIGEST:])
-    outline: dict[str, Any] = json.loads(arrays.pop(_OUTLINE).tobytes())
+    header: dict[str, Any] = json.loads(arrays.pop(_HEADER).tobytes())
     tables = ParseTables(
-        terminals=tuple(Terminal(*terminal) for terminal in outline["terminals"]),
-        nonterminals=tuple(outline["nonterminals"]),
-        rules=tuple(Rule(nonterminal, tuple(symbols)) for nonterminal, symbols in outline["rules"]),
-        start=outline["start"],
-        end=outline["end"],
+        terminals=tuple(Terminal(*terminal) for terminal in header["terminals"]),
+        nonterminals=tuple(header["nonterminals"]),
+        rules=tuple(Rule(nonterminal, tuple(symbols)) for nonterminal, symbols in header["rules"]),
+        start=header["start"],
+        end=header["end"],
         contexts=tuple(
             Context(tuple(ordered), {terminal: tuple(others) for terminal, others in unless})
-            for ordered, unless in outline["contexts"]
+            for ordered, unless in header["contexts"]
         ),
-        ignored=frozenset(outline["ignored"]),
+        ignored=frozenset(header["ignored"]),
         **{name: arrays.pop(name) for name in _TABLES},
     )
-    return Stored(tables, Lexer(**arrays), outline["imported"], tuple(outline["missing"]))
+    return Stored(tables, Lexer(**arrays), header["imported"], tuple(header["missing"]))

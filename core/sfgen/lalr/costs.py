@@ -1,13 +1,18 @@
-"""What it costs to read a nonterminal, or the rest of a rule: from each label to each label.
+"""Costs of reading: from a lexer state to a terminal, through a nonterminal, and from a stack node to the end.
 
-A *label* is a terminal with its obligation, or the end of the text. It is *pending* when the lexer has committed it and
-the parser has not shifted it yet. Since the terminal decides what the parser does, conflicts that lark resolved as
-shifts need no thought: a rule is reduced before those labels before which the tables reduce it.
+A *label* is a terminal with its lookahead obligation, or the end of the text. It is *pending* from the lexer's commit
+to the parser's shift: it is the parser's lookahead. Costs are counted in units: bytes, or what the caller gives (see
+``sfgen.lalr.distances``). There are three steps.
 
-To read a terminal with its label pending, shift it and pay for the next label. To read a nonterminal, read the symbols
-of one of its rules one after the other; then the pending label must be one before which the rule is reduced. These are
-equations between matrices over the semiring (min, +) (Knuth, 1977; Reps, Schwoon, Jha and Melski, 2005, for stacks).
-They are solved by computing again what depends on what became less.
+* ``byte_costs``: from each lexer state to each label, by breadth-first search.
+* ``Readings``: from a pending label to each label behind a nonterminal, or behind the rest of a rule. A terminal costs
+  the gap behind it. A nonterminal costs the symbols of one of its rules, and the parser must reduce the rule before
+  the label that is pending then. These are equations between matrices over the semiring (min, +) (Knuth, 1977; Reps,
+  Schwoon, Jha and Melski, 2005, for stacks). The label decides each action, so conflicts that lark resolved as shifts
+  are no special case.
+* ``NodeCosts``: from each pending label at a stack node to the end of the text. The parser reads the rest of an item
+  on top of the stack, pops the symbols of the item, and has then read a nonterminal on a node below, with another
+  label pending. So costs depend on the nodes below only by one vector over labels for each item of the state.
 """
 
 from __future__ import annotations
@@ -27,14 +32,11 @@ from sfgen.lalr.stack import Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer
 
 FAR = 1 << 29
-"""In place of a distance where there is no way. Three of them fit into an int32."""
+"""The cost where there is no way. The sum of three fits into an int32."""
 
 
 def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
-    """List the distinct pairs of a terminal and a obligation, sorted.
-
-    Only those that are committed count.
-    """
+    """List the committed pairs of a terminal and an obligation, each once, sorted."""
     commits = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
     return tuple(sorted(set(commits)))
 
@@ -42,9 +44,11 @@ def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
 def byte_costs(
     lexer: Lexer, labels: tuple[tuple[int, int], ...], usable: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int32]:
-    """Compute the fewest bytes from each lexer state to each label's commit.
+    """Return the fewest bytes from each lexer state to each label's commit.
 
-    All labels are searched at once, breadth first, from the commits backwards.
+    int32 ``[lexer_states, labels + 1]``; the last column is the end of the text; ``FAR`` where there is no way. All
+    labels are searched at once, breadth first, backwards from the commits. ``usable`` are the bytes that may be
+    written, bool ``[256]``.
     """
     lexer_states, width = len(lexer.step), len(labels) + 1
     costs = np.full(lexer_states * width, FAR, dtype=np.int32)
@@ -69,7 +73,7 @@ def byte_costs(
 
 
 def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """From which lexer states one byte leads to each: where those of each lexer state begin, and all of them."""
+    """Return where the predecessors of each lexer state begin, and all predecessors."""
     lexer_states = len(lexer.step)
     bytes_ = lexer.byte_classes if usable is None else lexer.byte_classes[usable]
     step = lexer.step[:, np.unique(bytes_)]
@@ -80,8 +84,8 @@ def _sources(lexer: Lexer, usable: NDArray[np.bool_] | None) -> tuple[NDArray[np
 
 
 def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: int) -> NDArray[np.int32]:
-    """Find the least cost to some label of each terminal."""
-    if np.array_equal(terminals, np.arange(count)):  # each has one label, as most have
+    """Return the least cost over the labels of each terminal, int32 ``[rows, terminals]``; ``FAR`` without a label."""
+    if np.array_equal(terminals, np.arange(count)):  # one label for each terminal, the usual case
         return costs
     found = np.full((len(costs), count), FAR, dtype=np.int32)
     firsts = np.flatnonzero(np.diff(terminals, prepend=-1))
@@ -90,10 +94,10 @@ def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: in
 
 
 class Matrix(NamedTuple):
-    """What it costs from some labels to every label.
+    """Costs from some pending labels to every label.
 
     Attributes:
-        labels: The pending labels with which it begins, int32 ``[rows]``.
+        labels: The pending labels, int32 ``[rows]``.
         costs: int32 ``[rows, labels]``; ``FAR`` where there is no way.
     """
 
@@ -102,7 +106,7 @@ class Matrix(NamedTuple):
 
 
 class Readings:
-    """The costs of all readings and of the rests of rules."""
+    """The costs of all nonterminals in all states, and of the rests of rules."""
 
     def __init__(
         self,
@@ -134,16 +138,15 @@ class Readings:
 
     @cached_property
     def _bytes(self) -> NDArray[np.int32]:
-        """The bytes from each lexer state to each label, whatever bytes: texts are not only what is written from
-        here."""
+        """The bytes from each lexer state to each label, int32 ``[lexer_states, labels + 1]``, over all bytes."""
         return self._costs if self._are_bytes else byte_costs(self._lexer, self._labels)
 
     def gap(self, state: int, obligation: int) -> NDArray[np.int32]:
-        """Return the units from a gap to each label."""
+        """Return the units from a gap to each label, int32 ``[labels + 1]``."""
         return self._gap(self._costs, state, obligation)
 
     def reached(self, state: int, obligation: int) -> NDArray[np.bool_]:
-        """Return the labels that some text reaches from a gap."""
+        """Tell which labels some text reaches from a gap, bool ``[labels + 1]``."""
         found: NDArray[np.bool_] = self._gap(self._bytes, state, obligation) < FAR
         return found
 
@@ -162,7 +165,7 @@ class Readings:
         return found
 
     def of(self, state: int, symbol: int) -> Matrix:
-        """Return the costs of reading a symbol in a state."""
+        """Return the costs of a symbol in a state."""
         if symbol < 0:
             return self._readings[int(self.items.reading_of[state, -1 - symbol])]
         target = self.items.after(state, symbol)
@@ -176,10 +179,7 @@ class Readings:
         return found
 
     def rest(self, state: int, item: Item) -> Matrix | None:
-        """Return the costs of reading the rest of an item's rule.
-
-        They are ``None`` where nothing is left of it.
-        """
+        """Return the costs of the rest of an item's rule; ``None`` for an empty rest."""
         key = state, item
         if key not in self._rests:
             symbols = self.items.tables.rules[item.rule].symbols[item.read :]
@@ -187,7 +187,7 @@ class Readings:
         return self._rests[key]
 
     def _begin(self, state: int, nonterminal: int) -> Matrix:
-        """The matrix of a reading before anything is known."""
+        """Return the matrix of a nonterminal in which every cost is ``FAR``."""
         terminals = np.zeros(len(self._labels_of), dtype=np.bool_)
         for symbol in self.items.first_symbols[nonterminal]:
             if symbol >= 0:
@@ -198,7 +198,7 @@ class Readings:
         return Matrix(labels, np.full((len(labels), len(self.terminals)), FAR, dtype=np.int32))
 
     def _solve(self) -> int:
-        """Lower the costs of the readings until they fulfil their equations."""
+        """Lower the costs of all nonterminals to the solution, by a worklist; return the number of updates."""
         dependents = self._dependents()
         waiting = deque(range(len(self._readings)))
         is_waiting = [True] * len(self._readings)
@@ -215,7 +215,7 @@ class Readings:
         return updates
 
     def _update(self, number: int) -> bool:
-        """Compute the costs of a reading from those of others; return whether some became less."""
+        """Compute the costs of a nonterminal from the others; tell whether some fell."""
         state, nonterminal = self.items.readings[number]
         known = self._readings[number]
         costs = known.costs.copy()
@@ -234,7 +234,7 @@ class Readings:
         return True
 
     def _read(self, state: int, symbols: tuple[int, ...], rule: int) -> Matrix:
-        """The costs of reading symbols that end a rule."""
+        """Return the costs of symbols that end a rule."""
         labels, costs = self.of(state, symbols[0])
         state = self.items.after(state, symbols[0])
         for symbol in symbols[1:]:
@@ -246,7 +246,7 @@ class Readings:
         return Matrix(labels, np.where(self.reduced(state, rule), costs, np.int32(FAR)))
 
     def _dependents(self) -> list[list[int]]:
-        """The readings that each reading is a part of."""
+        """List the readings whose rules contain each reading."""
         found: list[set[int]] = [set() for _ in self._readings]
         for number, (start, nonterminal) in enumerate(self.items.readings):
             for rule in self.items.rules_of[nonterminal]:
@@ -278,11 +278,11 @@ def _multiply(into: Int32TableOut, left: Int32Table, labels: Int32s, right: Int3
 
 
 class Vector(NamedTuple):
-    """The units behind each pending label, by a relative vector.
+    """The units behind each pending label, relative to their least.
 
     Attributes:
-        number: The relative vector.
-        added: The units that are added to it.
+        number: The number of the relative vector.
+        added: The units to add to each of its entries.
     """
 
     number: int
@@ -294,18 +294,21 @@ _REFUSED = Vector(0, 0)
 
 
 def _more(vector: Vector, units: int) -> Vector:
-    """A vector with more units behind each label."""
+    """Add units to a vector."""
     return vector if vector.number == 0 else Vector(vector.number, vector.added + units)
 
 
 class NodeClass:
-    """A state, and what is behind each of its items after it.
+    """A state with the costs behind each of its items: all that its stack nodes share.
+
+    Costs are relative, their least entry being 0, and equal vectors are one. So the classes of a deep stack repeat, and
+    each costs one look-up.
 
     Attributes:
-        state: The state.
-        behind_items: Of each item of the state what is behind it.
-        behind_reading: Of nonterminals what is behind them when they have been read on top of the state.
-        behind: What is behind when the state is on top; ``None`` until it is computed.
+        state: The parser's state.
+        behind_items: The costs behind each item of the state.
+        behind_reading: The costs behind nonterminals that are read on top of the state.
+        behind: The costs behind each label with the state on top; ``None`` until they are computed.
     """
 
     def __init__(self, state: int, behind_items: tuple[Vector, ...]) -> None:
@@ -316,10 +319,7 @@ class NodeClass:
 
 
 class NodeCosts:
-    """The levels of the nodes of one parser's stacks.
-
-    They can be shared between threads.
-    """
+    """Finds the costs from the stack nodes of one parser to the end. Safe to share between threads."""
 
     def __init__(self, items: Items, readings: Readings, stacks: Stacks) -> None:
         self._items = items
@@ -343,12 +343,12 @@ class NodeCosts:
             return _more(node_class.behind, added)
 
     def of(self, node: int) -> tuple[NodeClass, int]:
-        """Return the level of a node, and what its vectors add."""
+        """Return the class of a node, and the units to add to its vectors."""
         with self._lock:
             return self._find_class(node)
 
     def _find_class(self, node: int) -> tuple[NodeClass, int]:
-        """The level of a node, and what is added to its vectors."""
+        """Return the class of a node, and the units to add to its vectors."""
         waiting = [node]
         while waiting:
             current = waiting[-1]
@@ -366,7 +366,7 @@ class NodeCosts:
         return self._class_of[node]
 
     def _ancestors(self, node: int, items: list[Item]) -> list[int]:
-        """The node that is left when what was read of each item is popped."""
+        """Return the node below the symbols that each item has read."""
         popped = [node]
         for _ in range(max((item.read for item in items), default=0)):
             popped.append(self._stacks.below[popped[-1]])
@@ -389,7 +389,7 @@ class NodeCosts:
         return found, added
 
     def _find_behind(self, node_class: NodeClass) -> Vector:
-        """What is behind each label when a level is on top."""
+        """Compute the costs behind each label with a node class on top."""
         found = self.array(_REFUSED)
         if node_class.state == self._tables.start:
             for nonterminal in np.flatnonzero(self._tables.gotos[node_class.state] == self._tables.end).tolist():
@@ -401,15 +401,15 @@ class NodeCosts:
         return self._vector(found)
 
     def _behind_reading(self, node_class: NodeClass, nonterminal: int) -> Vector:
-        """What is behind each label when a nonterminal has been read on top of a level."""
+        """Return the costs behind each label after a nonterminal on top of a node class."""
         if nonterminal not in node_class.behind_reading:
             self._solve(node_class, nonterminal)
         return node_class.behind_reading[nonterminal]
 
     def _solve(self, node_class: NodeClass, wanted: int) -> None:
-        """Find what is behind a nonterminal that has been read, and behind those that it is the first symbol of.
+        """Find the costs behind a nonterminal, and behind those whose rules begin with it.
 
-        It may be the first symbol of a rule of itself, directly or not. So they are lowered until nothing changes.
+        A rule of the nonterminal may begin with the nonterminal itself, so costs are lowered until nothing changes.
         """
         found: dict[int, NDArray[np.int32]] = {}
         uses: dict[int, list[tuple[int, int, Item]]] = {}
@@ -442,7 +442,7 @@ class NodeCosts:
         node_class.behind_reading |= {nonterminal: self._vector(lowered) for nonterminal, lowered in found.items()}
 
     def _lower_by_rest(self, found: NDArray[np.int32], state: int, item: Item, behind: NDArray[np.int32]) -> bool:
-        """Lower what is found by reading the rest of an item with something behind; return whether some became less."""
+        """Lower costs by the rest of an item and the costs behind it; tell whether some fell."""
         rest = self._readings.rest(state, item)
         if rest is not None:
             return _lower(found, rest.labels, rest.costs, behind)
@@ -451,7 +451,7 @@ class NodeCosts:
         return bool(less.any())
 
     def _vector(self, array: NDArray[np.int32]) -> Vector:
-        """The vector of an array."""
+        """Return the relative vector of an array."""
         least = int(array.min())
         if least >= FAR:
             return _REFUSED
@@ -470,7 +470,7 @@ class NodeCosts:
 def _lower(
     found: NDArray[np.int32], labels: NDArray[np.int32], costs: NDArray[np.int32], behind: NDArray[np.int32]
 ) -> bool:
-    """Lower what is found by what costs lead to with something behind; return whether some became less."""
+    """Lower costs by a matrix and the costs behind it; tell whether some fell."""
     totals = (costs + behind).min(axis=1)
     is_less = totals < found[labels]
     found[labels[is_less]] = totals[is_less]

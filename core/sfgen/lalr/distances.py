@@ -1,7 +1,20 @@
 """D(configuration): the fewest units from a configuration to the end of the text.
 
-A configuration is a lexer state of the lexer and a node of the parser's stacks. The way to the end is: the units until
-some label can be committed, and what is *behind* it at the node. See ``sfgen.lalr.costs`` for the latter.
+A configuration is a lexer state and a node of the parser's stack. D is the least sum, over all labels, of the cost from
+the lexer state to the label and the cost from the label at the node to the end (see ``sfgen.lalr.costs``).
+
+Masks only need to know whether D is finite, and D is dear. A label is *safe* if the text can be completed after every
+commit of it that the parser takes, whatever the stack. A configuration that reaches a safe label and whose parser takes
+it needs no D. Safe labels are found in two ways:
+
+* ``Bounds`` takes a grammar without conflicts. A gap is good if some safe label can be read there for every terminal
+  that its state has an action for. A label is safe if all gaps behind it are good. The largest such set is taken; each
+  nonterminal must have a text. Then each item of the state behind a safe label can be completed by safe labels,
+  whatever is below, because all items of an LR(0) state are valid. This bounds D: complete the cheapest item of each
+  state on the stack, each terminal at its dearest good gap.
+* ``explored_safety`` takes any grammar, and visits one stack node of each node class. Most grammars have few classes;
+  with more than ``MOST_NODES`` nodes nothing is known. Nodes of one class may differ in the terminals that the parser
+  takes, so they are told apart by these as well.
 """
 
 from __future__ import annotations
@@ -20,13 +33,12 @@ from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 
 
 class Distances:
-    """The distances of the configurations of one lexer and one parser.
-
-    They can be shared between threads.
+    """The distances of one lexer and one parser. Safe to share between threads.
 
     Attributes:
-        labels: The terminals with their obligations.
-        cost: The units from each lexer state to each label, as above.
+        labels: The terminals with their lookahead obligations.
+        cost: The units from each lexer state to the commit of each label, int32 ``[lexer_states, labels + 1]``: 0
+            where it can be committed at once, ``FAR`` where it never can. The last column is the end of the text.
     """
 
     def __init__(
@@ -51,35 +63,32 @@ class Distances:
         self._node_costs = NodeCosts(self._items, self._readings, stacks)
 
     def behind(self, node: int) -> NDArray[np.int32]:
-        """Return the fewest units behind each label committed at a node."""
+        """Return the fewest units behind each label at a node, int32 ``[labels + 1]``; ``FAR`` where it is refused."""
         return self._node_costs.array(self._node_costs.behind(node))
 
     def of(self, lexer_state: int, node: int) -> int:
-        """Return the fewest units to the end of the text.
-
-        It is ``FAR`` where there is no way.
-        """
+        """Return the fewest units to the end of the text; ``FAR`` where there is no way."""
         behind = self._node_costs.behind(node)
         least = int((self.cost[lexer_state] + self._node_costs.vectors[behind.number]).min())
         return FAR if least >= FAR else least + behind.added
 
     def of_many(self, lexer_states: NDArray[np.int32], node: int) -> NDArray[np.int32]:
-        """Return the fewest units to the end from several lexer states."""
+        """Return the fewest units to the end from several lexer states, int32."""
         behind = self._node_costs.behind(node)
         least: NDArray[np.int32] = (self.cost[lexer_states] + self._node_costs.vectors[behind.number]).min(axis=1)
         return np.where(least >= FAR, np.int32(FAR), least + np.int32(behind.added))
 
     def to_terminals(self, labels: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
-        """Return the fewest units from each lexer state to each terminal's end, whatever it obligations.
+        """Return the fewest units from each lexer state to each terminal, int32 ``[lexer_states, terminals]``.
 
-        No other terminal may end before.
+        No other terminal may end before. ``labels`` are the labels that count, bool ``[labels + 1]``; without, all do.
         """
         cost = self.cost if labels is None or labels.all() else np.where(labels, self.cost, np.int32(FAR))
         return by_terminal(cost, self._readings.terminals, len(self._tables.terminals))
 
     @cached_property
     def is_empty(self) -> bool:
-        """Whether no text is complete."""
+        """Whether the grammar has no text."""
         start = self._lexer.starts[self._tables.context_of[self._tables.start], 0]
         return start == NO_STATE or self.of(int(start), BOTTOM) >= FAR
 
@@ -89,38 +98,35 @@ class Distances:
         if has_conflicts(self._items):
             return explored_safety(self._items, self._readings, most_first)
         found = Bounds(self._items, self._readings).safety(most_first)
-        if 2 * found.labels.sum() < len(found.labels):  # too little is known for a look at the levels to be dearer
+        if 2 * found.labels.sum() < len(found.labels):  # little is safe: worth a search of the node classes
             explored = explored_safety(self._items, self._readings, most_first)
             return max(explored, found, key=lambda safety: int(safety.labels.sum()))
         return found
 
     @property
     def safe(self) -> NDArray[np.bool_]:
-        """The labels behind which everything is viable, bool ``[labels + 1]``.
+        """The labels after which every text can be completed, bool ``[labels + 1]``.
 
-        This holds wherever the parser takes them, so a configuration is viable whose lexer state reaches a safe label
-        that the parser takes. Where conflicts were resolved in a large grammar, only the end of the text is known to be
-        safe.
+        In a large grammar with resolved conflicts only the end of the text is known to be safe.
         """
         return self._safety.labels
 
     @property
     def most_per_level(self) -> int | None:
-        """The bound of a distance for each level of the stack.
+        """The bound of D for each frame of the stack; ``None`` where none is known.
 
-        D is at most this times the depth of the node plus 1, where a safe label is reached and taken. It is ``None``
-        where no bound is known.
+        D is at most this times the depth of the node plus 1, where the parser takes a safe label in reach.
         """
         return self._safety.most_per_level
 
 
 class Safety(NamedTuple):
-    """What is known without looking at a stack.
+    """The safe labels and a bound of D, for all stacks.
 
     Attributes:
-        labels: The labels that are safe, bool ``[labels + 1]``.
-        most_per_level: D is at most this times the depth of the node plus 1 where a safe label is reached that the
-            parser takes; ``None`` where no bound is known.
+        labels: The safe labels, bool ``[labels + 1]``.
+        most_per_level: D is at most this times the depth of the node plus 1 where the parser takes a safe label in
+            reach; ``None`` where no bound is known.
     """
 
     labels: NDArray[np.bool_]
@@ -128,7 +134,7 @@ class Safety(NamedTuple):
 
 
 class Bounds:
-    """What holds at every gap of a grammar without conflicts."""
+    """Safety and bounds from the gaps of a grammar without conflicts."""
 
     def __init__(self, items: Items, readings: Readings) -> None:
         self._items = items
@@ -137,7 +143,7 @@ class Bounds:
         gaps = gaps_of(items, readings)
         rows = np.array([readings.gap(state, obligation) for state, obligation, _ in gaps])
         known = tables.actions[[state for state, _, _ in gaps]] != 0
-        behind = np.array([label for _, _, label in gaps])  # the end, of which nothing is behind, for the first gap
+        behind = np.array([label for _, _, label in gaps])  # of the first gap it is the end
         self._safe = np.ones(len(readings.terminals), dtype=np.bool_)
         while True:
             usable = np.where(self._safe, rows, np.int32(FAR))
@@ -157,7 +163,7 @@ class Bounds:
         )
 
     def safety(self, most_first: int) -> Safety:
-        """Determine the safe labels, and a bound of the distances."""
+        """Return the safe labels, and a bound of the distances."""
         if not self._has_texts:
             safe = np.zeros_like(self._safe)
             safe[-1] = True
@@ -175,7 +181,7 @@ class Bounds:
         return most
 
     def _pops(self, state: int) -> dict[int, int]:
-        """The most units from each nonterminal that was read in a state until that state is popped as well."""
+        """Return the most units from each nonterminal on top of a state until that state is popped."""
         tables = self._items.tables
         targets = {int(n): int(tables.gotos[state, n]) for n in np.flatnonzero(tables.gotos[state] != NO_STATE)}
         found = {n: 0 if state == tables.start and target == tables.end else FAR for n, target in targets.items()}
@@ -190,7 +196,7 @@ class Bounds:
         return found
 
     def _pop(self, target: int, pops: dict[int, int]) -> int:
-        """The most units from a state on top until the state below is popped, which has these pops."""
+        """Return the most units from a state on top until the state below is popped."""
         return min(
             [
                 self._rest(item) + (pops[self._items.tables.rules[item.rule].nonterminal] if item.read == 1 else 0)
@@ -200,14 +206,14 @@ class Bounds:
         )
 
     def _rest(self, item: Item) -> int:
-        """The most units that the cheapest rest of an item takes."""
+        """Return the most units of the cheapest rest of an item."""
         found = self._rests.get(item)
         if found is None:
             found = self._rests[item] = self._sum(self._items.tables.rules[item.rule].symbols[item.read :])
         return found
 
     def _sum(self, symbols: tuple[int, ...]) -> int:
-        """The most units that the cheapest text of some symbols takes."""
+        """Return the most units of the cheapest text of some symbols."""
         return sum(self._terminal_cost[s] if s >= 0 else self._nonterminal_cost[-1 - s] for s in symbols)
 
     def _find_nonterminal_costs(self) -> list[int]:
@@ -223,7 +229,7 @@ class Bounds:
 
 
 def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
-    """List the gaps that come up: state, obligation, and label before.
+    """List the gaps that occur: state, obligation, and the label before.
 
     The label before the first gap is the end of the text.
     """
@@ -233,7 +239,7 @@ def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
     found = [(tables.start, 0, end)]
     seen_labels = np.zeros(end + 1, dtype=np.bool_)
     seen_labels[-1] = True
-    for state, obligation, _ in found:  # it grows meanwhile
+    for state, obligation, _ in found:  # the list grows
         labels = np.flatnonzero(readings.reached(state, obligation) & ~seen_labels)
         seen_labels[labels] = True
         for label in labels.tolist():
@@ -242,11 +248,11 @@ def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
 
 
 MOST_NODES = 1_000
-"""How many nodes are looked at before nothing is known."""
+"""The nodes that are visited before the search is given up."""
 
 
 def explored_safety(items: Items, readings: Readings, most_first: int, most_nodes: int = MOST_NODES) -> Safety:
-    """Find the safe labels and a bound."""
+    """Find the safe labels and a bound by visiting stack nodes."""
     tables = items.tables
     stacks = Stacks(tables)
     node_costs = NodeCosts(items, readings, stacks)
@@ -262,7 +268,7 @@ def explored_safety(items: Items, readings: Readings, most_first: int, most_node
     most_added, most_behind = 0, 0
     seen: set[tuple[NodeClass, tuple[int, ...]]] = set()
     nodes = [BOTTOM]
-    for node in nodes:  # it grows meanwhile
+    for node in nodes:  # the list grows
         if len(nodes) > most_nodes:
             safe[:-1] = False
             return Safety(safe, None)
@@ -292,7 +298,7 @@ class _Taken:
         self._found: dict[int, int] = {}
 
     def at(self, node: int) -> int:
-        """At a node."""
+        """Return the terminals that the parser takes at a node."""
         found = self._found.get(node)
         if found is None:
             after = self._stacks.after
@@ -302,7 +308,7 @@ class _Taken:
         return found
 
     def behind_items(self, node: int) -> tuple[int, ...]:
-        """Once each item of a node has been read."""
+        """Return the terminals that the parser takes after each item of a node."""
         found = []
         for item in self._items.kernels[self._stacks.states[node]]:
             below = self._stacks.pop(node, item.read)

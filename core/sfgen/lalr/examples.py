@@ -1,7 +1,7 @@
-"""Example texts of a grammar: derivations of terminals, and the shortest characters that the lexer reads as these.
+"""Example texts of a grammar: derivations of terminals, written with the shortest characters that the lexer reads so.
 
-The first of them use every expansion of every rule once, each in a derivation that is else as short as can be; others
-follow, drawn at random, the same ones each time.
+The first texts use every expansion of every rule once, each in a derivation that is otherwise as short as possible.
+Random ones follow, the same each time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE, ParseTables
 
 _DEPTH = 8
-"""Rules inside each other that are drawn at random; what is deeper is as short as can be."""
+"""The depth to which rules are drawn at random; below it, derivations are as short as possible."""
 
 _MOST_TERMINALS = 60
 
@@ -27,7 +27,7 @@ _LONGEST = 1 << 12
 def examples(reader: Reader) -> Iterator[str]:
     """Yield texts without end, some of them several times.
 
-    Where the grammar has conflicts, some may be no texts of it.
+    In a grammar with conflicts some may not be texts of it.
     """
     derivations = _Derivations(reader.tables)
     writer = _Writer(reader)
@@ -49,7 +49,7 @@ def fewest_terminals(tables: ParseTables) -> int | None:
 
 
 class _Derivations:
-    """Strings of terminals that the rules make."""
+    """Strings of terminals that the rules derive."""
 
     def __init__(self, tables: ParseTables) -> None:
         self._rules = tables.rules
@@ -72,7 +72,7 @@ class _Derivations:
         return self._least[self._start][0] if self._start in self._least else None
 
     def _shortest_rules(self) -> dict[int, tuple[int, int]]:
-        """For each nonterminal its fewest terminals, and the rule that has them."""
+        """Return the fewest terminals of each nonterminal, and the rule that has them."""
         found: dict[int, tuple[int, int]] = {}
         has_changed = True
         while has_changed:
@@ -88,7 +88,7 @@ class _Derivations:
         return found
 
     def _ways_from_start(self) -> dict[int, tuple[int, int] | None]:
-        """The rule that leads to each nonterminal that the start reaches, and where in it; ``None``: the start."""
+        """Return the rule that leads to each reachable nonterminal, and the position in it; ``None`` for the start."""
         found: dict[int, tuple[int, int] | None] = {self._start: None}
         waiting = deque([self._start])
         while waiting:
@@ -100,7 +100,7 @@ class _Derivations:
         return found
 
     def shortest(self, symbols: Sequence[int]) -> list[int]:
-        """The fewest terminals of some symbols."""
+        """Return the fewest terminals of some symbols."""
         found, waiting = list[int](), list(reversed(symbols))
         while waiting:
             symbol = waiting.pop()
@@ -111,7 +111,7 @@ class _Derivations:
         return found
 
     def through(self, rule: int) -> list[int] | None:
-        """A short string of terminals in which a rule is used; ``None`` where there is none."""
+        """Return a short string of terminals that uses a rule; ``None`` where there is none."""
         nonterminal = self._rules[rule].nonterminal
         if nonterminal not in self._from_start or not self._has_text(rule):
             return None
@@ -126,7 +126,7 @@ class _Derivations:
         return found
 
     def _has_text(self, rule: int) -> bool:
-        """Whether the rule derives anything that is not too long to be written out."""
+        """Tell whether the rule derives a string that is not too long."""
         parts = [
             1 if symbol >= 0 else self._least.get(-1 - symbol, (None, 0))[0] for symbol in self._rules[rule].symbols
         ]
@@ -134,7 +134,7 @@ class _Derivations:
         return len(known) == len(parts) and sum(known) <= _LONGEST
 
     def drawn(self, chance: random.Random) -> list[int]:
-        """A string of terminals at random."""
+        """Draw a string of terminals."""
         found, waiting = list[int](), [(-1 - self._start, 0)]
         while waiting and len(found) <= _MOST_TERMINALS:
             symbol, depth = waiting.pop()
@@ -158,7 +158,7 @@ class _Writer:
         self._known_endings: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
 
     def text(self, terminals: Sequence[int]) -> str | None:
-        """A short text that the lexer reads as some terminals; ``None`` where none was found."""
+        """Return a short text that the lexer reads as some terminals; ``None`` where none is found."""
         reader, found = self._reader, bytearray()
         node, lexer_state = BOTTOM, reader.start[0].lexer_state
         for number, terminal in enumerate(terminals):
@@ -178,7 +178,7 @@ class _Writer:
             return None
 
     def _lexeme(self, lexer_state: int, node: int, terminal: int, following: int) -> tuple[bytes, int] | None:
-        """The shortest bytes behind which a terminal ends and another one can come, and the lexer state there."""
+        """Return the shortest bytes of a terminal before another one, and the lexer state behind them."""
         for text, obligation in self._endings(lexer_state, terminal):
             gap = self._reader.lexer_state_at(node, obligation)
             if gap != NO_STATE and self._reach[gap, following]:
@@ -186,10 +186,9 @@ class _Writer:
         return None
 
     def _endings(self, lexer_state: int, terminal: int) -> list[tuple[bytes, int]]:
-        """The shortest bytes behind which a terminal ends, for each obligation that it can end with; the shortest
-        first.
+        """Return the shortest bytes of a terminal for each of its obligations, the shortest first.
 
-        They are found once: what stands on the parser's stack changes nothing about them.
+        The parser's stack does not matter, so they are found once.
         """
         key = lexer_state, terminal
         if key not in self._known_endings:
@@ -210,6 +209,6 @@ class _Writer:
 
 
 def _nicest(classes: bytes, label: int) -> tuple[int, int]:
-    """The byte of a class that people like to read, and how much they do: letters before digits before the rest."""
+    """Return the byte of a class that reads best, with its rank: letters, then digits, then the rest."""
     order = {byte: rank for rank, byte in enumerate(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ")}
     return min((order.get(byte, 100 + byte), byte) for byte in range(256) if classes[byte] == label)

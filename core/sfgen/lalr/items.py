@@ -1,9 +1,13 @@
-"""The items of a parser's states, found again from its tables, and which readings of a nonterminal are alike.
+"""The items of a parser's states and the LALR(1) lookaheads, recovered from its tables.
 
-An item is a rule and how many of its symbols have been read (DeRemer and Pennello, 1982, walk the tables in the same
-way). A *reading* is a nonterminal that is read in a state. What may be read then, and where the parser stands
-meanwhile, depends only on where the state leads with the symbols that the nonterminal may begin with. So the readings
-of many states are one: in lark's Python grammar 4 483 are 253.
+An item is a rule and the number of its symbols that are read (DeRemer and Pennello, 1982, walk the tables in the same
+way). A *reading* is a nonterminal that is read in a state. It depends only on the states behind the symbols with which
+the nonterminal may begin, so readings of many states are equal: lark's Python grammar has 4 483 readings in 253
+classes.
+
+Lookaheads show the conflicts that lark resolved silently. A nonterminal that is read in a state is followed by the
+terminals that can be shifted behind it, and by the followers of every nonterminal that ends with it (DeRemer and
+Pennello, 1982). Sets of terminals are the bits of integers.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from sfgen.lalr.tables import NO_STATE, ParseTables
 
 
 class Item(NamedTuple):
-    """A rule of which some symbols have been read."""
+    """A rule and the number of its symbols that are read."""
 
     rule: int
     read: int
@@ -27,13 +31,14 @@ class Items:
     """The items of all states.
 
     Attributes:
-        kernels: The items of each state of which something has been read.
+        kernels: The items of each state with at least one symbol read.
         readings: A state and a nonterminal for each class of readings.
-        reading_of: The class of the reading of each nonterminal in each state, int32 ``[states, nonterminals]``; -1
+        reading_of: The class of each nonterminal's reading in each state, int32 ``[states, nonterminals]``; -1
             where it is not read.
         rules_of: The rules of each nonterminal.
-        first_symbols: What each nonterminal may begin with, when all rules are unfolded: symbols as in ``Rule``.
-        first_empty: The rules without symbols that may be reduced before anything of each nonterminal is read.
+        first_symbols: The symbols with which each nonterminal may begin, through any number of rules: symbols as in
+            ``Rule``.
+        first_empty: The empty rules that may be reduced before the first symbol of each nonterminal.
     """
 
     def __init__(self, tables: ParseTables) -> None:
@@ -63,7 +68,7 @@ class Items:
         return found
 
     def _firsts(self, nonterminal: int) -> tuple[list[int], list[int]]:
-        """The symbols and the rules without symbols that a nonterminal may begin with."""
+        """Return the symbols and the empty rules with which a nonterminal may begin."""
         seen, waiting = {nonterminal}, [nonterminal]
         symbols, empty = set(), []
         while waiting:
@@ -98,7 +103,7 @@ class Items:
 
 
 def kernel_items(tables: ParseTables) -> list[list[Item]]:
-    """List the kernel items of each state, ascending."""
+    """List the items of each state with at least one symbol read, ascending."""
     rules_of: list[list[int]] = [[] for _ in tables.nonterminals]
     for number, rule in enumerate(tables.rules):
         rules_of[rule.nonterminal].append(number)
@@ -115,13 +120,13 @@ def kernel_items(tables: ParseTables) -> list[list[Item]]:
 
 
 Transition = tuple[int, int]
-"""A state and a nonterminal that is read there."""
+"""A state, and a nonterminal that is read there."""
 
 
 def has_conflicts(items: Items) -> bool:
     """Tell whether lark resolved conflicts of the grammar.
 
-    That is where a rule could be reduced before a terminal before which the tables do something else.
+    A conflict: a rule could be reduced before a terminal, and the tables do something else.
     """
     for (state, rule), lookaheads in _lookaheads(items).items():
         reduced = sum(1 << terminal for terminal in items.reduces(state, rule).nonzero()[0].tolist())
@@ -131,7 +136,7 @@ def has_conflicts(items: Items) -> bool:
 
 
 def _lookaheads(items: Items) -> dict[tuple[int, int], int]:
-    """The terminals before which each rule could be reduced in each state."""
+    """Return the terminals before which each rule could be reduced in each state."""
     rules = items.tables.rules
     ends_with: dict[Transition, list[Transition]] = {}
     reductions: list[tuple[Transition, int, int]] = []
@@ -169,7 +174,7 @@ def _lookaheads(items: Items) -> dict[tuple[int, int], int]:
 
 
 def _nullable(items: Items) -> set[int]:
-    """The nonterminals that expand to nothing."""
+    """Return the nonterminals that expand to nothing."""
     found: set[int] = set()
     while True:
         more = {rule.nonterminal for rule in items.tables.rules if all(-1 - symbol in found for symbol in rule.symbols)}
@@ -179,7 +184,7 @@ def _nullable(items: Items) -> set[int]:
 
 
 def _shifted_behind(items: Items, transition: Transition, nullable: set[int]) -> int:
-    """The terminals that can be shifted behind a nonterminal, be it behind others that expand to nothing."""
+    """Return the terminals that can be shifted behind a nonterminal, also behind empty ones."""
     start, nonterminal = transition
     state = items.after(start, -1 - nonterminal)
     terminals = 1 << len(items.tables.terminals) - 1 if state == items.tables.end else 0

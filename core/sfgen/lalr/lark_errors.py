@@ -1,4 +1,10 @@
-"""What lark says of a grammar that it refuses, as an error with a position and a hint."""
+"""Why a grammar of lark's is refused, as errors with a position and a hint.
+
+``explained`` turns lark's message into an error. ``check_expansions`` refuses, before lark sees it, a grammar that lark
+would expand without end. lark writes each combination of optional parts as an alternative: thirty parts make a thousand
+million. It also copies a terminal into each terminal that names it. Here both are counted in the text of the grammar;
+text that cannot be followed is left to lark.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +25,7 @@ PATTERN_HINT = "Write a regular expression of Python's re; flags stand behind it
 
 
 def explained(error: BaseException, text: str, start: str) -> GrammarError:
-    """Make the error of a grammar, if possible in lark's words."""
+    """Make an error of an exception of lark's, in its words where possible."""
     message = str(error).strip()
     undefined = _UNDEFINED_RULE.search(message)
     if undefined is not None and undefined[1] == start:
@@ -52,18 +58,18 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
 
 
 def undefined_hint(name: str) -> str:
-    """Tell what to do about a terminal that is only declared."""
+    """Return the hint for a terminal that is declared and not defined."""
     return f"Define it as a terminal ({name}: /.../), or leave out the rules that use it."
 
 
 def position_of(text: str, pattern: str) -> int | None:
-    """Find where the first group of a pattern first matches."""
+    """Return the offset, in characters, of the first group of a pattern's first match; ``None`` without one."""
     found = re.search(pattern, text)
     return None if found is None else found.start(1)
 
 
 def definition_of(text: str, name: str) -> int | None:
-    """Find where a rule or a terminal is defined."""
+    """Return the offset, in characters, of the definition of a rule or terminal; ``None`` if it is elsewhere."""
     return position_of(text, rf"(?m)^[ \t!?]*({re.escape(name)})\b")
 
 
@@ -90,7 +96,7 @@ def _not_imported(error: BaseException, text: str) -> GrammarError:
 
 
 def _reduce_reduce(message: str, text: str) -> GrammarError:
-    """The first of all such conflicts; lark's order differs from run to run."""
+    """Report the first reduce/reduce conflict by name, since lark's order differs from run to run."""
     conflicts = []
     for conflict in message.split("\n\n"):
         first, *rules = [line.strip(" \t-") for line in conflict.splitlines()]
@@ -106,7 +112,7 @@ def _reduce_reduce(message: str, text: str) -> GrammarError:
 
 
 def _unreadable_pattern(text: str) -> tuple[str, int] | None:
-    """What is wrong with the first regular expression that cannot be read, and where."""
+    """Return the fault of the first unreadable regular expression, and its position."""
     for written in _PATTERN.finditer(text):
         try:
             re.compile(written[1])
@@ -126,16 +132,16 @@ def _hint(message: str) -> str:
 
 
 MAX_ALTERNATIVES = 30_000
-"""The most alternatives of a rule, optional parts written out; lark takes some seconds for them."""
+"""The most alternatives of a rule with optional parts written out; lark takes some seconds for them."""
 
 MAX_COPIES = 10_000
-"""The most parts that a terminal has above all that are in the grammar, those of terminals that it names put in."""
+"""The most parts that a terminal may have by copies, above all parts in the grammar."""
 
 _MANY = 10**9
-"""As many as matter."""
+"""A count above every limit."""
 
 _WRITTEN_OUT = 50
-"""Repetitions from which on lark makes rules of them."""
+"""The number of repetitions from which on lark makes rules of them."""
 
 _DEFINITION = re.compile(
     r"^[ \t]*(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.MULTILINE
@@ -154,10 +160,10 @@ _TOKEN = re.compile(
 
 
 class Definition(NamedTuple):
-    """What is counted of a rule or a terminal.
+    """Counts of a rule or a terminal.
 
     Attributes:
-        position: Where its name stands in the grammar, in characters.
+        position: The offset of its name in the grammar, in characters.
         alternatives: Its alternatives, or those of a rule that lark makes for a part of it.
         parts: The names and texts in it.
         names: The names among them.
@@ -170,7 +176,7 @@ class Definition(NamedTuple):
 
 
 def check_expansions(text: str) -> None:
-    """Refuse a grammar of which lark would write out too much."""
+    """Refuse a grammar that lark would expand beyond the limits."""
     found = definitions(text)
     sizes: dict[str, int] = {}
     most = MAX_COPIES + sum(each.parts for each in found.values())
@@ -193,9 +199,9 @@ def check_expansions(text: str) -> None:
 
 
 def definitions(text: str) -> dict[str, Definition]:
-    """Count what is in the rules and terminals of a grammar.
+    r"""Count alternatives and parts of the rules and terminals of a grammar.
 
-    >>> [found.alternatives for found in definitions('start: [A] (A | x)~2 [A]\\nx: A? A*\\nA: "a"').values()]
+    >>> [found.alternatives for found in definitions('start: [A] (A | x)~2 [A]\nx: A? A*\nA: "a"').values()]
     [16, 4, 1]
     """
     found: dict[str, Definition] = {}
@@ -207,7 +213,7 @@ def definitions(text: str) -> dict[str, Definition]:
 
 
 def _size(name: str, found: Mapping[str, Definition], sizes: dict[str, int]) -> int:
-    """The parts of a terminal, those that it names put in; a circle is for lark to tell."""
+    """Return the parts of a terminal with those that it names copied in; circles are lark's to report."""
     waiting, opened = [name], set[str]()
     while waiting:
         last = waiting[-1]
@@ -243,7 +249,7 @@ class _Counter:
         return taken
 
     def definition(self, position: int) -> Definition | None:
-        """What is counted; ``None`` where the text cannot be followed."""
+        """Return the counts; ``None`` where the text cannot be followed."""
         try:
             count = self._any()
         except RecursionError:
@@ -253,7 +259,7 @@ class _Counter:
         )
 
     def _any(self) -> int:
-        """The alternatives between bars."""
+        """Count the alternatives between bars."""
         count = self._row()
         while self._next == ("sign", "|"):
             self._take()
@@ -261,14 +267,14 @@ class _Counter:
         return min(count, _MANY)
 
     def _row(self) -> int:
-        """The combinations of parts in a row."""
+        """Count the combinations of parts in a row."""
         count = 1
         while self._next is not None and self._next not in (("sign", "|"), ("sign", ")"), ("sign", "]")):
             count = min(count * self._one(), _MANY)
         return count
 
     def _one(self) -> int:
-        """The alternatives of a part with what is said of it."""
+        """Count the alternatives of a part with its repetition."""
         kind, sign = self._take() or ("", "")
         if sign in ("(", "["):
             count = self._any() + (sign == "[")
@@ -282,7 +288,7 @@ class _Counter:
         return count
 
     def _repeated(self, count: int, sign: str) -> int:
-        """The alternatives of a part that is repeated."""
+        """Count the alternatives of a repeated part."""
         if sign == "?":
             return count + 1
         if sign in ("*", "+"):

@@ -1,8 +1,8 @@
-"""The package lark, which says what a grammar in its language means. This is the only file that imports it.
+"""The package lark, which decides what a grammar in its language means. Only this file imports it.
 
-From lark come the parser's tables, the terminals in the order in which its lexer tries them, which names are keywords,
-and the verdict on whole texts. What it refuses is refused here in its own words. Its own check for terminals that read
-the same texts is left out: it takes seconds, and only warns.
+lark gives the parser's tables, the order in which its lexer tries terminals, the keywords among names, and the verdict
+on whole texts. A grammar that lark refuses is refused in its words. Its check for terminals that read the same texts is
+skipped: it takes seconds and only warns.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Termina
 from sfgen.whole_file import read_file
 
 EXTENSION = ".lark"
-"""What the names of imported files end with."""
+"""The ending of imported files."""
 
 
 class Refusal(NamedTuple):
-    """Why lark does not read a text.
+    """lark's reason to refuse a text.
 
     Attributes:
         reason: lark's own words, in one line.
@@ -42,7 +42,7 @@ class LarkGrammar:
     """A grammar as lark reads it.
 
     Attributes:
-        imported: The texts of the files that it imports, by their paths from the grammar's folder on.
+        imported: The texts of the imported files, by their paths from the grammar's folder on.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class Importer:
     """Finds the files that a grammar imports, and keeps their texts.
 
     Attributes:
-        found: The texts of those that were found, by their paths from the grammar's folder on.
-        missing: The paths at which there was none.
+        found: The texts of the found files, by their paths from the grammar's folder on.
+        missing: The paths without a file.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class Importer:
         return os.curdir if self._directory is None else str(self._directory)
 
     def __call__(self, base: Any, path: str) -> tuple[str, str]:
-        """What lark asks of an import path: where a grammar lies, and its text."""
-        if not isinstance(base, str):  # of one of lark's own grammars it is a pair, without a dot ``None``
+        """Answer lark's question about an import: the path of a grammar, and its text."""
+        if not isinstance(base, str):  # a pair for lark's own grammars, ``None`` for an import without a dot
             raise OSError(path)
         for folder in ("", os.path.relpath(base, self.base)):
             name = os.path.normpath(os.path.join(folder, path))
@@ -150,12 +150,12 @@ class Importer:
 
 
 def _parser(text: str, start: str, importer: Importer) -> Any:
-    """lark's own object."""
+    """Make lark's parser."""
     from lark import Lark
     from lark.lexer import ContextualLexer
 
     def unchecked(conf: Any, *arguments: Any, **options: Any) -> Any:
-        """The contextual lexer without the check for terminals that read the same texts."""
+        """Make the contextual lexer without the check for terminals that read the same texts."""
         conf = copy(conf)
         conf.skip_validation = True
         return ContextualLexer(conf, *arguments, **options)
@@ -172,12 +172,12 @@ def _parser(text: str, start: str, importer: Importer) -> Any:
         )
     except GrammarError:
         raise
-    except Exception as error:  # lark's own kinds, and those of faults in it: AssertionError, KeyError, re.error
+    except Exception as error:  # lark's kinds, and those of its faults: AssertionError, KeyError, re.error
         raise explained(error, text, start) from None
 
 
 class _Matcher:
-    """In place of ``re``, for lark's search for keywords: remembers what matched, and compiles nothing."""
+    """Replaces ``re`` in lark's search for keywords: caches matches, and compiles nothing."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], re.Match[str] | None] = {}
@@ -193,7 +193,7 @@ class _Matcher:
 
 
 class _Converter:
-    """lark's objects as plain numbers. States and rules are renumbered: lark's numbers differ from run to run."""
+    """Converts lark's objects to numbers. lark's own numbers differ from run to run."""
 
     def __init__(self, text: str, parser: Any, start: str) -> None:
         self.text = text
@@ -210,7 +210,7 @@ class _Converter:
         for name, terminal in self.defined.items():
             pattern = terminal.pattern.to_regexp()
             try:
-                # lark joins all of them in one pattern, where flags cannot stand at the beginning of a part.
+                # lark joins all in one pattern, in which a part cannot begin with flags.
                 re.compile(f"(?:{pattern})")
             except re.error as error:
                 raise GrammarError(
@@ -248,7 +248,7 @@ class _Converter:
             for _, (_, target) in sorted(states[state].items()):
                 if hasattr(target, "expansion"):
                     rules.setdefault(target, len(rules))
-                    # Of some no rule is ever reduced: a shift is preferred to each.
+                    # Some nonterminals are never reduced, since lark prefers a shift.
                     for symbol in (target.origin, *target.expansion):
                         if not symbol.is_term:
                             nonterminals.setdefault(str(symbol.name), len(nonterminals))
@@ -285,7 +285,7 @@ class _Converter:
         )
 
     def _states_in_order(self) -> list[int]:
-        """The states as a walk from the start finds them, breadth first, by the names of symbols."""
+        """List the states in breadth-first order from the start, by the names of symbols."""
         states = self.table.states
         found = dict.fromkeys([self.table.start_states[self.start]])
         waiting = list(found)
@@ -307,12 +307,12 @@ class _Converter:
         return Terminal(name, pattern.to_regexp(), is_literal, shown)
 
     def _contexts(self, order: Iterable[int]) -> tuple[tuple[Context, ...], Any]:
-        """lark's own scanners, equal ones once, and which of them stands behind each state."""
+        """Return lark's scanners, equal ones once, and the scanner behind each state."""
         from lark.lexer import _create_unless
 
         matcher = _Matcher()
         numbers: dict[tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]], int] = {}
-        number_of: dict[int, int] = {}  # of lark's lexers; those of several states are one, or equal
+        number_of: dict[int, int] = {}  # by lark's lexer; states share lexers
         context_of = []
         for state in order:
             lexer = self.lexer.lexers[state]

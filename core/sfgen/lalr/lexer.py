@@ -1,4 +1,13 @@
-"""From the terminals of a grammar to an automaton over bytes that cuts texts into them as lark does."""
+"""From the terminals of a grammar to an automaton over bytes that cuts a text into terminals as lark's lexer does.
+
+lark's lexer sees the whole text. Where a terminal matches and a preferred one may still match, only the rest of the
+text decides. So a *lexer state* is a set of alternatives that differ in what they assume of the rest. Each assumption
+is a lookahead obligation, which is checked while the rest is read; in the end one alternative is left: the one that
+lark takes.
+
+``make_lexer`` compiles the terminals to programs (``sfgen.lalr.ordered_threads``), finds all lexer states over symbols
+(``LexerStates``), merges equal ones (``merge``), and writes each symbol as bytes.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +39,14 @@ _BLANKS = Characters(union((ord(blank), ord(blank)) for blank in string.whitespa
 
 
 def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "") -> Lexer:
-    """Make the scanners of all contexts."""
+    """Make the lexer of all contexts.
+
+    At most ``max_blanks`` ignored characters, all ASCII white space, stand between two terminals; ``None``: all that
+    the grammar ignores.
+    """
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
     trees = [_tree(tables.terminals[number], text) for number in used]
-    # One tree, so that the symbols are those of all; it is never simplified.
+    # One tree, so that all patterns share their symbols; it is never simplified.
     together, symbols = by_symbol(Alternation((*trees, _BLANKS)))
     assert isinstance(together, Alternation)
     *over_symbols, blanks = together.branches
@@ -50,13 +63,13 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "
 
 
 MAX_LEXER_STATES = 15_000
-"""States of the lexer over symbols, before equal ones are joined."""
+"""The most lexer states over symbols, before equal ones are merged."""
 
 MAX_LEXER_WORK = 300_000
-"""Elementary steps of their construction."""
+"""The most elementary steps of their construction."""
 
 Keywords: TypeAlias = tuple[tuple[int, tuple[tuple[int, Threads], ...]], ...]
-"""For each open terminal those that replace it where they match the whole lexeme, and how far they have been read."""
+"""Of each open terminal the terminals that replace it where they match the whole lexeme, and their threads."""
 
 _NO_CONTEXT = -1
 _TOO_MANY = -1
@@ -65,7 +78,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class _Numbered(Generic[T]):
-    """Different things, each with a number."""
+    """Numbers different values in the order in which they come."""
 
     def __init__(self) -> None:
         self.all: list[T] = []
@@ -80,16 +93,17 @@ class _Numbered(Generic[T]):
 
 
 class Alternative(NamedTuple):
-    """One thing that lark's lexer may be doing.
+    """One reading of the text by lark's lexer, under its assumptions.
 
     Attributes:
-        context: The context in which the lexer goes on behind an ignored terminal; -1 where none can be ignored here.
-        threads: The open lexeme, as the number of a list of threads.
-        keywords: The number of those that it may be.
-        obligation: What was promised of the text behind earlier lexemes, as the number of obligations.
-        trackers: What lookbehinds know, as a number.
-        blanks: The characters since the last terminal that the parser saw; 0 if they are not counted, -1 if there are
-            too many, or others than white space.
+        context: The context in which the lexer continues behind an ignored terminal; -1 where none can be ignored
+            here.
+        threads: The number of the open lexeme's list of threads.
+        keywords: The number of the keywords that the lexeme may be.
+        obligation: The number of the obligations of earlier lexemes.
+        trackers: The number of the lookbehinds' states.
+        blanks: The characters since the last terminal of the parser; 0 if they are not counted, -1 if there are too
+            many or others than white space.
         is_fresh: Whether no lexeme is open.
     """
 
@@ -103,14 +117,14 @@ class Alternative(NamedTuple):
 
 
 class _About(NamedTuple):
-    """What a list of threads tells.
+    """Facts about a list of threads.
 
     Attributes:
         symbols: The symbols that some thread reads, as bits.
         has_ignored: Whether one belongs to an ignored terminal.
-        has_others: Whether one belongs to another.
+        has_others: Whether one belongs to another terminal.
         matches: The threads that match here: index and terminal.
-        asked_in: When each lookbehind is asked for.
+        asked_in: The characters until each lookbehind is evaluated.
         open: The terminals.
     """
 
@@ -126,10 +140,10 @@ class LexerStates:
     """Finds all lexer states from the start of the text on.
 
     Attributes:
-        rows: The lexer state behind each symbol, of each lexer state; symbols that are not there cannot be read.
-        commits: Of each lexer state: terminals and obligations.
-        may_end: Of each lexer state: whether the text may end where no lexeme is open.
-        starts: The lexer state of a context and a obligation; ``NO_STATE`` where nothing can follow.
+        rows: The lexer state behind each symbol, for each lexer state; other symbols are refused.
+        commits: Terminals and obligations of each lexer state.
+        may_end: Whether the text may end without an open lexeme, for each lexer state.
+        starts: The lexer state of a context and an obligation; ``NO_STATE`` where nothing can follow.
     """
 
     def __init__(
@@ -168,7 +182,7 @@ class LexerStates:
 
     @property
     def obligations_hold_at_end(self) -> list[bool]:
-        """Of each obligation whether the text may end behind it."""
+        """Whether the text may end behind each obligation."""
         return [self._holds_at_end(obligations) for obligations, _ in self._behind_commits.all]
 
     @cached_property
@@ -183,7 +197,7 @@ class LexerStates:
 
     @cached_property
     def _asked_at_start(self) -> tuple[int, ...]:
-        """When the terminals ask for each lookbehind, counted from the beginning of a lexeme."""
+        """The characters from the beginning of a lexeme until each lookbehind is evaluated."""
         return self._machine.asked_in([(state, NO_OBLIGATIONS) for state in self._program.values()])
 
     def _find_all(self) -> None:
@@ -218,13 +232,13 @@ class LexerStates:
             raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}", "terminal")
 
     def _start(self, context: int, obligation: int) -> None:
-        """Begin a lexeme behind a terminal that the parser saw."""
+        """Begin a lexeme behind a terminal of the parser."""
         obligations, trackers = self._behind_commits.all[obligation]
         fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0)
         self.starts[context, obligation] = self._states.number(frozenset([fresh]))
 
     def _fresh(self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int) -> int:
-        """The alternative in which a lexeme begins."""
+        """Return the alternative that begins a lexeme."""
         kept = self._kept_trackers(trackers, obligations)
         key = context, kept
         threads = self._first_threads.get(key)
@@ -246,7 +260,7 @@ class LexerStates:
         )
 
     def _kept_trackers(self, trackers: Iterable[Threads | None], obligations: int, threads: int | None = None) -> int:
-        """What lookbehinds know that can still be asked for, by the next lexemes too."""
+        """Number the lookbehind states that a later lexeme may still ask for."""
         machine = self._machine
         if not machine.has_lookbehinds:
             return self._trackers.number(tuple(trackers))
@@ -280,14 +294,14 @@ class LexerStates:
         return found
 
     def _symbols(self, members: frozenset[int]) -> list[int]:
-        """The symbols that can be read."""
+        """List the symbols that some alternative reads."""
         bits = 0
         for member in members:
             bits |= self._about_threads(self._alternatives.all[member].threads).symbols
         return [symbol for symbol in range(self._machine.classes) if bits >> symbol & 1]
 
     def _after(self, alternative: int, symbol: int) -> tuple[int, ...]:
-        """What the lexer may be doing behind a symbol."""
+        """Return the alternatives behind a symbol."""
         key = alternative, symbol
         found = self._alternatives_after.get(key)
         if found is None:
@@ -358,7 +372,7 @@ class LexerStates:
         return found
 
     def _assume(self, threads: int, index: int, pending: int) -> int:
-        """What is promised where a thread's match is taken; ``NO_STATE`` where that contradicts itself."""
+        """Return the obligations of taking a thread's match; ``NO_STATE`` where they contradict each other."""
         key = threads, index, pending
         found = self._assumed.get(key)
         if found is None:
@@ -370,7 +384,7 @@ class LexerStates:
         return found
 
     def _simple(self, obligations: Obligations) -> int:
-        """Obligations with one negative one at most; ``NO_STATE`` where one contradicts another."""
+        """Merge negative obligations into one; ``NO_STATE`` where two contradict each other."""
         never = frozenset(thread for negative, threads in obligations if negative for thread in threads)
         wanted = frozenset(obligation for obligation in obligations if not obligation[0])
         if any(threads <= never for _, threads in wanted):
@@ -444,7 +458,7 @@ def _over_bytes(merged: Merged, symbols: CharacterMap) -> Lexer:
 
 
 class Merged(NamedTuple):
-    """Lexer states over symbols.
+    """Lexer states over symbols, after merging.
 
     Attributes:
         step: int32 ``[lexer_states, symbols]``; ``NO_STATE`` for none.
@@ -462,7 +476,12 @@ class Merged(NamedTuple):
 
 
 def merge(lexer_states: LexerStates, symbols: int, contexts: int) -> Merged:
-    """Minimize the lexer states by merging equal ones."""
+    """Merge lexer states and obligations that no text tells apart; drop those that lead nowhere.
+
+    Lexer states are the states of an automaton whose output is their commits and whether the text may end. Equal ones
+    are found by partition refinement (Hopcroft, 1971). Obligations are equal if the same lexer state follows in every
+    context. Merged obligations may make more states equal, so both are repeated until nothing changes.
+    """
     step = np.full((len(lexer_states.rows), symbols), NO_STATE, dtype=np.int32)
     for lexer_state, row in enumerate(lexer_states.rows):
         step[lexer_state, list(row)] = list(row.values())
@@ -500,7 +519,7 @@ def _round(merged: Merged) -> Merged:
 
 
 def _without_needless_obligations(merged: Merged) -> Merged:
-    """Equal obligations once, and no commit whose obligation lets nothing follow. Obligation 0 stays the first."""
+    """Merge equal obligations, and drop commits behind which nothing can follow; obligation 0 stays first."""
     columns = np.concatenate([merged.starts, merged.holds_at_end[None].astype(np.int32)])
     _, chosen, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
     order = np.argsort(chosen)  # by the first obligation of each kind
@@ -524,12 +543,12 @@ def _without_needless_obligations(merged: Merged) -> Merged:
 def _blocks(
     step: NDArray[np.int32], output: NDArray[np.int32], outputs: int, starts: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """The block of each lexer state, numbered in their order; -1 for those that reach no output, or are not reached."""
+    """Return the block of each lexer state, in their order; -1 for dead and unreachable ones."""
     lexer_states, symbols = step.shape
     # Two more symbols. One leads from a lexer state to its output, and from there along a chain whose length tells the
     # outputs apart; the other along a chain through which all starts are reached.
     chain = max(outputs, 1)
-    first = 1 + len(starts)  # behind the start and its chain stand the lexer states, then the outputs
+    first = 1 + len(starts)  # order of states: start, its chain, lexer states, outputs
     end = first + lexer_states
     table = np.full((end + chain, symbols + 2), -1, dtype=np.int32)
     table[0 : len(starts), symbols + 1] = np.arange(1, first)

@@ -1,9 +1,11 @@
-"""Token masks of configurations: unions of few rows, by the terminals that the tokens may become.
+"""Token masks of configurations, as unions of few masks.
 
-The tokens that hand no terminal to the parser are found once for each lexer state, in classes: those of one class can
-come to the same terminals, so the parser's stack allows all of them or none. Tokens in which a terminal ends are read
-on with the stack: some hundreds of trie nodes. And where a terminal may end before the token, the tokens of the gap
-behind it are allowed too. Masks are kept by lexer state and stack node.
+* Tokens that hand no terminal to the parser are found once for each lexer state, in classes. The tokens of one class
+  reach the same terminals, so the parser's stack allows all of them or none.
+* Tokens in which a terminal ends are read on with the stack, from some hundreds of trie nodes.
+* Where a terminal may end before the token, the tokens of the gap behind it are allowed too.
+
+Masks are cached by lexer state and stack node.
 """
 
 from __future__ import annotations
@@ -36,18 +38,18 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 64 << 20
-"""Bytes of masks that are kept."""
+"""The bytes of the cached masks."""
 
 
 _ENDS, _MOST_ENDS = 1 << 12, 1 << 22
-"""Ends of tokens for which there is room at first, and numbers of ends at most."""
+"""The first room for ends of tokens, and the most numbers of ends."""
 
 _NO_MASK: Mask = np.empty(0, dtype=np.uint32)
 _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
 
 
 class TooManyWays(Exception):
-    """There is no room for all the ways to read a token."""
+    """A token is read in too many ways for the scratch memory."""
 
 
 class TokenMask(NamedTuple):
@@ -55,7 +57,7 @@ class TokenMask(NamedTuple):
 
     Attributes:
         mask: Text and end tokens, uint32 ``[words]``; read-only.
-        deepest: The largest depth of a parser's stack that they lead to.
+        deepest: The largest depth of the parser's stack behind them.
     """
 
     mask: Mask
@@ -63,15 +65,16 @@ class TokenMask(NamedTuple):
 
 
 class LexemeTokens(NamedTuple):
-    """What the tokens do that are read from one lexer state.
+    """The tokens read from one lexer state.
 
     Attributes:
-        lexer states: A lexer state of each class of tokens that hand no terminal to the parser, int32 ``[classes]``.
+        lexer_states: A lexer state of each class of tokens that hand no terminal to the parser, int32
+            ``[classes]``.
         masks: The tokens of each class, uint32 ``[classes, words]``.
-        labels: The labels of commits inside tokens, int32 ``[labels]``.
-        child_starts: Where in ``children`` the trie nodes of each label begin, int32 ``[labels + 1]``.
+        labels: The labels that are committed inside tokens, int32 ``[labels]``.
+        child_starts: The first entry in ``children`` of each label, int32 ``[labels + 1]``.
         children: The trie nodes right behind such commits, int32.
-        reached: The lexer states that tokens lead to which hand no terminal to the parser, ascending, int32.
+        reached: The lexer states behind tokens that hand no terminal to the parser, ascending, int32.
     """
 
     lexer_states: Int32
@@ -83,12 +86,12 @@ class LexemeTokens(NamedTuple):
 
 
 class _Safe(NamedTuple):
-    """What a walk knows of configurations that are alive.
+    """The terminals that show a configuration to be alive.
 
     Attributes:
-        starts: Where in ``terminals`` those of each lexer state begin, int32 ``[lexer_states + 1]``.
-        terminals: If the parser takes one of these, the configuration is alive, int32.
-        is_doubtful: From which lexer states it may be alive besides, bool ``[lexer_states]``.
+        starts: The first entry in ``terminals`` of each lexer state, int32 ``[lexer_states + 1]``.
+        terminals: Terminals after which the text can be completed if the parser takes them, int32.
+        is_doubtful: The lexer states whose configurations may be alive besides, bool ``[lexer_states]``.
     """
 
     starts: Int32
@@ -97,18 +100,18 @@ class _Safe(NamedTuple):
 
     @classmethod
     def of(cls, reach: NDArray[np.bool_], is_doubtful: NDArray[np.bool_]) -> _Safe:
-        """From the terminals of each lexer state, bool ``[lexer_states, terminals]``."""
+        """Make it of the terminals of each lexer state, bool ``[lexer_states, terminals]``."""
         starts = np.append(0, np.cumsum(reach.sum(axis=1))).astype(np.int32)
         return cls(starts, np.nonzero(reach)[1].astype(np.int32), is_doubtful)
 
 
 class TokenEnds(NamedTuple):
-    """Where tokens lead.
+    """The configurations behind tokens.
 
     Attributes:
-        tokens: The tokens, int32 ``[ends]``; one that is read in several ways has several ends.
-        place_of: The number of the configuration that each leads to, ``[ends]``.
-        lexer states: The lexer states of these configurations, int32 ``[configurations]``.
+        tokens: The tokens, int32 ``[ends]``; a token that is read in several ways has several ends.
+        place_of: The number of the configuration behind each token, ``[ends]``.
+        lexer_states: The lexer states of the configurations, int32 ``[configurations]``.
         nodes: Their stack nodes, ``[configurations]``.
     """
 
@@ -122,12 +125,10 @@ _NO_ENDS = TokenEnds(_NOT_WANTED, np.empty(0, dtype=np.intp), _NOT_WANTED, np.em
 
 
 class Masks:
-    """Makes and caches the masks of one grammar over one vocabulary.
+    """Makes and caches the masks of one grammar over one vocabulary. Safe to share between threads.
 
-    It can be shared between threads.
-
-    A configuration is alive where its lexer state can come to a *safe* label that the parser takes (see ``Distances``).
-    Mostly all labels are safe; of other configurations the distance is computed.
+    A configuration is alive if it reaches a *safe* label that the parser takes (see ``sfgen.lalr.distances``). Mostly
+    all labels are safe; other configurations need their distance.
     """
 
     def __init__(self, reader: Reader, vocabulary: Vocabulary) -> None:
@@ -194,7 +195,7 @@ class Masks:
         return found
 
     def is_made(self, lexer_state: int, node: int) -> bool:
-        """Tell whether the mask of a configuration was made already."""
+        """Tell whether the mask of a configuration is cached."""
         return (lexer_state, node) in self._masks
 
     def _make(self, lexer_state: int, node: int) -> TokenMask:
@@ -228,17 +229,14 @@ class Masks:
         return TokenMask(mask, deepest)
 
     def ends(self, lexer_state: int, node: int) -> TokenEnds:
-        """Return where the tokens lead in which a terminal ends.
-
-        The configurations there may be alive or not.
-        """
+        """Return the configurations behind tokens in which a terminal ends, alive or dead."""
         tokens, counts = self.lexeme_tokens(lexer_state), np.zeros(2, dtype=np.int64)
         return self._read_behind(node, tokens, _NO_MASK, counts, self._nothing_safe, self._room())
 
     def _read_behind(
         self, node: int, tokens: LexemeTokens, mask: Mask, counts: NDArray[np.int64], safe: _Safe, room: _Room
     ) -> TokenEnds:
-        """Add the tokens to a mask in which a terminal ends; return where those lead that may be alive or not."""
+        """Add the tokens in which a terminal ends to a mask; return the ends that may be alive or dead."""
         ends = np.empty(3 * _ENDS if safe.is_doubtful.any() else 0, dtype=np.int64)
         step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
         while len(tokens.children):
@@ -260,7 +258,7 @@ class Masks:
         return self._told(ends[: 3 * counts[ENDS]], room) if counts[ENDS] else _NO_ENDS
 
     def _told(self, ends: NDArray[np.int64], room: _Room) -> TokenEnds:
-        """Ends as a walk writes them, with the numbers of stack nodes."""
+        """Convert the ends of a walk, with the numbers of stack nodes."""
         at, lexer_states, nodes = ends.reshape(-1, 3).T
         width = len(self._class_of)
         positions, place_of = np.unique(nodes * width + lexer_states, return_inverse=True)
@@ -276,7 +274,7 @@ class Masks:
         )
 
     def _nodes(self, numbers: NDArray[np.int64], made: NDArray[np.int64], loaded: int) -> NDArray[np.int64]:
-        """The stack nodes with the numbers that a walk gave them."""
+        """Return the stack nodes that a walk numbered; made ones are pushed."""
         stacks = self._reader.stacks
         known: dict[int, int] = {}
         for number in numbers.tolist():
@@ -293,17 +291,14 @@ class Masks:
         return np.array([known.get(number, number) for number in numbers.tolist()], dtype=np.int64)
 
     def _stack(self, room: _Room) -> tuple[Any, ...]:
-        """The arguments of kernels that use the parser's stack."""
+        """Return the arguments of kernels that use the parser's stack."""
         room.top[0] = 0
         nodes = self._reader.stacks.array()
         room.loaded = len(nodes) // FIELDS
         return (nodes, room.made, room.top, *self._parser_arguments)
 
     def lexeme_tokens(self, lexer_state: int) -> LexemeTokens:
-        """Return the tokens that depend on the lexer state alone.
-
-        With them comes where terminals end inside tokens.
-        """
+        """Return the tokens that depend on the lexer state alone, and where terminals end inside tokens."""
         found = self._lexemes.get(lexer_state)
         if found is None:
             found = self._lexemes[lexer_state] = self._walk(lexer_state, _NOT_WANTED)
@@ -314,10 +309,7 @@ class Masks:
         return self._class_of[lexer_states]
 
     def lexer_state_of(self, lexer_state: int) -> Int32:
-        """Return the lexer state behind each token that ends no terminal.
-
-        The array is int32 ``[len(vocabulary)]``.
-        """
+        """Return the lexer state behind each token that ends no terminal, int32 ``[len(vocabulary)]``."""
         found = np.full(len(self._vocabulary), NO_STATE, dtype=np.int32)
         self._walk(lexer_state, found)
         return found
@@ -373,7 +365,7 @@ class _Room:
 
 
 def _open_bytes(reader: Reader, obligations: Int32) -> NDArray[np.bool_]:
-    """Whether a byte class can follow each obligation in some context, bool ``[obligations, byte classes]``."""
+    """Tell which byte classes can follow each obligation in some context, bool ``[obligations, byte classes]``."""
     lexer = reader.lexer
     found = np.zeros((len(obligations), lexer.step.shape[1]), dtype=np.bool_)
     for number, obligation in enumerate(obligations.tolist()):

@@ -1,10 +1,16 @@
-"""Lists of threads in the order of their preference: what a backtracking engine would try, all at once.
+"""Patterns as programs with an order of preference, and lists of their threads: a backtracking engine's trials in
+parallel.
 
-A thread is a state of a program and what it promised of the text that follows (its lookaheads; see
-:mod:`sfgen.automata.lookaround`). The first thread of a list that matches in the end is the match that ``re`` finds:
-so threads behind one that matches here without a obligation are cut off (Pike's virtual machine; Cox, 2009).
+``Programs`` compiles patterns by Thompson's construction (1968). Epsilons are ordered as ``re`` tries them: the
+branches of an alternation from left to right, another round before the exit of a greedy repeat and behind the exit of a
+lazy one (Pike; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009). Programs read symbols: sets of
+characters that no pattern distinguishes.
 
-Lookbehinds run beside the text. Of what they know only that is kept which can still be asked for: a lookbehind has one
+A thread is a state of a program with its obligations about the text that follows (lookaheads; see
+:mod:`sfgen.automata.lookaround`). The first thread of a list that matches in the end is the match of ``re``. So threads
+behind one that matches here without an obligation are cut off (Pike's virtual machine; Cox, 2009).
+
+Lookbehinds run beside the text. Their states are kept only while they can still be asked for: a lookbehind has one
 width, so each of its threads is asked at one position or never.
 """
 
@@ -21,22 +27,22 @@ from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.regex.ast import Alternation, Characters, Concatenation, Empty, Look, Node, Repeat, width
 
 MAX_PROGRAM_STATES = 100_000
-"""States of the programs of all terminals."""
+"""The most states of all programs."""
 
 
 class Programs:
     """The programs of all terminals, under one numbering of states.
 
-    A state either reads (it has edges), or leads on without reading (it has epsilons), or is an end.
+    A state has edges (it reads), or epsilons, or it is an end.
 
     Attributes:
-        edges: From each state that reads: first and last symbol, and the target.
-        epsilons: From each of the others, in order: the target, and the guard. Guard 0 is none, ``k`` says that
-            lookaround ``k - 1`` must hold, ``-k`` that it must not.
-        heads: The states before something repeated that may be empty, and the state behind it.
-        exits: From these states behind, where to go on when nothing was read since the head.
-        behind: Of each lookaround whether it is a lookbehind.
-        starts: The first state of each lookaround; the next is its end.
+        edges: First symbol, last symbol and target, by reading state.
+        epsilons: Targets and guards in order of preference, by other states. Guard 0 is none; ``k`` demands
+            lookaround ``k - 1``, ``-k`` forbids it.
+        heads: The state behind a repeated part that may be empty, by the state before it.
+        exits: The state to go to after an empty round, by the state behind the part.
+        behind: Whether each lookaround is a lookbehind.
+        starts: The first state of each lookaround; the next one is its end.
         terminal_of: The terminal that ends in a state.
     """
 
@@ -48,7 +54,7 @@ class Programs:
         self.behind: list[bool] = []
         self.starts: list[int] = []
         self.terminal_of: dict[int, int] = {}
-        self._states = 2  # lookarounds of plain patterns keep 0 and 1 for themselves
+        self._states = 2  # 0 and 1 are reserved, as for lookarounds of plain patterns
         self._looks: dict[tuple[bool, Node], int] = {}
         self._name = ""
         self._firsts: list[int] = []
@@ -79,7 +85,7 @@ class Programs:
         return state
 
     def _fragment(self, node: Node, end: int) -> int:
-        """The state from which ``node`` is read, and then ``end`` comes."""
+        """Return the state that reads ``node`` and then goes to ``end``."""
         match node:
             case Empty():
                 return end
@@ -108,7 +114,7 @@ class Programs:
         if key not in self._looks:
             start = self._state()
             end = self._state()
-            self.epsilons[start] = [(self._fragment(child, end), 0)]  # those inside get their numbers first
+            self.epsilons[start] = [(self._fragment(child, end), 0)]  # inner lookarounds are numbered first
             self.behind.append(behind)
             self.starts.append(start)
             self._looks[key] = len(self.starts)
@@ -131,10 +137,10 @@ class Programs:
         return end
 
     def _optional(self, node: Repeat, head: int, again: int, out: int) -> None:
-        """Make ``head`` the state that reads once more and then comes to ``again``, or goes ``out``."""
+        """Make ``head`` the choice between another round, which ends in ``again``, and ``out``."""
         behind = again
         if width(node.child)[0] == 0:
-            # `re` does not try once more where the last time was empty.
+            # `re` tries no further round after an empty one.
             behind = self._choice(again, out)
             self.heads[head] = behind
             self.exits[behind] = out
@@ -182,14 +188,11 @@ class OrderedMachine(Machine):
         return position
 
     def text_start(self) -> Trackers:
-        """Return what lookbehinds know at the start of the text."""
+        """Return the lookbehind states at the start of the text."""
         return tuple(Place(self, None, 0).trackers)
 
     def gap(self, trackers: Trackers) -> OrderedPlace:
-        """Return a position at which lookbehinds know something.
-
-        Guards can be evaluated there; nothing can be read up to it.
-        """
+        """Return a position with given lookbehind states, at which guards are evaluated."""
         position = self._gaps.get(trackers)
         if position is None:
             position = self._gaps[trackers] = OrderedPlace(self, None, 0)
@@ -198,10 +201,7 @@ class OrderedMachine(Machine):
         return position
 
     def asked_in(self, threads: Iterable[Thread]) -> tuple[int, ...]:
-        """Return after how many characters threads may evaluate each lookbehind.
-
-        It is the fewest, for each lookaround.
-        """
+        """Return the fewest characters until the threads evaluate each lookbehind."""
         if not self.has_lookbehinds:
             return (_NEVER,) * len(self.behind)
         found = [0 if number in self._always_asked else _NEVER for number in range(len(self.behind))]
@@ -214,7 +214,7 @@ class OrderedMachine(Machine):
         return tuple(found)
 
     def needed(self, trackers: Sequence[Threads | None], asked_in: Sequence[int]) -> Trackers:
-        """Drop what lookbehinds know and no thread will use any more."""
+        """Drop the lookbehind states that no thread will use."""
         left = self._left
         return tuple(
             None if known is None else frozenset(t for t in known if left.get(t[0], _NEVER) >= asked_in[number])
@@ -222,7 +222,9 @@ class OrderedMachine(Machine):
         )
 
     def _lookbehinds_asked(self) -> tuple[list[dict[int, int]], frozenset[int]]:
-        """For each lookbehind from each state the fewest characters before it is asked; and those inside others."""
+        """Return the fewest characters from each state to each lookbehind's evaluation, and the lookbehinds inside
+        others.
+        """
         before: dict[int, list[tuple[int, int]]] = {}
         asking: list[list[int]] = [[] for _ in self.behind]
         for source, edges in self.edges.items():
@@ -242,7 +244,7 @@ class OrderedMachine(Machine):
         return distances, frozenset(inside)
 
     def _left_of_lookbehinds(self) -> dict[int, int]:
-        """From each state of a lookbehind the characters that it still reads."""
+        """Return the characters that each state of a lookbehind still reads."""
         before: dict[int, list[tuple[int, int]]] = {}
         for source, edges in self.edges.items():
             for _, _, target in edges:
@@ -255,7 +257,7 @@ class OrderedMachine(Machine):
 
 
 def _distances(targets: list[int], before: dict[int, list[tuple[int, int]]]) -> dict[int, int]:
-    """The fewest characters from each state to one of the targets."""
+    """Return the fewest characters from each state to one of the targets."""
     found = dict.fromkeys(targets, 0)
     waiting = deque(targets)
     while waiting:
@@ -272,7 +274,7 @@ def _distances(targets: list[int], before: dict[int, list[tuple[int, int]]]) -> 
 
 
 class OrderedPlace(Place):
-    """A position of a text, for threads that are in order."""
+    """A position of a text, for ordered threads."""
 
     machine: OrderedMachine
 
@@ -285,7 +287,7 @@ class OrderedPlace(Place):
         """Read the symbol with a list of threads."""
         found = self._lists.get(threads)
         if found is None:
-            # Of many keywords few go on at any symbol.
+            # Of many keywords few read a given symbol.
             symbols, label = self.machine.symbols_of, self.label
             going = [thread for thread in threads if symbols(thread[0]) >> label & 1]
             found = self._lists[threads] = self._first_wins(
@@ -294,7 +296,7 @@ class OrderedPlace(Place):
         return found
 
     def begin(self, states: Iterable[int]) -> OrderedThreads:
-        """Start the threads of some programs, the first program's first."""
+        """Start the threads of some programs, in their order."""
         return self.closure_in_order([(state, NO_OBLIGATIONS) for state in states])
 
     def _step_in_order(self, thread: Thread) -> OrderedThreads:
@@ -309,9 +311,9 @@ class OrderedPlace(Place):
         return found
 
     def _first_wins(self, threads: Iterable[Thread]) -> OrderedThreads:
-        """Without threads that another of more preference makes needless; cut behind a match without a obligation.
+        """Drop threads that a preferred one makes needless; cut behind a match without an obligation.
 
-        Behind a match with a obligation, threads are only for texts that break it.
+        Threads behind a match with an obligation serve only the texts that break it.
         """
         machine = self.machine
         found: list[Thread] = []
@@ -336,13 +338,13 @@ class OrderedPlace(Place):
         return tuple(found)
 
     def closure_in_order(self, seeds: Sequence[Thread]) -> OrderedThreads:
-        """Follow the transitions that read nothing, in order of preference."""
+        """Follow epsilons in order of preference."""
         machine = self.machine
         programs = machine.programs
         found: list[Thread] = []
         seen: dict[tuple[int, frozenset[int]], list[Obligations]] = {}
         nothing: frozenset[int] = frozenset()
-        # With the heads that were passed here, by the states behind what they repeat.
+        # Each entry has the states behind the repeated parts whose heads were passed here.
         stack = [(state, obligations, nothing) for state, obligations in reversed(seeds)]
         while stack:
             state, obligations, passed = stack.pop()

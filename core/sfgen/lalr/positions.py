@@ -1,4 +1,4 @@
-"""A grammar seen through a vocabulary: the masks of positions, and the way to the end in tokens."""
+"""A Lark grammar over one vocabulary: the masks of positions, and the way to the end in tokens."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1024
-"""Masks of positions, and ends of tokens, that are kept."""
+"""The cached masks of positions, and ends of tokens."""
 
 _KEPT_ENDS = 1 << 14
-"""Configurations whose fewest tokens are kept."""
+"""The configurations whose fewest tokens are cached."""
 
 _ENDLESS = FAR - 1
-"""The room where there is no limit: more than any distance."""
+"""The room without a limit: more than any distance."""
 
 
 class LalrPositions:
-    """Which tokens each position allows. Immutable, lazy, safe to share between threads.
+    """The tokens that each position allows. Immutable, lazy, safe to share between threads.
 
-    A token is allowed where the grammar can read its bytes and the text can still be completed. In a vocabulary that
-    lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte.
+    A token is allowed if the grammar can read its bytes and the text can still be completed. In a vocabulary without
+    some single bytes, a text counts as completable if it can be completed byte by byte.
     """
 
     def __init__(self, reader: Reader, vocabulary: Tokens) -> None:
@@ -52,10 +52,7 @@ class LalrPositions:
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self, position: Position) -> Mask:
-        """Return the token mask of a position, end tokens included; read-only.
-
-        No limit of tokens counts.
-        """
+        """Return the token mask of a position without a limit, end tokens included; read-only."""
         if self._is_exact and len(position) == 1:
             try:
                 return self._masks.of(*position[0]).mask
@@ -64,7 +61,7 @@ class LalrPositions:
         return self._remembered(position, _ENDLESS)
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """Return the token mask of a position under a limit."""
+        """Return the token mask of a position with ``room`` tokens left."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
         return self._remembered(position, room - 1)
@@ -74,7 +71,7 @@ class LalrPositions:
         return self._ids.of(mask)
 
     def is_made(self, position: Position) -> bool:
-        """Tell whether the masks of all a position's configurations are known."""
+        """Tell whether the masks of all configurations of a position are cached."""
         return all(self._masks.is_made(*each) or each in self._ends_behind for each in position)
 
     def _remembered(self, position: Position, room: int) -> Mask:
@@ -95,7 +92,7 @@ class LalrPositions:
         return found
 
     def _fitting(self, configuration: Configuration, room: int) -> Mask:
-        """The text tokens of a configuration behind which the text can be completed with ``room`` tokens."""
+        """Return the text tokens of a configuration after which ``room`` tokens complete the text."""
         lexer_state, node = configuration
         per_level = self.reader.to_end.most_per_level
         try:
@@ -117,22 +114,22 @@ class LalrPositions:
         return mask
 
     def _inside(self, lexer_state: int, node: int, room: int) -> Mask:
-        """Of the tokens that hand no terminal to the parser those that fit."""
+        """Return the fitting tokens that hand no terminal to the parser."""
         tokens = self._masks.lexeme_tokens(lexer_state)
         fits = self._which_fit(tokens.reached, node, room)
         class_of = self._masks.classes_of(tokens.reached)
         is_wanted = np.isin(self._masks.classes_of(tokens.lexer_states), class_of[fits])
-        if not np.isin(class_of[~fits], class_of[fits]).any():  # of each class all or none
+        if not np.isin(class_of[~fits], class_of[fits]).any():  # all or none of each class
             mask: Mask = np.bitwise_or.reduce(tokens.masks[is_wanted], axis=0, initial=0).astype(np.uint32)
             repeat_tokens(mask, self.vocabulary.trie.repeated_tokens)
             return mask
-        leads_on = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last is for the other tokens
+        leads_on = np.zeros(len(self.reader.lexer.step) + 1, dtype=np.bool_)  # the last entry stands for ``NO_STATE``
         leads_on[tokens.reached] = fits
         wanted = np.flatnonzero(leads_on[self._lexer_states_of(lexer_state)]).astype(np.int32)
         return packed(wanted, len(self.vocabulary)).copy()
 
     def _which_fit(self, lexer_states: Int32, node: int, room: int) -> NDArray[np.bool_]:
-        """From which lexer states the text can be completed with ``room`` tokens, bool ``[len(lexer_states)]``."""
+        """Tell from which lexer states ``room`` tokens complete the text, bool ``[len(lexer_states)]``."""
         distances = self.reader.to_end.of_many(lexer_states, node)
         fits: NDArray[np.bool_] = distances <= room
         for number in np.flatnonzero(~fits & (distances < FAR)).tolist():
@@ -140,7 +137,7 @@ class LalrPositions:
         return fits
 
     def _ends_of(self, configuration: Configuration) -> TokenEnds:
-        """Where the tokens of a configuration lead in which a terminal ends."""
+        """Return the configurations behind a configuration's tokens in which a terminal ends."""
         found = self._ends_behind.get(configuration)
         if found is None:
             found = self._masks.ends(*configuration)
@@ -169,16 +166,13 @@ class LalrPositions:
         return packed(np.array(found, dtype=np.int32), len(self.vocabulary)).copy()
 
     def _ends(self, position: Position) -> tuple[int, ...]:
-        """The end tokens where the text may end."""
+        """Return the end tokens if the text may end."""
         return tuple(self.vocabulary.end_token_ids) if self.reader.accepts(position) else ()
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
     def distance(self, position: Position) -> int:
-        """Return the fewest bytes to an end.
-
-        It is ``FAR`` or more where there is no way.
-        """
+        """Return the fewest bytes to an end; ``FAR`` or more where there is no way."""
         return self.reader.distance(position)
 
     def fits(self, position: Position, room: int | None) -> bool:
@@ -193,9 +187,9 @@ class LalrPositions:
         return distance <= room * self.vocabulary.trie.max_depth and self._tokens_of(configuration) <= room
 
     def tokens_left(self, position: Position) -> int:
-        """Count the fewest tokens of the shortest text to an end.
+        """Return the fewest tokens of the shortest text to an end.
 
-        It is ``UNREACHABLE`` where there is none, and its bytes where it has more than ``LONGEST_TEXT``.
+        It is ``UNREACHABLE`` without such a text, and the number of bytes of one longer than ``LONGEST_TEXT``.
         """
         return min(self._tokens_of(configuration) for configuration in position)
 

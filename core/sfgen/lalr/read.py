@@ -1,7 +1,7 @@
-"""Read bytes with the lexer and the parser: from a position to the next one.
+"""Read bytes with the lexer and the parser, from position to position.
 
-This is the plain definition of what a grammar's texts are. Masks are made by kernels that do the same for many tokens
-at once (see ``sfgen.lalr.walk``).
+This is the plain definition of a grammar's texts. The kernels of ``sfgen.lalr.walk`` do the same for many tokens at
+once.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 
 
 class Configuration(NamedTuple):
-    """A lexer state of the lexer, and a node of the parser's stack."""
+    """A lexer state, and a node of the parser's stack."""
 
     lexer_state: int
     node: int
 
 
 Position: TypeAlias = tuple[Configuration, ...]
-"""All the ways to read a text so far that can be completed; at least one, ascending. Mostly there is one."""
+"""All ways to read a text so far that can be completed, ascending; at least one, and mostly one."""
 
 
 class Reader:
     """Reads bytes. Safe to share between threads.
 
     Attributes:
-        to_end: The fewest bytes to the end, by those that may be used.
+        to_end: The fewest bytes to the end over the usable bytes.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Reader:
         self.distances = distances
         self.to_end = distances if usable is None else Distances(tables, lexer, stacks, usable=usable)
         self._classes = lexer.byte_classes.tobytes()
-        # Of each class the smallest byte that may be used.
+        # The smallest usable byte of each class, int32 ``[classes]``.
         self._smallest = np.full(lexer.step.shape[1], _NO_BYTE, dtype=np.int32)
         bytes_ = np.arange(256) if usable is None else np.flatnonzero(usable)
         np.minimum.at(self._smallest, lexer.byte_classes[bytes_], bytes_)
@@ -75,14 +75,11 @@ class Reader:
         self.start: Position = (Configuration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
     def lexer_state_at(self, node: int, obligation: int) -> int:
-        """Return the lexer state at the gap above a node.
-
-        It is ``NO_STATE`` where nothing can follow.
-        """
+        """Return the lexer state at the gap above a node; ``NO_STATE`` where nothing can follow."""
         return self._starts[self._context_of[self.stacks.states[node]]][obligation]
 
     def with_bytes(self, usable: NDArray[np.bool_]) -> Reader:
-        """Restrict the bytes of completions, bool ``[256]``."""
+        """Return a reader whose completions use only some bytes, bool ``[256]``."""
         return Reader(self.tables, self.lexer, self.stacks, self.distances, usable)
 
     def commits_of(self, lexer_state: int) -> list[tuple[int, int]]:
@@ -128,7 +125,7 @@ class Reader:
     def is_alive(self, lexer_state: int, node: int) -> bool:
         """Tell whether a configuration can be completed.
 
-        A safe label is sought as far as behind the next terminal; then the distance decides.
+        It looks for a safe label, up to the one behind the next terminal, before it computes the distance.
         """
         safe, others = self._labels_of(lexer_state)
         if self._takes_any(node, safe):
@@ -144,7 +141,7 @@ class Reader:
         return any(self.stacks.after(node, terminal) != NO_STATE for terminal in terminals)
 
     def _labels_of(self, lexer_state: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """The terminals that a lexer state can come to by labels that are safe, and the other labels."""
+        """Return the terminals of the safe labels that a lexer state reaches, and the other labels."""
         found = self._known_labels.get(lexer_state)
         if found is None:
             distances, end = self.distances, len(self.tables.terminals) - 1
@@ -181,7 +178,7 @@ class Reader:
         return position is not None and self.accepts(position)
 
     def _alive(self, position: Position) -> Iterator[int]:
-        """The byte classes that can be read at a position; one by one, for mostly the first two tell enough."""
+        """Yield the byte classes that can be read; lazily, as the caller mostly needs two."""
         labels = set[int]()
         for configuration in position:
             for lexer_state, _ in (configuration, *self.commits(configuration)):
@@ -199,17 +196,11 @@ class Reader:
         return only_step(position, self._alive(position), self._classes, self.read)
 
     def distance(self, position: Position) -> int:
-        """Return the fewest bytes to the end.
-
-        It is ``FAR`` where the bytes that may be used are not enough.
-        """
+        """Return the fewest bytes to the end; ``FAR`` where the usable bytes do not suffice."""
         return min(self.to_end.of(lexer_state, node) for lexer_state, node in position)
 
     def shortest(self, position: Position) -> bytes:
-        """Return a shortest text to the end.
-
-        Of several it is the one with the smaller byte where they first differ.
-        """
+        """Return the shortest text to the end; of several the first in byte order."""
         found, least = bytearray(), self.distance(position)
         if least > LONGEST_TEXT:
             raise TextTooLong(least, LONGEST_TEXT)
@@ -221,7 +212,7 @@ class Reader:
         return bytes(found)
 
     def _nearer(self, position: Position, least: int) -> tuple[int, Position]:
-        """The smallest byte that brings the end nearer by one, and the position after it."""
+        """Return the smallest byte that is one nearer to the end, and the position after it."""
         found = self._ways.get(position)
         if found is None:
             byte = min(map(partial(self._nearest_byte, least=least), position))
@@ -234,7 +225,7 @@ class Reader:
         return found
 
     def _nearest_byte(self, configuration: Configuration, least: int) -> int:
-        """The smallest byte behind which a configuration is ``least - 1`` bytes away from the end."""
+        """Return the smallest byte after which the end is ``least - 1`` bytes away."""
         found = _NO_BYTE
         for lexer_state, node in (configuration, *self.commits(configuration)):
             targets = self.lexer.step[lexer_state]
@@ -248,4 +239,4 @@ _NO_BYTE = 256
 """More than any byte."""
 
 _KEPT = 1 << 16
-"""Steps of a byte that are remembered."""
+"""The cached steps of one byte."""

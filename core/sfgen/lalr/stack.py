@@ -1,7 +1,7 @@
-"""The parser's stacks: persistent, shared, equal ones once.
+"""The parser's stacks: immutable nodes, equal ones once.
 
-A node is a number: a state, and the node below. The parser never changes a node, so a rollback forgets some, and texts
-that begin alike share their stacks.
+A node is a number that stands for a state and the node below. A rollback drops nodes, and texts with a common beginning
+share them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ from numpy.typing import NDArray
 from sfgen.lalr.tables import NO_STATE, ParseTables
 
 BOTTOM = 0
-"""The node of the empty stack: the start state."""
+"""The node of the empty stack, whose state is the start state."""
 
 
 class Stacks:
-    """Makes the stack nodes over one parser's tables, equal ones once.
-
-    They can be shared between threads.
-    """
+    """Makes the stack nodes of one parser, equal ones once. Safe to share between threads."""
 
     def __init__(self, tables: ParseTables) -> None:
         self.tables = tables
@@ -42,7 +39,7 @@ class Stacks:
         return len(self.states)
 
     def push(self, state: int, below: int) -> int:
-        """Push a state on a node, and return the node on top."""
+        """Return the node of a state on top of a node."""
         key = state, below
         node = self._known.get(key)
         if node is None:
@@ -57,7 +54,7 @@ class Stacks:
         return node
 
     def pop(self, node: int, count: int) -> int:
-        """Return the node that is left without the top ``count`` states."""
+        """Return the node below the top ``count`` states."""
         below = self.below
         for _ in range(count):
             node = below[node]
@@ -66,7 +63,7 @@ class Stacks:
     def after(self, node: int, terminal: int) -> int:
         """Return the node after a terminal; ``NO_STATE`` where it is refused.
 
-        For the terminal at the end of the text it is the node when the text is complete.
+        After ``END`` it is the node of the complete text.
         """
         key = node, terminal
         found = self._after.get(key)
@@ -94,10 +91,7 @@ class Stacks:
         return self.after(node, self._end_of_text) != NO_STATE
 
     def array(self) -> NDArray[np.int32]:
-        """Return state, node below and depth of each node; read-only.
-
-        The array is int32 ``[3 * nodes]``.
-        """
+        """Return state, node below and depth of each node, int32 ``[3 * nodes]``; read-only."""
         with self._lock:
             count = len(self.states)
             if count > len(self._array):

@@ -1,8 +1,8 @@
-"""What lark makes of a grammar, as plain numbers: the tables of its parser, and the terminals of its lexer.
+"""The tables of lark's parser and the terminals of its lexer, as plain numbers.
 
-A *gap* is the place between two terminals. A *context* is a set of terminals that the lexer looks for at a gap: those
-that the parser's state knows an action for, and the ignored ones. Terminals, nonterminals, states, rules and contexts
-are numbers from 0 on.
+A *gap* is the place between two terminals. A *context* is the set of terminals that the lexer tries at a gap: those for
+which the parser's state has an action, and the ignored ones. Terminals, nonterminals, states, rules and contexts are
+numbered from 0.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 END = "$END"
-"""The terminal that stands for the end of the text. It is the last one."""
+"""The terminal at the end of the text; it is the last one."""
 
 NO_STATE = -1
-"""In place of a state, a lexer state or a node where there is none."""
+"""In place of a parser state, a lexer state or a stack node where there is none."""
 
 
 class Rule(NamedTuple):
     """One expansion of a nonterminal.
 
     Attributes:
-        nonterminal: What it is an expansion of.
-        symbols: What it expands to: terminals ``t`` as ``t``, nonterminals ``n`` as ``-1 - n``.
+        nonterminal: The nonterminal that is expanded.
+        symbols: The expansion: terminal ``t`` is ``t``, nonterminal ``n`` is ``-1 - n``.
     """
 
     nonterminal: int
@@ -32,13 +32,13 @@ class Rule(NamedTuple):
 
 
 class Terminal(NamedTuple):
-    """A terminal as lark's lexer knows it.
+    """A terminal of lark's lexer.
 
     Attributes:
         name: Its name.
-        pattern: The pattern, with its flags inside, as lark gives it to ``re``.
-        is_literal: Whether it was written as a string.
-        shown: What people call it: the string in quotes where it is a literal, else the name.
+        pattern: The pattern with its flags inside, as lark gives it to ``re``.
+        is_literal: Whether the grammar has it as a string.
+        shown: Its name for people: a literal in quotes, else the name.
     """
 
     name: str
@@ -48,13 +48,13 @@ class Terminal(NamedTuple):
 
 
 class Context(NamedTuple):
-    """The terminals that are looked for at a gap.
+    """The terminals that the lexer tries at a gap.
 
     Attributes:
-        ordered: The terminals in the order in which they are tried: the first that matches is taken, as ``re`` takes
-            the first branch of an alternation.
-        unless: For some of them others, in the order in which they are tried: where one of these matches the whole
-            text that was taken, that one is the terminal (keywords among names).
+        ordered: The terminals in their order of trial: the first that matches is taken, as ``re`` takes the first
+            branch of an alternation.
+        unless: Replacements of some terminals, in their order of trial: the first that matches the whole lexeme
+            replaces the terminal (keywords among names).
     """
 
     ordered: tuple[int, ...]
@@ -65,17 +65,17 @@ class ParseTables(NamedTuple):
     """The tables of an LALR(1) parser.
 
     Attributes:
-        terminals: Their names in the tables; the last is ``END``.
-        nonterminals: Their names.
+        terminals: The terminals; the last is ``END``.
+        nonterminals: The names of the nonterminals.
         rules: The expansions.
-        actions: What to do in a state when a terminal comes, int32 ``[states, terminals]``: 0 is an error, ``s + 1``
+        actions: The action of a state before a terminal, int32 ``[states, terminals]``: 0 is an error, ``s + 1``
             shifts and goes to state ``s``, ``-1 - r`` reduces rule ``r``.
         gotos: The state behind a nonterminal, int32 ``[states, nonterminals]``; ``NO_STATE`` where there is none.
         start: The state of the empty stack.
-        end: The state in which the text is complete: it is reached by a reduction when ``END`` comes.
+        end: The state of a complete text, reached by a reduction before ``END``.
         context_of: The context of the gap behind each state, int32 ``[states]``.
         contexts: The contexts.
-        ignored: The terminals that the parser never sees.
+        ignored: The terminals that the lexer drops.
     """
 
     terminals: tuple[Terminal, ...]
@@ -93,25 +93,27 @@ class ParseTables(NamedTuple):
 class Lexer(NamedTuple):
     """The scanners of all contexts as one automaton over bytes.
 
-    A *lexer state* is a state of it: how far a lexeme has been read, what was promised of the text behind the last one,
-    and how much was ignored since. Lexer states are deterministic as long as no terminal is handed to the parser. Where
-    a lexeme may end, the lexer may *commit* a terminal. Then the text goes on with the lexer state ``starts[context,
-    obligation]``, whose context is that of the parser's new state. Every lexer state can reach a commit, or may end.
+    A *lexer state* tells how far the open lexeme is read, which lookahead obligations are open, and how many ignored
+    characters came since the last terminal. Each byte leads to one lexer state until a terminal is handed to the
+    parser. Where a lexeme may end, the lexer may *commit* its terminal. The text then continues in ``starts[context,
+    obligation]``, where the context is that of the parser's new state. Every lexer state reaches a commit or an end of
+    the text.
 
-    An *obligation* says which texts cannot follow: those with which lark would have read a longer lexeme, or another
-    terminal. 0 is no obligation. An obligation that is broken has no lexer state.
+    A *lookahead obligation* excludes the texts behind a commit with which lark would have read a longer lexeme or
+    another terminal. Obligation 0 excludes none. A text that breaks its obligation has no lexer state.
 
     Attributes:
         byte_classes: uint8 ``[256]``; bytes of one class are read alike.
-        step: The lexer state behind each byte class, int32 ``[lexer_states, classes]``; ``NO_STATE``: it cannot be
-            read.
+        step: The lexer state behind each byte class, int32 ``[lexer_states, classes]``; ``NO_STATE`` where the byte
+            is refused.
         starts: The lexer state at the beginning of a lexeme, int32 ``[contexts, obligations]``; ``NO_STATE`` where
-            nothing can follow, or where the obligation never comes up.
-        commit_starts: Where the commits of each lexer state begin, int32 ``[lexer_states + 1]``.
+            nothing can follow, or where the obligation never occurs.
+        commit_starts: The first commit of each lexer state, int32 ``[lexer_states + 1]``.
         commit_terminals: The terminal of each commit, int32 ``[commits]``; never an ignored one.
-        commit_obligations: What it demands of the text behind it, int32 ``[commits]``.
-        may_end: Whether the text may end where no lexeme is open, bool ``[lexer_states]``: ``END`` comes then.
-        obligation_holds_at_end: Whether the text may end behind a commit with this obligation, bool ``[obligations]``.
+        commit_obligations: The obligation of each commit, int32 ``[commits]``.
+        may_end: Whether the text may end without an open lexeme, bool ``[lexer_states]``: ``END`` comes then.
+        obligation_holds_at_end: Whether the text may end behind a commit with this obligation, bool
+            ``[obligations]``.
     """
 
     byte_classes: NDArray[np.uint8]

@@ -1,12 +1,12 @@
-"""Walk the token trie with the lexer and the parser: kernels that find the tokens of a configuration.
+"""Kernels that find the tokens of a configuration, by a walk of the token trie with the lexer and the parser.
 
-Three kernels share the work. ``walk_lexeme`` finds the tokens that hand no terminal to the parser: they depend on the
-lexer state alone, and so do the trie nodes behind which a terminal ends inside a token. ``read_behind`` reads on there
-with the parser's stack. ``join_classes`` puts together the tokens of the first kind by the terminals that they may
-become.
+* ``walk_lexeme`` finds the tokens that hand no terminal to the parser, and the trie nodes behind which a terminal ends
+  inside a token. Both depend on the lexer state alone.
+* ``read_behind`` reads on at these nodes with the parser's stack.
+* ``join_classes`` adds the tokens of the first kind that lead to a terminal which the parser takes.
 
-The stack below is loaded; the nodes that a token pushes are made in scratch memory, and given up when the walk leaves
-the token's beginning.
+The stack below is loaded. Nodes that a token pushes are made in scratch memory, and dropped when the walk leaves the
+token's prefix.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ REFUSED = -1
 """In place of a stack node: the parser does not take the terminal."""
 
 TOO_MANY = -2
-"""What a kernel returns that was given up: there was no room."""
+"""Returned by a kernel that ran out of room."""
 
 STATE, BELOW, DEPTH = 0, 1, 2
 FIELDS = 3
-"""The numbers of a stack node, loaded or made."""
+"""The numbers of a stack node."""
 
 MOST_MADE = 1 << 14
-"""Stack nodes that are made on the way to a trie node."""
+"""The most stack nodes made on the way to a trie node."""
 
 MOST_CONFIGURATIONS = 1 << 13
-"""Configurations of all sets on the way to a trie node."""
+"""The most configurations of all sets on the way to a trie node."""
 
 WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, OBLIGATIONS = 0, 1, 2, 3, 4, 5
-"""The sizes that the kernels are told: columns of the tables, and which terminal and state are the end."""
+"""The entries of ``sizes``: columns of the tables, and the terminal and state of the end."""
 
 DEEPEST, ENDS = 0, 1
-"""What ``read_behind`` counts."""
+"""The counts of ``read_behind``."""
 
 _NO_TOKEN = 0x80000000
 
@@ -50,22 +50,21 @@ def walk_lexeme(
     step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Find the tokens that can be read without ending a terminal."""
-    # lexer_state: Where the lexer stands.
-    # counts: The number of exits; then one number for each class: whether it has tokens.
-    # found: Where the tokens go, those of each class of lexer states apart, uint32 ``[classes * words]``.
+    """Find the tokens that are read without ending a terminal."""
+    # counts: out; the number of exits, then for each class whether it has tokens.
+    # found: out; the mask of each class of lexer states, uint32 ``[classes * words]``.
     # words: The words of a mask.
-    # exits: Where the trie nodes go that are right behind the end of a terminal.
-    # exit_labels: Which label ends before each.
+    # exits: out; the trie nodes right behind the end of a terminal.
+    # exit_labels: out; the label that ends before each.
     # stack: Room for a lexer state at each depth.
     # class_of: The class of each lexer state.
     # is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
-    # is_reached: Where the lexer states are marked that tokens lead to, bool ``[lexer_states]``.
-    # lexer_state_of: Where the lexer state goes that each token leads to; may have no room at all.
+    # is_reached: out; the lexer states that tokens lead to, bool ``[lexer_states]``.
+    # lexer_state_of: out; the lexer state behind each token, int32 ``[tokens]``, or empty if not wanted.
     # step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
     # commit_labels: The label of each commit.
     # labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
-    # Returns 0, or ``TOO_MANY``: there was no room for the exits.
+    # Returns 0, or ``TOO_MANY`` without room for the exits.
     width = np.int64(sizes[CLASSES])
     stack[0] = lexer_state
     node, end, exit_count = np.int64(0), np.int64(labels.size), np.int64(0)
@@ -106,7 +105,7 @@ def walk_lexeme(
 
 @kernel(is_part=True)
 def _of_node(node: Int, field: Int, nodes: Int32s, made: Int64sOut) -> Int:
-    """A number of a stack node: those that are loaded come first, those that are made behind them."""
+    """Return a field of a stack node; loaded nodes come before made ones."""
     at = FIELDS * node + field
     if at < nodes.size:
         return np.int64(nodes[at])
@@ -115,7 +114,7 @@ def _of_node(node: Int, field: Int, nodes: Int32s, made: Int64sOut) -> Int:
 
 @kernel(is_part=True)
 def _push(state: Int, below: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut) -> Int:
-    """Make the node of a state on top of another node, for which there is room."""
+    """Make the node of a state on top of another node."""
     at = FIELDS * top[0]
     made[at + STATE], made[at + BELOW] = state, below
     made[at + DEPTH] = _of_node(below, DEPTH, nodes, made) + 1
@@ -128,21 +127,16 @@ def after_terminal(
     node: Int, terminal: Int, is_shifted: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Return the node after a terminal, ``REFUSED`` or ``TOO_MANY``.
-
-    The node may be made.
-    """
-    # node: The node before.
-    # terminal: What comes.
-    # is_shifted: 0: only whether the terminal is taken counts; the node returned has no meaning then.
+    """Return the node after a terminal, ``REFUSED`` or ``TOO_MANY``; the node may be a made one."""
+    # is_shifted: 0 only asks whether the terminal is taken; the returned node then means nothing.
     # nodes: ``FIELDS`` numbers of each node that is loaded.
     # made: ``FIELDS`` numbers of each node that is made.
     # top: The number of those that are made.
     # actions, gotos: See ``ParseTables``, flat.
     # rules: The nonterminal and the length of each rule.
-    # sizes: See above.
+    # sizes: ``WIDTH`` to ``OBLIGATIONS``.
     state, under = _of_node(node, STATE, nodes, made), _of_node(node, BELOW, nodes, made)
-    is_new = False  # whether the top is a state that no node was made for
+    is_new = False  # whether no node is made yet for the state on top
     while True:
         action = np.int64(actions[state * sizes[WIDTH] + terminal])
         if action == 0:
@@ -171,7 +165,7 @@ def _is_alive(
     lexer_state: Int, node: Int, reach_starts: Int32s, reach: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Whether the parser takes some terminal that the lexer can come to."""
+    """Tell whether the parser takes some terminal that the lexer can reach."""
     kept = top[0]
     for position in range(reach_starts[lexer_state], reach_starts[lexer_state + 1]):
         terminal = np.int64(reach[position])
@@ -187,14 +181,13 @@ def join_classes(
     node: Int, classes: Int32s, found: UInt32s, words: Int, mask: UInt32sOut, reach_starts: Int32s, reach: Int32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens of classes with a terminal that the parser takes."""
-    # node: The parser's stack.
+    """Add the tokens of the classes that reach a terminal which the parser takes."""
     # classes: A lexer state of each class.
-    # found: The tokens of each, uint32 ``[len(classes) * words]``.
+    # found: The mask of each class, uint32 ``[len(classes) * words]``.
     # words: The words of a mask.
-    # mask: Where the tokens go.
-    # reach_starts: Where in ``reach`` the terminals of each lexer state begin that the lexer can come to.
-    # reach: These terminals.
+    # mask: out; the tokens are added, uint32 ``[words]``.
+    # reach_starts: The first entry in ``reach`` of each lexer state, int32 ``[lexer_states + 1]``.
+    # reach: The terminals that each lexer state can reach, int32.
     # nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
     for position in range(classes.size):
         lexer_state = np.int64(classes[position])
@@ -213,7 +206,7 @@ def _commit(
     context_of: Int32s, step: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,
     rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Hand a terminal to the parser and read a byte; add where that leads; the new end of the set, or ``TOO_MANY``."""
+    """Hand a terminal to the parser, read a byte, add the configuration; return the set's end or ``TOO_MANY``."""
     kept = top[0]
     pushed = after_terminal(node, np.int64(labels[2 * label]), 1, nodes, made, top, actions, gotos, rules, sizes)
     if pushed == TOO_MANY:
@@ -239,24 +232,19 @@ def read_behind(
     first_tokens: UInt32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,
     rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens in which a terminal ends.
-
-    What is behind the terminal is read with the parser's new stack.
-    """
-    # node: The parser's stack.
-    # label_starts: Where in ``children`` the trie nodes behind each label begin, int32 ``[exit labels + 1]``.
+    """Add the tokens in which a terminal ends, read on with the parser's new stack."""
+    # label_starts: The first entry in ``children`` of each exit label, int32 ``[exit labels + 1]``.
     # children: The trie nodes right behind the end of a terminal.
-    # exit_labels: The labels: a terminal, and its obligation.
-    # mask: Where the tokens go.
-    # counts: What is counted: the largest depth of a stack that a token leads to, if it is larger than what is there;
-    #   and the ends.
-    # ends_of: Where the ends go of which it is not known whether they are alive: a trie node with a token, the lexer state
-    #   and the stack node that it leads to; all nodes are kept then. May have no room: there are none then.
-    # is_doubtful: From which lexer states a configuration may be alive also where the parser takes nothing in ``reach``,
+    # exit_labels: The labels that end inside tokens, int32 ``[exit labels]``.
+    # mask: out; the tokens are added.
+    # counts: in and out; the largest depth of a stack behind a token, and the number of ends.
+    # ends_of: out; the ends that may be alive or dead: a trie node with a token, its lexer state and its stack node.
+    #   All made nodes are kept then. Empty if not wanted.
+    # is_doubtful: The lexer states whose configurations may be alive although the parser takes nothing in ``reach``,
     #   bool ``[lexer_states]``.
     # is_open: See ``walk_lexeme``.
     # sets: Two numbers of each configuration: lexer state, node.
-    # marks: Three numbers of each depth: where its set begins and ends, the number of nodes that are made.
+    # marks: Three numbers of each depth: the begin and end of its set, the number of made nodes.
     # reach_starts, reach: See ``join_classes``.
     # labels: The terminal and the obligation of each label.
     # starts: See ``Lexer``, flat.
@@ -280,7 +268,7 @@ def read_behind(
         if lexer_state < 0:
             continue
         at_gap = top[0]
-        # Tokens side by side mostly lead to the same configuration. Nodes above this one are made anew for each.
+        # Neighbouring tokens mostly lead to the same configuration. Nodes above this one are made anew for each.
         lasting = nodes.size // FIELDS + at_gap
         asked_state, asked_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
         for position in range(label_starts[number], label_starts[number + 1]):
