@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from many_prompts import SmallModel
 
 from sfgen import Sampler
-from sfgen.jobs import seeds
-from sfgen.jobs.seeds import first_seed, sampler_of
+from sfgen.jobs import job
+from sfgen.jobs.job import first_seed, sampler_of
 
 Sfgen = Callable[..., Any]
 GUIDE = Path(__file__).parents[2] / "cli" / "README.md"
@@ -96,4 +96,4 @@ def test_the_formula_is_written_down_once_in_each_place(sfgen: Sfgen, monkeypatc
     for text in (guide, sfgen("gen", "--help-all").out, sfgen("ban", "--help-all").out):
         assert text.count("S + (i − 1)·N + j") == 1
         assert "S + i·N" not in text
-    assert "S + (i - 1) * N + j" in str(seeds.__doc__)
+    assert "S + (i - 1) * N + j" in str(job.__doc__)

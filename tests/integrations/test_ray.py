@@ -18,10 +18,10 @@ from sfgen import GenerationConfig, Job, Sampler, job_records
 from sfgen.errors import ModelError, UsageError
 from sfgen.integrations.ray import RayCluster, SfgenPredictor, connected, open_journal
 from sfgen.integrations.ray.journal import Journal
-from sfgen.jobs.fields import Fields
 from sfgen.jobs.loaded import load
 from sfgen.jobs.output import OutputFile
 from sfgen.jobs.prompts import PromptList
+from sfgen.jobs.record_format import Fields
 from sfgen.jobs.run import JobRun
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: make ray installs it")

@@ -14,7 +14,7 @@ from tried import some_of
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler
 from sfgen.errors import ForeignOutput, UsageError
-from sfgen.jobs.fields import KNOWN, SLIM, Fields
+from sfgen.jobs.record_format import KNOWN, SLIM, Fields
 
 CONFIG = GenerationConfig(
     index="(?P<who>[A-Z])[a-z]{2}", banned=["xx"], sampler=Sampler(1.0, seed=5), max_tokens=9, logprobs=True

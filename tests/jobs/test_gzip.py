@@ -25,8 +25,7 @@ from tried import some_of, tried
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler
 from sfgen.errors import ForeignOutput, InputError, OutputError
-from sfgen.jobs.gzip_members import is_whole, pieces
-from sfgen.jobs.output import OutputFile
+from sfgen.jobs.output import OutputFile, is_whole, pieces
 
 JOB = Job(SmallModel(), GenerationConfig(sampler=Sampler(1.0, seed=3), max_tokens=5), samples=2)
 PROMPTS: list[Any] = [

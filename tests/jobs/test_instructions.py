@@ -17,8 +17,8 @@ from tried import tried
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler
 from sfgen.errors import ForeignOutput, SfgenError
-from sfgen.jobs.instructions import Instructions
 from sfgen.jobs.own_jobs import LastUsed
+from sfgen.jobs.prompt_record import Instructions
 
 SAMPLER = Sampler(1.0, seed=5)
 JOB = Job("uniform", GenerationConfig(index="[0-9]{4}", sampler=SAMPLER, max_tokens=40))

@@ -17,9 +17,8 @@ from tried import tried
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler
 from sfgen.errors import ForeignOutput, InputError, OutputExists, UsageError
-from sfgen.jobs.csv_table import CsvTable
-from sfgen.jobs.fields import KNOWN
-from sfgen.jobs.record_format import CsvRows
+from sfgen.jobs.prompts import CsvTable
+from sfgen.jobs.record_format import KNOWN, CsvRows
 
 JOB = Job("uniform", GenerationConfig(index='[a",\n]{3}', sampler=Sampler(1.0, seed=5)))
 CELLS = st.text(st.sampled_from('ab ",\n\r;é\u2028\x1b'), max_size=6)

@@ -20,12 +20,10 @@ from worker_processes import workers_of
 
 from sfgen import GenerationConfig, Job, Sampler, load_model, run_job
 from sfgen.errors import ModelError, SfgenError, UsageError
-from sfgen.jobs.assignment import Assignment
-from sfgen.jobs.in_order import InOrder
-from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.prompts import PromptList
-from sfgen.jobs.texts import Outcome
-from sfgen.jobs.workers import Workers
+from sfgen.jobs.record import Lines, Slot
+from sfgen.jobs.texts import InOrder, Outcome
+from sfgen.jobs.workers import Assignment, Workers
 
 pytestmark = pytest.mark.process  # the library starts them
 

@@ -25,9 +25,9 @@ from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
 from sfgen.index.stored_rows import StoredRows
 from sfgen.integrations.ray import RayCluster, SfgenPredictor
-from sfgen.jobs.assignment import Assignment
-from sfgen.jobs.in_order import InOrder
-from sfgen.jobs.lines import Lines
+from sfgen.jobs.record import Lines
+from sfgen.jobs.texts import InOrder
+from sfgen.jobs.workers import Assignment
 from sfgen.language.gbnf_language import gbnf_language
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.model import TinyModel

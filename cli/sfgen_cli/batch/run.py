@@ -57,9 +57,8 @@ def run_many(request: Request, many: ManyOptions) -> None:
     request.check()
     process.import_numpy()
     process.let_threads_sleep(request.options.model)
-    from sfgen.jobs.fields import Fields
+    from sfgen.jobs.record_format import Fields, check_resumable, written_as
     from sfgen.jobs.run import JobRun
-    from sfgen.jobs.written_as import check_resumable, written_as
 
     fields = Fields.of(many.fields)
     path, quiet = None if many.writes_to_stdout else many.output, request.options.quiet

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sfgen.errors import ForeignOutput
-from sfgen.jobs.lines import Lines, Slot
+from sfgen.jobs.job import FIRST_SAMPLE, first_seed
 from sfgen.jobs.output import OutputFile
 from sfgen.jobs.prompt_record import PromptRecord
-from sfgen.jobs.record import RESULT_KEYS
+from sfgen.jobs.record import RESULT_KEYS, Lines, Slot
 from sfgen.jobs.record_format import RecordFormat
-from sfgen.jobs.seeds import FIRST_SAMPLE, first_seed
 from sfgen.printable import json_text, on_one_line
 
 _SHOWN = 60  # characters of a value

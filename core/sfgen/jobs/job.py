@@ -1,4 +1,14 @@
-"""A job: one configuration for many prompts, with samples, seeds and records; or choices to be scored."""
+"""A job: one configuration for many prompts, with samples, seeds and records; or choices to be scored.
+
+One formula gives the seed of each text, wherever a text of a run is counted. With the seed S and N samples of each
+prompt, sample j of line i of the input is drawn from::
+
+    S + (i - 1) * N + j
+
+Lines are counted from 1, as editors and ``grep -n`` count them, and a single prompt is one line; samples are counted
+from 0, as in records, traces and messages. So a text depends on its place in the input alone, and a sampler with the
+``seed`` of a record writes the text of that record again.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +26,6 @@ from sfgen.decoding.sampler import Sampler
 from sfgen.errors import UsageError
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.prompt_record import PromptTemplate
-from sfgen.jobs.seeds import sampler_of
 from sfgen.models.messages import (
     Message,
     begun_answer,
@@ -31,6 +40,11 @@ from sfgen.scoring.one_prompt import checked_choices
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
+
+
+FIRST_LINE = 1
+FIRST_SAMPLE = 0
+
 
 _OF_ITS_CONFIG = {
     name: f"It is a parameter of its configuration: Job(model, GenerationConfig({name}=…))"
@@ -48,7 +62,7 @@ class Job:
     Args:
         model: The name of a model, a ``ModelSpec`` with the options of how it is loaded, or a model.
         config: How each text is generated. ``hold`` is on: a record is whole or not there.
-        samples: How many texts are made of each prompt; see ``sfgen.jobs.seeds`` for how each is drawn.
+        samples: How many texts are made of each prompt; see ``sfgen.jobs.job`` for how each is drawn.
         chat: Whether each prompt is put into the model's chat template, as the message of a user.
         messages: What a conversation begins with before each prompt, such as the message of a system: each with a
             ``role`` and a ``content``. The prompt is the last message then, of a user; an empty one is none. Where the
@@ -201,3 +215,42 @@ class Job:
     def samplers(self) -> list[Sampler]:
         """Return the sampler of each sample of a single prompt."""
         return [sampler_of(self.sampler, sample=number, samples=self.samples) for number in range(self.samples)]
+
+
+def sampler_of(first: Sampler, *, line: int = FIRST_LINE, sample: int = FIRST_SAMPLE, samples: int) -> Sampler:
+    """Return the sampler of one text of a run.
+
+    Args:
+        first: The sampler of the first text; its seed is S. One without a seed chooses greedily, and so do all.
+        line: The line of the input, i.
+        sample: The sample, j.
+        samples: How many samples there are of each line, N.
+
+    >>> from sfgen import Sampler
+    >>> [sampler_of(Sampler(1.0, 7), line=line, sample=sample, samples=2).seed for line in (1, 2) for sample in (0, 1)]
+    [7, 8, 9, 10]
+    """
+    return first if first.seed is None else replace(first, seed=first.seed + _offset(line, sample, samples))
+
+
+def first_seed(seed: int, *, line: int, sample: int, samples: int) -> int | None:
+    """Return the seed S of a run from a text's seed.
+
+    Args:
+        seed: The seed of the text.
+        line: Its line of the input, i.
+        sample: Its sample, j.
+        samples: How many samples there are of each line, N.
+
+    Returns:
+        ``None`` if there is no such S.
+
+    >>> first_seed(10, line=2, sample=1, samples=2), first_seed(0, line=2, sample=0, samples=2)
+    (7, None)
+    """
+    first = seed - _offset(line, sample, samples)
+    return first if first >= 0 else None
+
+
+def _offset(line: int, sample: int, samples: int) -> int:
+    return (line - FIRST_LINE) * samples + sample - FIRST_SAMPLE

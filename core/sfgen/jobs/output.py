@@ -3,6 +3,10 @@
 What is written to a file is in the hands of the system when ``append`` returns, so that it outlives this process,
 however that ends. (A machine that loses its power may still lose it: nothing is forced to the disk.) A line is written
 in one piece; a run that is killed in the middle of it leaves its beginning, which the next run cuts away.
+
+A compressed file is a sequence of gzip members (RFC 1952), one for each run. Behind each line the compressor is flushed
+to a whole byte (``Z_SYNC_FLUSH``), and the file can be cut there: the member is then given its end, an empty last block
+with checksum and length, and the next run appends a member of its own.
 """
 
 from __future__ import annotations
@@ -11,15 +15,16 @@ import contextlib
 import io
 import os
 import stat
+import struct
 import zlib
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from sfgen.errors import ForeignOutput, OutputError, OutputExists
-from sfgen.jobs.endings import is_gzip
-from sfgen.jobs.gzip_members import Cut, Packer, Piece, is_whole, pieces
+from sfgen.jobs.prompts import is_gzip
 from sfgen.parameter_text import ParameterText
 
 try:
@@ -252,3 +257,124 @@ def _divided(data: bytes, *, quoted: bool) -> list[bytes]:
             whole.append(line)
             begun = b""
     return [*whole, begun + rest]
+
+
+_FLUSHED = b"\x00\x00\xff\xff"  # the bytes that end a flush
+_LAST_BLOCK = b"\x03\x00"  # with nothing in it
+_WITH_HEADER = 16 + zlib.MAX_WBITS
+
+
+class Packer:
+    """A compressor of lines into one gzip member."""
+
+    def __init__(self) -> None:
+        self._compressor = zlib.compressobj(wbits=_WITH_HEADER)
+        self._has_begun = False
+
+    def packed(self, data: bytes) -> bytes:
+        """Compress more data and flush it to the last byte."""
+        self._has_begun = True
+        return self._compressor.compress(data) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
+
+    def end(self) -> bytes:
+        """Return the end of the member; nothing if nothing was written."""
+        return self._compressor.flush() if self._has_begun else b""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An offset at which a file of members may be cut.
+
+    Attributes:
+        offset: Bytes before it.
+        start: The bytes before the member in which it is.
+        end: What must be written there, so that the member is whole.
+    """
+
+    offset: int = 0
+    start: int = 0
+    end: bytes = b""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of decompressed data.
+
+    Attributes:
+        data: The bytes.
+        cut: The offset after it; ``None``: the file cannot be cut there.
+    """
+
+    data: bytes
+    cut: Cut | None
+
+
+def pieces(file: int) -> Iterator[Piece]:
+    """Decompress a file of members, as far as it is whole.
+
+    Args:
+        file: The descriptor of the file; its position does not matter.
+
+    Raises:
+        zlib.error: It was not compressed by gzip, or is damaged.
+    """
+    offset = start = size = checksum = 0
+    member = zlib.decompressobj(_WITH_HEADER)
+    for fed in _split(file):
+        while True:
+            if member.eof:
+                member, start, size, checksum = zlib.decompressobj(_WITH_HEADER), offset, 0, 0
+            data = member.decompress(fed)
+            left = member.unused_data
+            offset += len(fed) - len(left)
+            size, checksum = size + len(data), zlib.crc32(data, checksum)
+            if member.eof:
+                yield Piece(data, Cut(offset, start))
+            elif fed.endswith(_FLUSHED):
+                end = _LAST_BLOCK + struct.pack("<LL", checksum, size & 0xFFFFFFFF)
+                yield Piece(data, Cut(offset, start, end))
+            else:
+                yield Piece(data, None)
+            if not left:
+                break
+            fed = left
+
+
+def is_whole(file: int, cut: Cut) -> bool:
+    """Tell whether a member will be whole once a cut is ended.
+
+    Bytes may look like those of a flush without being one.
+
+    Args:
+        file: The descriptor of the file.
+        cut: The cut in the member.
+    """
+    member, offset = zlib.decompressobj(_WITH_HEADER), cut.start
+    try:
+        while offset < cut.offset:
+            block = os.pread(file, min(_BLOCK, cut.offset - offset), offset)
+            if not block:
+                return False
+            member.decompress(block)
+            offset += len(block)
+        if cut.end:
+            member.decompress(cut.end)
+    except zlib.error:
+        return False
+    return member.eof or cut.offset == cut.start
+
+
+def _split(file: int) -> Iterator[bytes]:
+    """The bytes of a file, in pieces that end behind what looks like a flush wherever there is one."""
+    kept, offset = b"", 0
+    while block := os.pread(file, _BLOCK, offset):
+        offset += len(block)
+        *whole, kept = _at_flushes(kept + block)
+        yield from whole
+    if kept:
+        yield kept
+
+
+def _at_flushes(data: bytes) -> list[bytes]:
+    parts = data.split(_FLUSHED)
+    return [*(part + _FLUSHED for part in parts[:-1]), parts[-1]]

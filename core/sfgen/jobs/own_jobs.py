@@ -12,8 +12,8 @@ from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.errors import OutOfMemory, SfgenError, UsageError
 from sfgen.index import Index
 from sfgen.jobs.facts import ConstraintFacts
-from sfgen.jobs.instructions import Instructions, OwnConstraint
 from sfgen.jobs.loaded import LoadedJob
+from sfgen.jobs.prompt_record import Instructions, OwnConstraint
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa

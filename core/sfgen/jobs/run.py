@@ -17,21 +17,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from sfgen import arguments
 from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
 from sfgen.jobs.earlier_lines import EarlierLines
-from sfgen.jobs.fields import Fields
-from sfgen.jobs.in_order import InOrder
 from sfgen.jobs.job import Job
-from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.loaded import LoadedJob, load
 from sfgen.jobs.output import Kept, Output, OutputFile
 from sfgen.jobs.prompts import PromptList, PromptSource, opened
-from sfgen.jobs.record_format import JsonLines, RecordFormat
-from sfgen.jobs.texts import Outcome, Texts
-from sfgen.jobs.written_as import check_resumable, written_as
+from sfgen.jobs.record import Lines, Slot
+from sfgen.jobs.record_format import Fields, JsonLines, RecordFormat, check_resumable, written_as
+from sfgen.jobs.texts import InOrder, Outcome, Texts
 from sfgen.parameter_text import ParameterText
 from sfgen.whole_file import is_same_file
 
 if TYPE_CHECKING:
-    from sfgen.jobs.assignment import Assignment
+    from sfgen.jobs.workers import Assignment
     from sfgen.trace import TraceFile
 
 
@@ -211,8 +208,7 @@ class JobRun:
         if self.is_here:
             texts = Texts(loaded, self._lines, self.trace, order.add)
             return texts.steps(order.noted(slots), self.batch_size)
-        from sfgen.jobs.assignment import Assignment
-        from sfgen.jobs.workers import Workers
+        from sfgen.jobs.workers import Assignment, Workers
 
         job = replace(self.job, config=replace(self.job.config, index=loaded.index))  # made once, here
         make = self.crew or Workers
@@ -269,7 +265,7 @@ def job_records(
     Args:
         job: What is done with each prompt.
         prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` (how this one is done) and
-            keys of your own; see ``sfgen.jobs.instructions``.
+            keys of your own; see ``sfgen.jobs.prompt_record``.
         batch_size: How many texts are worked on at once.
 
     Returns:
@@ -322,7 +318,7 @@ def run_job(
         plain: Whether each line of the file of prompts is a prompt, as it stands.
         trace: Where every step is written; see ``sfgen.trace``.
         fields: Which keys of a record are written, such as ``"text,value.age,id"``, or ``"all"``; without, the prompt,
-            what came out and what a later run needs to go on; see ``sfgen.jobs.fields``.
+            what came out and what a later run needs to go on; see ``sfgen.jobs.record_format``.
 
     Returns:
         How many records were written, failed, and were there before.

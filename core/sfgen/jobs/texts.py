@@ -1,4 +1,4 @@
-"""The texts of a job, or its scores: several are worked on at once."""
+"""The texts of a job, or its scores: several are worked on at once, and handed on in the order of their slots."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.decoding import Finished, batch_of, drive_batch
 from sfgen.errors import InputError, OutOfMemory, SfgenError
-from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.own_jobs import OwnJobs
+from sfgen.jobs.record import Lines, Slot
 from sfgen.scoring.loop import Scored
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.scoring.loop import ScoringLoop
     from sfgen.trace import TraceFile, Tracer
+from collections import deque
 
 
 @dataclass
@@ -160,3 +161,36 @@ class _RunningText:
     rendered: str | None
     started: float
     tracer: Tracer | None
+
+
+class InOrder:
+    """A buffer that passes outcomes on in the order of their slots.
+
+    Args:
+        hand_on: Called with the outcome of each slot, in their order, as soon as it and all before it are known.
+    """
+
+    def __init__(self, hand_on: Callable[[Outcome], None]) -> None:
+        self._hand_on = hand_on
+        self._places: deque[tuple[int, int]] = deque()  # from the first that is not handed on
+        self._known: dict[tuple[int, int], Outcome] = {}
+
+    def __len__(self) -> int:
+        """The number of places that were noted and not handed on."""
+        return len(self._places)
+
+    def note(self, slot: Slot) -> None:
+        """Note that this slot comes next."""
+        self._places.append(slot.key)
+
+    def noted(self, slots: Iterable[Slot]) -> Iterator[Slot]:
+        """Yield the same slots, noting each when it is taken."""
+        for slot in slots:
+            self.note(slot)
+            yield slot
+
+    def add(self, outcome: Outcome) -> None:
+        """Add the outcome of a slot that was noted."""
+        self._known[outcome.slot.key] = outcome
+        while self._places and self._places[0] in self._known:
+            self._hand_on(self._known.pop(self._places.popleft()))

@@ -1,8 +1,8 @@
 """A process that makes texts of a job for another one: ``python -m sfgen.jobs.worker``.
 
-It reads pickles from stdin: its ``Assignment``, then places of the output. It writes pickles to what was its stdout:
-``Ready`` once, then what came of each place, in any order; or, if it cannot begin, the ``SfgenError`` that says why.
-Where its stdin ends, nobody waits for it any more: it ends at once, whatever it is doing.
+It reads pickles from stdin: its ``Assignment``, then slots of the output. It writes pickles to what was its stdout:
+``Ready`` once, then the outcome of each slot, in any order; or the ``SfgenError`` that keeps it from beginning.
+It ends at once when its stdin ends, whatever it is doing: nobody waits for it any more.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from queue import Empty, SimpleQueue
 from typing import IO
 
 from sfgen.errors import SfgenError
-from sfgen.jobs.assignment import Assignment, Ready
-from sfgen.jobs.lines import Slot
 from sfgen.jobs.loaded import load
+from sfgen.jobs.record import Slot
 from sfgen.jobs.texts import Outcome, Texts
+from sfgen.jobs.workers import Assignment, Ready
 
 
 def main() -> None:

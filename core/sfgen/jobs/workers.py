@@ -1,8 +1,8 @@
 """Several processes that make the texts of one job, each with its own model.
 
 This process reads the prompts and writes the records; the others do the rest (``sfgen.jobs.worker``). A process that
-dies loses nothing: what it was given is made again, each alone in a process, so that a record that kills its process is
-found out. A second time makes it an error.
+dies loses nothing: its slots are made again, each alone in a process, which finds the record that kills its process.
+The second death makes that record an error.
 """
 
 from __future__ import annotations
@@ -19,12 +19,51 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import IO
 
-from sfgen.errors import ModelError, SfgenError
-from sfgen.jobs.assignment import Assignment, Ready
-from sfgen.jobs.deaths import MOST_DEATHS, MOST_FAILED_STARTS, give_up
-from sfgen.jobs.in_order import InOrder
-from sfgen.jobs.lines import Slot
-from sfgen.jobs.texts import Outcome
+from sfgen.errors import GenerationError, ModelError, SfgenError
+from sfgen.jobs.job import Job
+from sfgen.jobs.record import Lines, Slot
+from sfgen.jobs.texts import InOrder, Outcome
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """The first message to a worker: what it is to do.
+
+    Attributes:
+        job: What is done with each prompt.
+        lines: What is written of a text.
+        batch_size: How many texts are worked on at once.
+    """
+
+    job: Job
+    lines: Lines
+    batch_size: int
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The message of a worker that has loaded its model."""
+
+
+MOST_DEATHS = 2
+"""The deaths of processes while they made a slot's text after which it is given up."""
+
+MOST_FAILED_STARTS = 3
+"""The deaths in a row, before the model was loaded, after which the job ends."""
+
+
+def give_up(slot: Slot, lines: Lines, how: str = "") -> Outcome:
+    """Make the record of a slot that has killed its processes: an error.
+
+    Args:
+        slot: The slot.
+        lines: What is written of it.
+        how: How the last process ended, where that is known.
+    """
+    died = f" ({how})" if how else ""
+    error = GenerationError(f"the process that made it has died, and a second one, too{died}")
+    return Outcome(slot, lines.failed(slot, error.message), error)
+
 
 COMMAND = (sys.executable, "-m", "sfgen.jobs.worker")
 """What starts a worker."""

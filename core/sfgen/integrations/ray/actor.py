@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sfgen.errors import ModelError, SfgenError
-from sfgen.jobs.assignment import Assignment
-from sfgen.jobs.deaths import MOST_DEATHS, give_up
-from sfgen.jobs.lines import Slot
 from sfgen.jobs.loaded import load
+from sfgen.jobs.record import Slot
 from sfgen.jobs.texts import Outcome, Texts
+from sfgen.jobs.workers import MOST_DEATHS, Assignment, give_up
 
 
 class ActorTexts:

@@ -17,9 +17,9 @@ from sfgen.errors import ModelError, SfgenError, UsageError
 from sfgen.integrations.ray.actor import ActorTexts
 from sfgen.integrations.ray.installed import installed_ray
 from sfgen.integrations.ray.journal import open_journal
-from sfgen.jobs.assignment import Assignment
-from sfgen.jobs.in_order import InOrder
-from sfgen.jobs.lines import Slot
+from sfgen.jobs.record import Slot
+from sfgen.jobs.texts import InOrder
+from sfgen.jobs.workers import Assignment
 from sfgen.parameter_text import ParameterText
 
 LOCAL = "local"

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from sfgen import arguments
 from sfgen.errors import SfgenError
 from sfgen.integrations.ray.installed import installed_ray
-from sfgen.jobs.deaths import MOST_FAILED_STARTS
+from sfgen.jobs.workers import MOST_FAILED_STARTS
 
 Key: TypeAlias = tuple[int, int]
 """The line and the sample of a slot."""

@@ -9,10 +9,10 @@ from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.integrations.ray.actor import ActorTexts
 from sfgen.integrations.ray.journal import check_journal
-from sfgen.jobs.assignment import Assignment
 from sfgen.jobs.job import Job
-from sfgen.jobs.lines import Lines, Slot
 from sfgen.jobs.prompt_record import OUR_KEYS, record_of
+from sfgen.jobs.record import Lines, Slot
+from sfgen.jobs.workers import Assignment
 from sfgen.printable import json_text
 
 OWN_COLUMNS = ("sample", "text", "error", "record")
@@ -24,7 +24,7 @@ class SfgenPredictor:
 
     A row has ``prompt`` and ``line``, a whole number from 1 on that no other row has: what a text is drawn from depends
     on it, so that it must stand there before the rows are divided among processes. It may have ``id``, and ``sfgen``,
-    the instructions of this row (``sfgen.jobs.instructions``). Give it a journal: without one a record that kills its
+    the instructions of this row (``sfgen.jobs.prompt_record``). Give it a journal: without one a record that kills its
     process ends the job, or kills processes as long as Ray starts others.
 
     Args:

@@ -21,8 +21,8 @@ from sfgen.integrations.ray.installed import installed_ray
 from sfgen.integrations.ray.journal import open_journal
 from sfgen.integrations.ray.predictor import SfgenPredictor, check_model_is_named
 from sfgen.jobs.job import Job
-from sfgen.jobs.lines import Lines
 from sfgen.jobs.prompt_record import record_of
+from sfgen.jobs.record import Lines
 
 _ENDINGS = ("*.jsonl", "*.json")
 _FACTS = "job.json"
