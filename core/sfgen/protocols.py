@@ -1,4 +1,11 @@
-"""What a constraint and its guides must be able to do, and what a constraint may be able to do besides."""
+"""The interfaces between the parts of sfgen, as protocols: anything of the right shape will do; nothing is inherited.
+
+This module is below all others. First come the arrays over a vocabulary and the vocabulary itself, then a *constraint*
+(any vocabulary), its *source* of guides (one vocabulary) and its *guides* (one sequence), then a *model* with its
+sessions and batches, then the matcher of a *ban*. Each has optional abilities: classes whose names begin with ``Has``,
+``Takes`` or ``Scores``, which are asked for by ``isinstance``. ``sfgen.index.BaseGuide`` has a default for each method
+that a guide lacks.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +17,37 @@ from numpy.typing import NDArray
 
 from sfgen.errors import SfgenError
 from sfgen.groups import Group
+
+__all__ = [
+    "Answer",
+    "BannedText",
+    "Batch",
+    "BatchScoresEverywhere",
+    "BatchScoresRows",
+    "Constraint",
+    "FindsTokens",
+    "Guide",
+    "GuideSource",
+    "GuidingConstraint",
+    "HasBatch",
+    "HasGroups",
+    "HasParser",
+    "HasReadings",
+    "HasSuperset",
+    "HasTemperatures",
+    "HasValue",
+    "Int32",
+    "Mask",
+    "Matcher",
+    "Model",
+    "Scores",
+    "ScoresEverywhere",
+    "ScoresRows",
+    "Session",
+    "Superset",
+    "TakesOutBans",
+    "Tokens",
+]
 
 Int32: TypeAlias = NDArray[np.int32]
 """Token ids, states: int32, one dimension."""
@@ -173,6 +211,37 @@ class Guide(Protocol):
         """
 
 
+class GuideSource(Protocol):
+    """A constraint over one vocabulary: a source of guides.
+
+    ``sfgen.Index`` is one, and so are an engine of ``sfgen.reference`` and a chain of several.
+    """
+
+    @property
+    def vocabulary(self) -> Tokens:
+        """The tokens."""
+
+    def guide(self, max_tokens: int | None = None) -> Guide:
+        """Return a new guide for one sequence.
+
+        It never ends a text too early, also not at the token limit.
+
+        Args:
+            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens; a guide without lookahead may raise
+                another ``GenerationError`` later.
+        """
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Check a finished text as ``Constraint.refusal`` does.
+
+        Returns:
+            ``None`` if no judge refuses; else the constraint and the judge, for a report.
+        """
+
+
 class GuidingConstraint(Constraint, Protocol):
     """A constraint that makes its own guides.
 
@@ -284,35 +353,18 @@ class HasSuperset(Protocol):
         """
 
 
-class GuideSource(Protocol):
-    """A constraint over one vocabulary: a source of guides.
-
-    ``sfgen.Index`` is one, and so are an engine of ``sfgen.reference`` and a chain of several.
-    """
+class Model(Protocol):
+    """A language model: a vocabulary, an encoder of prompts, and sessions."""
 
     @property
     def vocabulary(self) -> Tokens:
-        """The tokens."""
+        """The bytes of each token id that the model scores: a ``sfgen.Vocabulary``."""
 
-    def guide(self, max_tokens: int | None = None) -> Guide:
-        """Return a new guide for one sequence.
+    def encode(self, text: str) -> list[int]:
+        """Return a prompt's token ids, with the begin token if any."""
 
-        It never ends a text too early, also not at the token limit.
-
-        Args:
-            max_tokens: The most tokens of the text, without the end token; ``None``: any number.
-
-        Raises:
-            LimitTooSmall: No text can be written with ``max_tokens`` tokens; a guide without lookahead may raise
-                another ``GenerationError`` later.
-        """
-
-    def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Check a finished text as ``Constraint.refusal`` does.
-
-        Returns:
-            ``None`` if no judge refuses; else the constraint and the judge, for a report.
-        """
+    def session(self) -> Session:
+        """Return a new, empty session."""
 
 
 class Session(Protocol):
@@ -376,20 +428,6 @@ class ScoresRows(Protocol):
         """
 
 
-class Model(Protocol):
-    """A language model: a vocabulary, an encoder of prompts, and sessions."""
-
-    @property
-    def vocabulary(self) -> Tokens:
-        """The bytes of each token id that the model scores: a ``sfgen.Vocabulary``."""
-
-    def encode(self, text: str) -> list[int]:
-        """Return a prompt's token ids, with the begin token if any."""
-
-    def session(self) -> Session:
-        """Return a new, empty session."""
-
-
 class Batch(Protocol):
     """Several sequences inside a model, numbered by row from 0."""
 
@@ -412,6 +450,18 @@ class Batch(Protocol):
         Args:
             row: The number of the row.
             length: In tokens. With 0 the row is over or begins anew, and what is kept for it may be freed.
+        """
+
+
+@runtime_checkable
+class HasBatch(Protocol):
+    """A model that reads several sequences in one forward pass."""
+
+    def batch(self, rows: int) -> Batch:
+        """Return a new batch.
+
+        Args:
+            rows: How many sequences it has, all empty.
         """
 
 
@@ -457,18 +507,6 @@ class BatchScoresEverywhere(Protocol):
 
         Returns:
             Float ``[len(token_ids), len(vocabulary)]``, or an error.
-        """
-
-
-@runtime_checkable
-class HasBatch(Protocol):
-    """A model that reads several sequences in one forward pass."""
-
-    def batch(self, rows: int) -> Batch:
-        """Return a new batch.
-
-        Args:
-            rows: How many sequences it has, all empty.
         """
 
 

@@ -35,16 +35,10 @@ class AhoCorasick:
     and links are made when one is met. Until then a node is only the keywords that begin with it, side by side in their
     order.
 
-    Args:
-        keywords: Byte strings, none empty. The same one may come twice.
-
     Attributes:
         goto: The child of a node by ``node << 8 | byte``, where there is one and the children of the node were made;
             those of the root always are.
         known: Of each node that a text has reached ``LINKED`` or ``ACCEPTING``; 0 of the others.
-
-    Raises:
-        ValueError: For an empty keyword.
 
     >>> automaton = AhoCorasick([b"she", b"he", b"hers"])
     >>> node = ROOT
@@ -151,12 +145,7 @@ class AhoCorasick:
         return ~ancestor
 
     def step(self, node: int, byte: int) -> int:
-        """Return the node after one more byte.
-
-        Args:
-            node: The node before it.
-            byte: From 0 to 255.
-        """
+        """Return the node after one more byte."""
         fail = self._fail
         child = self._child(node, byte)
         while child is None:
@@ -219,10 +208,6 @@ class AhoCorasick:
 
         Both have been reached.
 
-        Args:
-            node: A node.
-            suffix: The other one.
-
         >>> automaton = AhoCorasick([b"abc", b"bcd"])
         >>> one = automaton.step(automaton.step(ROOT, ord("a")), ord("b"))
         >>> automaton.ends_with(one, automaton.step(ROOT, ord("b"))), automaton.ends_with(ROOT, one)
@@ -234,10 +219,6 @@ class AhoCorasick:
 
     def below(self, node: int, most: int) -> list[int]:
         """List some keywords that a node begins, short ones first.
-
-        Args:
-            node: The node.
-            most: The most indices to return.
 
         >>> automaton = AhoCorasick([b"abcd", b"abc", b"b"])
         >>> automaton.below(automaton.step(ROOT, ord("a")), most=5)
@@ -308,9 +289,6 @@ class GapTrie:
     the order means nothing (Unicode's annex 15). So a run of marks is a lattice: each of its nodes stands for the marks
     that were read, in whatever order.
 
-    Args:
-        keywords: Sequences of symbols.
-
     >>> trie = GapTrie([["c", "+", "+", GAP, "d"]])
     >>> threads: Threads = {}
     >>> for place, character in enumerate("c++++d"):
@@ -363,12 +341,7 @@ class GapTrie:
         return len(self._children) - 1
 
     def below(self, node: int, most: int) -> list[int]:
-        """List some keywords that a node begins, short ones first.
-
-        Args:
-            node: The node.
-            most: The most indices to return.
-        """
+        """List some keywords that a node begins, short ones first."""
         found: list[int] = []
         waiting = {node: None}
         queue = [node]
@@ -381,11 +354,7 @@ class GapTrie:
         return found[:most]
 
     def at_boundary(self, threads: Threads) -> list[tuple[int, int]]:
-        """Return the keywords that a boundary after the text completes.
-
-        Returns:
-            Pairs of start and index.
-        """
+        """Return the keywords that a boundary after the text completes."""
         return [
             (start, index)
             for node, start in threads.items()
@@ -396,18 +365,7 @@ class GapTrie:
     def step(
         self, threads: Threads, character: str, non_word: bool, bounded: bool, position: int
     ) -> tuple[Threads, list[tuple[int, int]]]:
-        """Read one folded character.
-
-        Args:
-            threads: The active nodes.
-            character: What is read.
-            non_word: Whether a gap may swallow it.
-            bounded: Whether there is a boundary before it.
-            position: The offset at which it begins, as the start of new threads.
-
-        Returns:
-            The threads after it, and the keywords that it completes as (start, index) pairs.
-        """
+        """Read one folded character."""
         children = self._children
         after: Threads = {}
 

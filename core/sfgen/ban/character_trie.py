@@ -122,15 +122,7 @@ def character_trie(trie: TokenTrie) -> CharacterTrie:
 
 
 def ranges(starts: NDArray[np.integer], ends: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Concatenate ranges of whole numbers.
-
-    Args:
-        starts: The first number of each.
-        ends: The number after the last one of each.
-
-    Returns:
-        Int64, one dimension.
-    """
+    """Concatenate ranges of whole numbers."""
     lengths = ends - starts
     return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
 
@@ -184,22 +176,6 @@ def _decode(
 
     That is the number of U+FFFD and a code point, ``number << 21 | code``, or -1 for nothing. A byte that cannot go on
     with a half-read character ends it as U+FFFD and is read anew.
-
-    Args:
-        labels: This and ``depths``: as in ``TokenTrie``.
-        wanted_by: This and the next three: see ``_beginnings``.
-        parents: Where the last node above goes.
-        symbols: Where goes what is completed.
-        tails: Where the half-read character goes, at most three bytes as a number; 0 if there is none.
-        began: By depth: the last node that completed something.
-        missing: The bytes that the half-read character wants yet.
-        codes: The bits of its code point that are known.
-        halves: Its bytes, as in ``tails``.
-        low: The range of its next byte.
-        high: The same.
-
-    Returns:
-        The number of nodes.
     """
     began[0] = -1
     for node in range(len(labels)):

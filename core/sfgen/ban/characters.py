@@ -118,15 +118,6 @@ def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple
 
     Full case folding, or :func:`~sfgen.ban.confusables.normalized`, of each character of its decomposition.
 
-    Args:
-        character: The character.
-        ignore_case: Whether case is folded.
-        normalize: Whether confusables are folded.
-
-    Returns:
-        The folded characters; of each whether a match may end with it. Where the character is canonically several, and
-        something of the next one is kept, it may not.
-
     >>> pieces_of("ß", True, False), pieces_of("É", True, False), pieces_of("É", True, True)
     ((('s', True), ('s', True)), (('e', False), ('\u0301', True)), (('e', True),))
     """
@@ -146,13 +137,6 @@ def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:
     A symbol that is folded to letters or digits stays a symbol, too: normalizing finds more, and loses nothing. So what
     is equal for Unicode (NFKC_Casefold) is found, whatever it looks like: ``ᾳ`` for ``αι``, ``⒜`` for ``(a)``.
 
-    Args:
-        character: The character.
-        ignore_case: Whether case is folded.
-
-    Returns:
-        The folded characters of each reading.
-
     >>> other_readings("²", True), other_readings("|", True), other_readings("I", True), other_readings("ᾳ", True)
     (('²',), ('l', 'i'), ('l',), ('ai',))
     """
@@ -168,11 +152,6 @@ def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:
 
 def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
     """Fold a text, with its marks in canonical order.
-
-    Args:
-        text: The text.
-        ignore_case: Whether case is folded.
-        normalize: Whether confusables are folded.
 
     >>> fold("Straße", True), fold("ＳＴＲА\u200bSSE", True, True)
     ('strasse', 'strasse')
@@ -209,13 +188,7 @@ class Unit(NamedTuple):
 
     @classmethod
     def of(cls, piece: str, may_end: bool, normalize: bool) -> Unit:
-        """Make the unit of a folded character.
-
-        Args:
-            piece: The folded character.
-            may_end: Whether a match may end with it.
-            normalize: Whether confusables are folded.
-        """
+        """Make the unit of a folded character."""
         return cls(
             piece,
             kind_of(piece),
@@ -226,19 +199,13 @@ class Unit(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The ways to read one character.
-
-    Args:
-        units: Its folded characters.
-        others: Further ways to read it, each of one folded character or several; none where it is dropped.
-        is_capital_i: Whether these count only where it does not follow a capital letter: see :data:`CAPITAL`.
-        case: ``START``, ``SMALL``, ``CAPITAL`` or ``NO_CASE``.
-    """
+    """The ways to read one character."""
 
     units: tuple[Unit, ...]
+    # further ways to read it, each of one folded character or several; none where it is dropped
     others: tuple[tuple[Unit, ...], ...]
-    is_capital_i: bool
-    case: int
+    is_capital_i: bool  # whether these count only where it does not follow a capital letter: see :data:`CAPITAL`
+    case: int  # ``START``, ``SMALL``, ``CAPITAL`` or ``NO_CASE``
 
     @property
     def every_unit(self) -> set[Unit]:
@@ -258,12 +225,7 @@ NO_CASE: Final = 3
 
 
 def case_after(before: int, reading: Reading) -> int:
-    """Return the case after one more character.
-
-    Args:
-        before: The case before it: ``START``, ``SMALL`` or ``CAPITAL``.
-        reading: The character.
-    """
+    """Return the case after one more character."""
     if reading.is_capital_i:
         return CAPITAL if before == START else before
     return before if reading.case == NO_CASE else reading.case
@@ -271,10 +233,6 @@ def case_after(before: int, reading: Reading) -> int:
 
 class ReadingTable(dict[str, Reading]):
     """A lazy table from original characters to their readings.
-
-    Args:
-        ignore_case: Whether case is folded.
-        normalize: Whether confusables are folded.
 
     >>> [unit.character for unit in ReadingTable(True, False)["ß"].units]
     ['s', 's']
@@ -312,9 +270,5 @@ def reading_table(ignore_case: bool, normalize: bool) -> ReadingTable:
     """Return the table that all matchers share.
 
     It holds facts about characters, nothing about any text.
-
-    Args:
-        ignore_case: Whether case is folded.
-        normalize: Whether confusables are folded.
     """
     return ReadingTable(ignore_case, normalize)

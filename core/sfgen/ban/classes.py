@@ -48,14 +48,9 @@ _OFTEN_DROPPED = frozenset(["Cc", "Cf", "Mc", "Me", "Mn"])
 
 
 class CharacterClasses(NamedTuple):
-    """A partition of the characters by what a matcher sees in them.
+    """A partition of the characters by what a matcher sees in them."""
 
-    Args:
-        labels: The class of each character; -1 for surrogates, and for characters beyond ASCII if only these were
-            wanted.
-        members: One character of each class.
-    """
-
+    # the class of each character; -1 for surrogates, and for characters beyond ASCII if only these were wanted
     labels: CharacterMap
     members: tuple[str, ...]
 
@@ -63,10 +58,6 @@ class CharacterClasses(NamedTuple):
 @lru_cache(maxsize=16)
 def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClasses:
     r"""Partition the characters into classes that the ban tells apart.
-
-    Args:
-        automata: The ban.
-        ascii_only: Whether only the characters of ASCII are wanted.
 
     >>> from sfgen.ban import BannedWords
     >>> labels, members = character_classes(BannedWords(["talk"]).automata, True)
@@ -92,13 +83,6 @@ def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int3
     """Partition texts, mostly single characters, into classes.
 
     Texts of a class do the same to every match.
-
-    Args:
-        automata: The ban.
-        texts: The texts.
-
-    Returns:
-        Int32 ``[texts]``. The numbers are not those of :func:`character_classes`, which looks at every character.
     """
     if automata.pattern_automata is None:
         labels = _labels_by_words(automata, tuple(texts))
@@ -133,16 +117,11 @@ def _labels_by_words(automata: BanAutomata, texts: tuple[str, ...]) -> NDArray[n
 
 
 class _UnseenTexts(NamedTuple):
-    """Texts as a ban without words would see them.
+    """Texts as a ban without words would see them."""
 
-    Args:
-        labels: The class of each text, int32.
-        numbers: What these classes are.
-        made_of: For each folded character the texts that are read as it, or as others and it: their positions.
-    """
-
-    labels: NDArray[np.int32]
+    labels: NDArray[np.int32]  # the class of each text, int32
     numbers: dict[Hashable, int]
+    # for each folded character the texts that are read as it, or as others and it: their positions
     made_of: dict[str, list[int]]
 
 
@@ -168,11 +147,6 @@ class Seen(dict[str, Hashable]):
     """A lazy table from characters to what the banned words see.
 
     That is a number, its extended kind, for a character that is no part of a word and folded to one like it.
-
-    Args:
-        words: The words.
-        ignore_case: Whether case is folded.
-        normalize: Whether confusables are folded.
 
     Attributes:
         alphabet: The folded characters of which the words are made.
@@ -218,17 +192,11 @@ def _extended_kind(character: str, normalize: bool) -> int:
 
 
 class _Unseen(NamedTuple):
-    """The characters as a list without words would see them.
+    """The characters as a list without words would see them."""
 
-    Args:
-        classes: The class of each character, int32; -1 for surrogates.
-        numbers: What these classes are, but for the extended kinds.
-        made_of: For each folded character those that are read as it, or as others and it.
-    """
-
-    classes: NDArray[np.int32]
-    numbers: dict[Hashable, int]
-    made_of: dict[str, list[str]]
+    classes: NDArray[np.int32]  # the class of each character, int32; -1 for surrogates
+    numbers: dict[Hashable, int]  # what these classes are, but for the extended kinds
+    made_of: dict[str, list[str]]  # for each folded character those that are read as it, or as others and it
 
 
 def _number(key: Hashable, numbers: dict[Hashable, int]) -> int:
@@ -250,13 +218,7 @@ def _with_members(labels: CharacterMap) -> CharacterClasses:
 
 @cache
 def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
-    """Compute the classes of characters that depend on no word.
-
-    Args:
-        ignore_case: Whether case is folded.
-        normalize: Whether confusables are folded.
-        last: The code point after the last one.
-    """
+    """Compute the classes of characters that depend on no word."""
     kinds = np.full(last, NON_WORD, dtype=np.int32)
     may_change = np.zeros(last, dtype=np.bool_)
     blocks = (*UNSPACED_BLOCKS, *(SPELLING_BLOCKS if normalize else ()))

@@ -60,10 +60,6 @@ class CompletingTokens:
 
     Threads may share it.
 
-    Args:
-        automata: The ban.
-        trie: The tokens.
-
     >>> from sfgen.ban import BannedWords
     >>> banned, trie = BannedWords(["talk"]), TokenTrie.from_tokens([b"alk", b"alk.", b"ing", b".", b"\xf0\x9f\x98"])
     >>> tokens, matcher = CompletingTokens(banned.automata, trie), banned.matcher()
@@ -85,26 +81,13 @@ class CompletingTokens:
 
         A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that
         complete one which begins within them, some may be found, too. All that is found does complete a match.
-
-        Args:
-            matcher: A matcher of the same ban, at the end of the text. It is unchanged afterwards.
-
-        Returns:
-            Their ids, int32, ascending; read-only.
         """
         if matcher.open_from() is None:
             return np.empty(0, np.int32)
         return self._find(self._open, matcher, Finds.COMPLETING)
 
     def dead(self, matcher: SeamMatcher) -> Int32:
-        """Return the dead tokens: those after which the text is dead.
-
-        Args:
-            matcher: A matcher of the same ban, at the end of the text. It is unchanged afterwards.
-
-        Returns:
-            Their ids, int32, ascending; read-only.
-        """
+        """Return the dead tokens: those after which the text is dead."""
         return self._find(self._all, matcher, Finds.DEAD)
 
     @staticmethod
@@ -138,21 +121,12 @@ def completing_tokens(automata: BanAutomata, trie: TokenTrie) -> CompletingToken
     """Return the search of a ban and a vocabulary.
 
     The last few are cached, so that texts share what was found.
-
-    Args:
-        automata: The ban.
-        trie: The tokens.
     """
     return CompletingTokens(automata, trie)
 
 
 class TokenWalks:
-    """Walks over the characters of all tokens, by states of the matcher.
-
-    Args:
-        automata: The ban.
-        trie: The tokens.
-    """
+    """Walks over the characters of all tokens, by states of the matcher."""
 
     def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
         self._automata = automata
@@ -175,25 +149,12 @@ class TokenWalks:
         return np.full(len(self._classes), _UNSEEN, dtype=np.int32)
 
     def first(self, states: MatcherStates, state: int) -> Int32:
-        """Return the states after the first characters of all tokens.
-
-        Args:
-            states: The states.
-            state: The state before them.
-
-        Returns:
-            Int32 ``[roots]``.
-        """
+        """Return the states after the first characters of all tokens."""
         roots = self._characters.roots
         return states.after(np.full(roots, state, np.int32), self._classes[:roots])
 
     def differing(self, first: Int32, other: Int32) -> int:
-        """Count the tokens after whose first character two walks differ.
-
-        Args:
-            first: The states of one walk there, int32 ``[roots]``.
-            other: The states of the other one, int32, at least as long.
-        """
+        """Count the tokens after whose first character two walks differ."""
         return int(self._characters.below[first != other[: len(first)]].sum())
 
     def walk(
@@ -207,18 +168,7 @@ class TokenWalks:
         other: Int32 | None = None,
         seen: Int32 | None = None,
     ) -> None:
-        """Find tokens.
-
-        Args:
-            states: The states.
-            start: The state before the tokens.
-            finds: What to look for. Dead tokens are looked for on the way to tails only.
-            chosen: bool ``[ids]``: the tokens that are found become true. Where there is an ``other`` walk: its own.
-            most_steps: The steps of the matcher that may be needed; ``None``: any number.
-            other: The states of another walk that looked for the same from a state which is not inside a character.
-                Only tokens that come to another state than there are followed.
-            seen: Where the state at each stop goes; it stays as it is where the walk does not come.
-        """
+        """Find tokens."""
         characters, classes = self._characters, self._classes
         halves = dict(self._halves(states, start))
         wanted = None
@@ -286,13 +236,7 @@ class TokenWalks:
     def _judge(
         self, states: MatcherStates, finds: Finds, chosen: Flags, stops: NDArray[np.int64], behind: Int32
     ) -> None:
-        """Say of the tokens whose last stops are these whether they are looked for.
-
-        Args:
-            states: This, ``finds`` and ``chosen``: as in ``walk``.
-            stops: Where no match is complete; -1 is the root.
-            behind: Their states.
-        """
+        """Say of the tokens whose last stops are these whether they are looked for."""
         characters = self._characters
         first, beyond = characters.edges[stops + 1], characters.edges[stops + 2]
         positions = ranges(first, beyond)
@@ -343,13 +287,9 @@ class TokenWalks:
 
 
 class _StopClasses(NamedTuple):
-    """What a ban makes of the characters of a vocabulary.
+    """What a ban makes of the characters of a vocabulary."""
 
-    Args:
-        classes: int32 ``[stops]``, the class of what each stop completes: those of a class do the same to every match.
-        members: The bytes of one text of each class.
-    """
-
+    # int32 ``[stops]``, the class of what each stop completes: those of a class do the same to every match
     classes: Int32
     members: tuple[bytes, ...]
 
@@ -373,13 +313,7 @@ def _number_of_pairs(states: Int32, classes: Int32) -> int:
 def _choose_below(
     nodes: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s, chosen: FlagsOut
 ) -> Int:
-    """Choose the tokens of some nodes and of all below them; return their number.
-
-    Args:
-        nodes: The nodes.
-        subtree_ends: This and the next two: as in ``TokenTrie``.
-        chosen: By id; theirs become true.
-    """
+    """Choose the tokens of some nodes and of all below them; return their number."""
     count = np.int64(0)
     for number in range(len(nodes)):
         node = nodes[number]
@@ -424,10 +358,6 @@ class ForbiddenTokens:
 
     It belongs to one thread. States are numbers, valid until ``forget``; ``COMPLETE`` is the one after a match.
 
-    Args:
-        automata: The ban.
-        trie: The tokens.
-
     >>> from sfgen.ban import BannedWords
     >>> trie = TokenTrie.from_tokens([b"ta", b"lk", b"l", b"k", b"ing", b" "])
     >>> forbidden = ForbiddenTokens(BannedWords(["talk"]).automata, trie)
@@ -462,21 +392,11 @@ class ForbiddenTokens:
         return self._states.begin(SeamMatcher(self._automata, prompt).mark())
 
     def next_state(self, state: int, data: bytes) -> int:
-        """Return the state after the bytes of a token.
-
-        Args:
-            state: The state before it.
-            data: Its bytes.
-        """
+        """Return the state after the bytes of a token."""
         return self._states.read(state, data)
 
     def verdict(self, state: int, *, last: bool = False) -> Verdict:
-        """Return the tokens that may not follow a state.
-
-        Args:
-            state: The state.
-            last: Whether the text is over after one more token.
-        """
+        """Return the tokens that may not follow a state."""
         verdict = self._verdicts.get((state, last))
         if verdict is None:
             tokens = np.flatnonzero(self._find(state, last)).astype(np.int32)

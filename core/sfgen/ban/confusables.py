@@ -153,10 +153,6 @@ def is_stray(mark: str, before: str) -> bool:
 
     Such a mark is dropped, too.
 
-    Args:
-        mark: A combining mark that :func:`normalized` has kept.
-        before: What it has kept before; empty at the start of the text.
-
     >>> is_stray("\\u0e31", "ก"), is_stray("\\u0e31", "a")
     (False, True)
     """
@@ -168,10 +164,6 @@ def normalized(character: str, ignore_case: bool) -> str:
     """Fold confusables in one character.
 
     The result is nothing, one character or several, with stray marks still in it.
-
-    Args:
-        character: The character.
-        ignore_case: Whether case is folded.
 
     >>> [normalized(character, True) for character in "Ｔа\\u200b\\u0301ﬁßİН"]
     ['t', 'a', '', '', 'fi', 'ss', 'i', 'h']
@@ -218,10 +210,6 @@ def compatible(character: str, ignore_case: bool) -> str:
     Folding and compatibility do not commute: the capital of a lunate sigma folds to a small one, of which NFKC makes a
     final sigma, which folds again.
 
-    Args:
-        character: The character.
-        ignore_case: Whether case is folded.
-
     >>> [compatible(character, True) for character in "Ϲᾳ⒜ﬁ"], compatible("Ϲ", False)
     (['σ', 'αι', '(a)', 'fi'], 'Σ')
     """
@@ -235,10 +223,6 @@ def compatible(character: str, ignore_case: bool) -> str:
 
 def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
     """Return the letters that a character looks like, besides its folding.
-
-    Args:
-        character: The character.
-        ignore_case: Whether case is folded.
 
     >>> other_letters("Ｉ", True), other_letters("ǀ", True), other_letters("∪", False), other_letters("l", True)
     (('l',), ('i',), ('U',), ())

@@ -55,19 +55,6 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     A match may begin in the prompt; one that lies in the prompt alone is allowed. The end of the text is a boundary.
     Equal questions are answered once: the last few answers are kept.
 
-    Args:
-        dfa: The pattern.
-        banned: What must not be in the text.
-        prompt: What stands before the text, as UTF-8.
-
-    Returns:
-        The minimal automaton; ``dfa`` itself if nothing that it accepts is banned. ``None`` if the product passes its
-        budget, or the prompt ends inside of a character, or ``dfa`` accepts what is not UTF-8: then pattern and matcher
-        must run side by side.
-
-    Raises:
-        BannedWordsError: Everything that ``dfa`` accepts has a banned match.
-
     >>> clean = without(Dfa.from_choices(["hot", "cold", "hotel"]), BannedWords(["hot"]))
     >>> [clean.accepts(text) for text in ("hot", "cold", "hotel")]
     [False, True, True]
@@ -90,18 +77,6 @@ def without_banned(source: GuideSource, banned: BannedWords, prompt: bytes = b""
     """Subtract banned words from a source of guides.
 
     Texts are read alone and after ``prompt``.
-
-    Args:
-        source: What a text must match.
-        banned: What must not be in it.
-        prompt: What stands before the text, as UTF-8.
-
-    Returns:
-        The source of the remaining texts, which is ``source`` itself if nothing that it accepts is banned. ``None``
-        where the difference cannot be made: then the matcher watches over the text.
-
-    Raises:
-        BannedWordsError: Every text of ``source`` has a banned match.
     """
     return None
 
@@ -136,17 +111,6 @@ def clean_superset(constraint: object, banned: BannedWords, prompt: bytes = b"")
 
     The states of the automaton know which beginnings can be completed without a banned match, but for what makes it a
     superset.
-
-    Args:
-        constraint: What a text must match.
-        banned: What must not be in it.
-        prompt: What stands before the text, as UTF-8.
-
-    Returns:
-        ``None`` where there is no superset, or it passes a limit.
-
-    Raises:
-        BannedWordsError: Every text of the superset has a banned match, and so every one of the constraint.
     """
     superset = constraint.superset() if isinstance(constraint, HasSuperset) else None
     if superset is None:
@@ -217,12 +181,7 @@ def _shown(text: bytes, match: Match | None, banned: BannedWords) -> str:
 
 
 class _MatcherTable:
-    """The states that a matcher comes to, and what it does in them as far as it was asked.
-
-    Args:
-        matcher: Where it stands is state 0. It stands anywhere afterwards.
-        members: A character of each class.
-    """
+    """The states that a matcher comes to, and what it does in them as far as it was asked."""
 
     def __init__(self, matcher: SeamMatcher, members: Sequence[str]) -> None:
         self._matcher = matcher

@@ -43,12 +43,6 @@ class Entry:
 
         ``parts`` is empty if nothing of it is kept.
 
-        Args:
-            word: As the user gave it.
-            match: How it matches; a star at its end makes it a prefix.
-            ignore_case: Whether case is folded.
-            normalize: Whether confusables are folded.
-
         >>> Entry.parse("Small  talk*", "word", True)
         Entry(word='Small  talk*', parts=('small', 'talk'), left=True, right=False)
         """
@@ -146,16 +140,7 @@ def blank_pattern(blanks: str) -> str:
 
 
 def check_word(word: str, where: str, *, is_banned: bool = True) -> None:
-    """Refuse a word that bans nothing.
-
-    Args:
-        word: As the user gave it.
-        where: Which word it is, for the message.
-        is_banned: Whether it is banned, and not allowed.
-
-    Raises:
-        BannedWordsError: It is empty, white space, a star alone, not a text, or cannot be written in UTF-8.
-    """
+    """Refuse a word that bans nothing."""
     if not word:
         raise BannedWordsError(f"{where} is empty", hint="Leave it out.")
     if not word.strip():
@@ -176,16 +161,7 @@ def check_word(word: str, where: str, *, is_banned: bool = True) -> None:
 def parse_all(
     words: Sequence[str], sort: str, match: MatchMode, ignore_case: bool, normalize: bool
 ) -> tuple[Entry, ...]:
-    """Read a list of words.
-
-    Args:
-        words: As the user gave them.
-        sort: What they are, for messages: ``"banned"`` or ``"allowed"``.
-        match, ignore_case, normalize: As in :class:`~sfgen.ban.words.BannedWords`.
-
-    Raises:
-        BannedWordsError: One of them bans nothing, or has too many marks.
-    """
+    """Read a list of words."""
     entries = []
     left, right = match != "substring", match == "word"
     for number, word in enumerate(words, 1):

@@ -51,19 +51,10 @@ class _String(Matcher):
 
 
 class StringsMark(NamedTuple):
-    """The state of a strings matcher at one moment.
-
-    Args:
-        banned: That of the matcher of the text.
-        string: That of the matcher of the string that is open; ``None``: there is none.
-        cut: An escape in it that is not whole.
-        has_begun: Whether the text has begun.
-        position: That in the template.
-        hole: The hole in which the last byte was read.
-    """
+    """The state of a strings matcher at one moment."""
 
     banned: SeamMark
-    string: Mark | None
+    string: Mark | None  # that of the matcher of the string that is open; ``None``: there is none
     cut: bytes
     has_begun: bool
     position: Any
@@ -74,11 +65,6 @@ class StringsMatcher:
     r"""A matcher of one text of JSON, with a matcher of each of its strings beside it.
 
     A match in a string has the offsets of what is written for it.
-
-    Args:
-        banned: The matcher of the text.
-        has_begun: Whether the text begins at once, and not after a thought.
-        holes: Tells where in the text there is JSON; ``None``: all of it is.
 
     >>> from sfgen.ban import BannedWords
     >>> matcher = StringsMatcher(BannedWords(["talk"]).matcher())

@@ -59,19 +59,7 @@ class BanAutomata:
         ignore_case: bool,
         normalize: bool,
     ) -> BanAutomata:
-        """Build the automata.
-
-        Args:
-            entries: The banned words.
-            patterns: The banned patterns.
-            allowed: The words that excuse a match.
-            ignore_case: How the entries were folded, and the text will be; so is ``normalize``.
-            normalize: See ``ignore_case``.
-
-        Raises:
-            BannedWordsError: A pattern that matches the empty text.
-            PatternError: A pattern that cannot be read, or never matches.
-        """
+        """Build the automata."""
         pattern_automata = None
         if patterns:
             from sfgen.ban.patterns import PatternAutomata  # which loads numpy
@@ -96,14 +84,7 @@ class BanAutomata:
         return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
     def pattern_threads(self, position: int) -> PatternThreads | None:
-        """Return a matcher of the patterns for one text.
-
-        Args:
-            position: The offset of its first character.
-
-        Returns:
-            ``None`` where there are no patterns.
-        """
+        """Return a matcher of the patterns for one text."""
         if self.pattern_automata is None:
             return None
         from sfgen.ban.patterns import PatternThreads
@@ -134,15 +115,10 @@ Span: TypeAlias = tuple[int, int]
 
 
 class UnderWay(NamedTuple):
-    """The partial matches of banned words, ordered by the state.
-
-    Args:
-        starts: Where each match began that is not complete.
-        waiting: Groups of matches that have ended; which of them are complete depends on what follows.
-    """
+    """The partial matches of banned words, ordered by the state."""
 
     starts: list[int]
-    waiting: list[list[Span]]
+    waiting: list[list[Span]]  # groups of matches that have ended; which of them are complete depends on what follows
 
 
 class AllowedMark(NamedTuple):
@@ -160,12 +136,7 @@ class AllowedMark(NamedTuple):
 
 
 class AllowedSpans:
-    """The allowed matches in one text, and the matches they may excuse.
-
-    Args:
-        automata: The allowed words.
-        position: Where the text begins, in bytes.
-    """
+    """The allowed matches in one text, and the matches they may excuse."""
 
     def __init__(self, automata: WordAutomata, position: int) -> None:
         self.threads = Readings(automata, position)
@@ -173,17 +144,7 @@ class AllowedSpans:
         self._pending: tuple[Found, ...] = ()
 
     def settle(self, found: list[Found], allowed: list[Found], last: int, waiting: list[Span]) -> list[Found]:
-        """Judge what one character has completed.
-
-        Args:
-            found: The banned matches.
-            allowed: The allowed ones.
-            last: The end of the last folded character.
-            waiting: Banned matches that have ended and are not complete.
-
-        Returns:
-            The matches that are certain now.
-        """
+        """Judge what one character has completed."""
         if not (found or allowed or self._pending or self._spans):
             return []
         spans = _largest([*self._spans, *((start, end) for end, _, start, _ in allowed)])
@@ -198,12 +159,7 @@ class AllowedSpans:
         return certain
 
     def at_end(self, found: Iterable[Found], allowed: Iterable[Found]) -> list[Found]:
-        """Return the matches that are certain if the text ends here.
-
-        Args:
-            found: The banned matches that the end completes.
-            allowed: The allowed matches that it completes.
-        """
+        """Return the matches that are certain if the text ends here."""
         spans = [*self._spans, *((start, end) for end, _, start, _ in allowed)]
         return [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
 
@@ -219,10 +175,6 @@ class AllowedSpans:
         """Return what decides which partial matches will be excused.
 
         That is the order in which they began.
-
-        Args:
-            under_way: The partial matches of banned words.
-            last: The end of the last folded character.
         """
         begun = self.threads.starts()
         ended = min((start for start, end in self._spans if end >= last), default=None)
@@ -283,13 +235,9 @@ class Certain(NamedTuple):
     """A match, and the position from which on it was certain.
 
     What follows does not matter any more.
-
-    Args:
-        position: The end of the character that made it certain, in bytes.
-        found: The match.
     """
 
-    position: int
+    position: int  # the end of the character that made it certain, in bytes
     found: Found
 
 

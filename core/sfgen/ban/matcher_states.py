@@ -37,12 +37,6 @@ class MatcherStates:
     """The states of a matcher as numbers, with their known transitions.
 
     It belongs to one thread. Numbers are valid until :meth:`forget`.
-
-    Args:
-        automata: The ban.
-        members: The bytes of one character, or a few, of each class.
-        only_open: Whether to follow only the matches that began before the token, as far as they can be told from the
-            others. Where none is left, the state is ``GONE``. It is never met otherwise.
     """
 
     def __init__(self, automata: BanAutomata, members: Sequence[bytes], *, only_open: bool = False) -> None:
@@ -71,24 +65,12 @@ class MatcherStates:
         return len(self._members)
 
     def begin(self, mark: SeamMark) -> int:
-        """Return the state of a mark; a token begins there.
-
-        Args:
-            mark: Of a matcher of the same ban.
-        """
+        """Return the state of a mark; a token begins there."""
         self._matcher.reset(mark)
         return self._number(self._matcher.length)
 
     def after(self, states: Int32, classes: Int32) -> Int32:
-        """Return the states after characters of some classes.
-
-        Args:
-            states: Int32 ``[n]``.
-            classes: Int32 ``[n]``, the class of the character that follows each.
-
-        Returns:
-            Int32 ``[n]``.
-        """
+        """Return the states after characters of some classes."""
         after: Int32 = self._steps[states, classes]
         unknown = after == _UNKNOWN
         if unknown.any():
@@ -101,24 +83,14 @@ class MatcherStates:
         return after
 
     def read(self, state: int, data: bytes) -> int:
-        """Return the state after some bytes.
-
-        Args:
-            state: The state before them.
-            data: The bytes.
-        """
+        """Return the state after some bytes."""
         if state in (COMPLETE, GONE):
             return state
         matcher, position = self._at(state)
         return COMPLETE if matcher.advance(data) is not None else self._number(position)
 
     def completes(self, state: int, data: bytes) -> bool:
-        """Tell whether some bytes complete a match.
-
-        Args:
-            state: The state before them.
-            data: The bytes.
-        """
+        """Tell whether some bytes complete a match."""
         return state == COMPLETE or (state != GONE and self.at(state).advance(data) is not None)
 
     def ends_in_match(self, state: int) -> bool:
@@ -179,9 +151,6 @@ def is_dead(matcher: SeamMatcher) -> bool:
 
     Such a text ends inside a character; its end would complete a match, too.
 
-    Args:
-        matcher: At the end of the text. It is unchanged afterwards.
-
     >>> from sfgen.ban import BannedWords
     >>> matcher = BannedWords(["talk"]).matcher()
     >>> [matcher.advance(data) or is_dead(matcher) for data in (b"talk", b"\xf0\x9f\x98")]
@@ -204,17 +173,10 @@ def is_dead(matcher: SeamMatcher) -> bool:
 
 
 class Endings(NamedTuple):
-    """The characters that some beginnings may become, by class.
+    """The characters that some beginnings may become, by class."""
 
-    Args:
-        classes: Int32, the classes of what each beginning may become, one beginning after the other.
-        starts: Int64 ``[beginnings]``, where those of each beginning start.
-        used: The classes that occur.
-        members: The bytes of one character of each class.
-    """
-
-    classes: NDArray[np.int32]
-    starts: NDArray[np.int64]
+    classes: NDArray[np.int32]  # int32, the classes of what each beginning may become, one beginning after the other
+    starts: NDArray[np.int64]  # int64 ``[beginnings]``, where those of each beginning start
     used: tuple[int, ...]
     members: tuple[bytes, ...]
 
@@ -224,10 +186,6 @@ def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
     """Find the characters that some beginnings may become.
 
     The last few results are cached.
-
-    Args:
-        automata: The ban, whose classes are used.
-        beginnings: The first bytes of characters.
     """
     found = [_codes(automata, pending)[0] for pending in beginnings]
     classes = np.concatenate([np.empty(0, np.int32), *found])

@@ -42,14 +42,6 @@ class PatternAutomata:
     """The automata of some patterns; threads may share them.
 
     They are immutable but for what they remember.
-
-    Args:
-        patterns: In the dialect of :meth:`sfgen.automata.Dfa.from_regex`.
-
-    Raises:
-        PatternError: A pattern that cannot be read, is not supported, or never matches.
-        PatternTooLarge: A pattern whose automaton passes a limit.
-        BannedWordsError: A pattern that matches the empty text.
     """
 
     def __init__(self, patterns: Sequence[str]) -> None:
@@ -63,10 +55,6 @@ class PatternThreads:
     The text is given character by character, the prompt first. Offsets are the caller's: they must grow, and what ends
     at 0 or before lies in the prompt and is no match. It belongs to one text.
 
-    Args:
-        automata: The patterns.
-        position: The offset of the first character.
-
     >>> threads = PatternThreads(PatternAutomata([r"\btalk\b"]), 0)
     >>> [threads.step(character, offset, offset + 1) for offset, character in enumerate("talk")]
     [[], [], [], []]
@@ -79,17 +67,7 @@ class PatternThreads:
         self._places = tuple(_Place(automaton.start, (), ()) for automaton in self._automata)
 
     def step(self, character: str, start: int, end: int) -> list[PatternMatch]:
-        """Read the next character, which is not a surrogate.
-
-        Args:
-            character: The character.
-            start: Its offset.
-            end: The offset after it.
-
-        Returns:
-            The matches that are complete now, whatever follows, and were not before. Of those with the same end that
-            became complete in the same way, the longest only.
-        """
+        """Read the next character, which is not a surrogate."""
         found: list[PatternMatch] = []
         if not self._places:
             return found
@@ -143,9 +121,6 @@ class PatternThreads:
         """Return the matches that wait for what follows, in groups.
 
         Of a group all become complete, or none. The order of the groups is fixed by :attr:`state`.
-
-        Returns:
-            Pairs of end and start for each group.
         """
         return [spans for place in self._places for spans in place.waiting]
 
@@ -183,26 +158,15 @@ class _Configuration:
 
 
 class _Place(NamedTuple):
-    """One pattern at one position of a text.
-
-    Args:
-        configuration: What it knows but for offsets.
-        starts: Where each thread began.
-        waiting: The matches that wait, for each state of those.
-    """
+    """One pattern at one position of a text."""
 
     configuration: _Configuration
     starts: tuple[int, ...]
-    waiting: tuple[_Spans, ...]
+    waiting: tuple[_Spans, ...]  # the matches that wait, for each state of those
 
 
 class _Sources(NamedTuple):
-    """Where matches come from that are now in the same state.
-
-    Args:
-        waiting: The indices of the states in which matches have waited.
-        threads: The indices of the threads that end with this character.
-    """
+    """Where matches come from that are now in the same state."""
 
     waiting: tuple[int, ...]
     threads: tuple[int, ...]
@@ -221,22 +185,15 @@ class _Sources(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What a character does to a configuration.
-
-    Args:
-        target: What becomes of it.
-        threads: For each thread of the target the threads that it goes on with, as indices; the number of the threads
-            is the index of the one that begins with this character.
-        waiting: For each state of matches that wait in the target, where they come from.
-        found: Where those come from that are complete; ``None`` if none is.
-        is_idle: Whether the target has no partial match, and nothing is found.
-    """
+    """What a character does to a configuration."""
 
     target: _Configuration
+    # for each thread of the target the threads that it goes on with, as indices; the number of the threads is the index
+    # of the one that begins with this character
     threads: tuple[tuple[int, ...], ...]
-    waiting: tuple[_Sources, ...]
-    found: _Sources | None
-    is_idle: bool
+    waiting: tuple[_Sources, ...]  # for each state of matches that wait in the target, where they come from
+    found: _Sources | None  # where those come from that are complete; ``None`` if none is
+    is_idle: bool  # whether the target has no partial match, and nothing is found
 
 
 class _Automaton:

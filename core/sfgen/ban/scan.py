@@ -110,13 +110,7 @@ class _FoldedText:
         return not after or self.at(position).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
 
     def spelled(self, start: _Place, may_begin: Callable[[str], bool], longest: int) -> Iterator[tuple[str, _Place]]:
-        """The texts that begin at a position, with their marks in canonical order, and where they end.
-
-        Args:
-            start: Where they begin.
-            may_begin: Whether a text without its marks begins one that is looked for.
-            longest: How many folded characters that has at most.
-        """
+        """The texts that begin at a position, with their marks in canonical order, and where they end."""
         waiting = [(start, "", "")]
         while waiting:
             position, text, letters = waiting.pop()
@@ -322,14 +316,9 @@ _SECONDS = 0.25  # for a pattern, and as much again for each million of characte
 
 
 class _Wanted(NamedTuple):
-    """The matches that count from one position on.
+    """The matches that count from one position on."""
 
-    Args:
-        start: The first position that a match may begin at, in characters.
-        end: The first position that it may end at.
-    """
-
-    start: int
+    start: int  # the first position that a match may begin at, in characters
     end: int
 
 
@@ -337,14 +326,6 @@ def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[
     """Find matches of the banned patterns that do not overlap.
 
     If there are any matches, some are found.
-
-    Args:
-        words: What is banned.
-        text: The text, with the prompt.
-        wanted: Which matches count, by rising starts; the first start is 0.
-
-    Returns:
-        The number of the pattern and the match, for each.
     """
     seconds = _SECONDS * (1 + len(text) / 1e6)
     found: list[tuple[int, _Span]] = []

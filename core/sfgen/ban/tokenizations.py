@@ -71,13 +71,6 @@ class Routes:
     prefix is no part of it), with and without a space before it. Tokens of white space alone never count, so that ``f|
     |g`` is not a tokenization of ``f g``; nor does a byte-fallback token where another token writes the same byte.
 
-    Args:
-        vocabulary: The tokens.
-        words: What to tokenize, as :class:`~sfgen.ban.words.BannedWords` reads it; one given twice counts once.
-
-    Raises:
-        BannedWordsError: There is no word, or one that bans nothing.
-
     >>> routes = Routes(Vocabulary([b"t", b"alk", b" talk", b"talk", b"ta", b"lk"]), ["talk"])
     >>> routes.count, [route.token_ids for route in routes]
     (4, [(2,), (3,), (0, 1), (4, 5)])
@@ -131,9 +124,6 @@ class Routes:
         For each state it has pairs of a token id and the next state. The tokenizations are entered in their order, and
         states numbered as they come up; state 0 is the start, and ``-1`` means that a word is complete. A state is one
         beginning of tokenizations, so there can be as many as tokens in all of them together.
-
-        Args:
-            max_routes: The most to enter; ``None``: all.
         """
         return transitions(islice(self, max_routes))
 
@@ -167,15 +157,7 @@ class Routes:
                 tokens.pop()
 
     def _before(self, ends: list[tuple[int, int]], length: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """The tokens that can be the last of ``length`` tokens that end at one of the positions, by id.
-
-        Args:
-            ends: Pairs (number of a spelling, place in it).
-            length: How many tokens lead there; at least 1.
-
-        Yields:
-            Each token, with where it begins.
-        """
+        """The tokens that can be the last of ``length`` tokens that end at one of the positions, by id."""
         starts: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for number, end in ends:
             spelling = self._spellings[number]
@@ -215,12 +197,7 @@ def transitions(routes: Iterable[Route]) -> dict[int, list[tuple[int, int]]]:
 
 
 class _Pieces:
-    """The tokens that a route can have, by their bytes.
-
-    Args:
-        vocabulary: All tokens.
-        longest: Leave out what has more bytes.
-    """
+    """The tokens that a route can have, by their bytes."""
 
     def __init__(self, vocabulary: Vocabulary, longest: int) -> None:
         ids: defaultdict[bytes, list[int]] = defaultdict(list)

@@ -23,9 +23,6 @@ class WordAutomata:
 
     They are immutable but for what they remember.
 
-    Args:
-        entries: The words.
-
     Attributes:
         plain: The numbers of the entries for :class:`AhoCorasick`.
         literal: The numbers of those for :class:`GapTrie`.
@@ -43,11 +40,7 @@ class WordAutomata:
         self.trie: Final = GapTrie(entries[number].symbols() for number in self.literal) if self.literal else None
 
     def threads(self, position: int) -> WordThreads:
-        """Return a matcher for one text.
-
-        Args:
-            position: Where the text begins, in bytes.
-        """
+        """Return a matcher for one text."""
         return WordThreads(self, position)
 
 
@@ -77,10 +70,6 @@ class WordThreads:
     UTF-8, two separators for every run of non-word characters, and one separator where a spaced and an unspaced script
     meet. The start of the text is a separator, too. The keyword of ``talk`` is the word between separators, that of a
     phrase has two between its words. So whole words and gaps of any length are only bytes. It belongs to one text.
-
-    Args:
-        automata: The words.
-        position: Where the text begins, in bytes.
     """
 
     def __init__(self, automata: WordAutomata, position: int) -> None:
@@ -93,19 +82,7 @@ class WordThreads:
         self._threads: Threads = {}
 
     def step(self, unit: Unit, kind: int, previous: int, start: int, before: int, end: int) -> Sequence[Found]:
-        """Read one folded character.
-
-        Args:
-            unit: The character.
-            kind: Its kind.
-            previous: The kind of the one before; ``NON_WORD`` at the start of the text.
-            start: Where the original character begins, in bytes.
-            before: Where the folded character before ends.
-            end: Where the original character ends.
-
-        Returns:
-            The words that it completes, in no order.
-        """
+        """Read one folded character."""
         found: Sequence[Found] = ()
         if self._trie is not None:
             found = self._step_trie(self._trie, unit, kind, previous, start, before, end)
@@ -135,10 +112,6 @@ class WordThreads:
         """Return the words that the end of the text would complete.
 
         Another boundary would complete them, too. Nothing changes.
-
-        Args:
-            previous: The kind of the last character.
-            before: The end of the last character.
         """
         found = []
         if self._trie is not None:
@@ -174,9 +147,6 @@ class WordThreads:
         """Return the numbers of some partially matched words.
 
         Of these more than a boundary was read; the one that began first comes first.
-
-        Args:
-            most: The most numbers to return.
         """
         automata = self._automata
         found: list[int] = []
@@ -200,19 +170,11 @@ class WordThreads:
         return self._automaton.place(self._node), tuple(sorted(self._threads))
 
     def includes(self, other: WordThreads) -> bool:
-        """Tell whether all partial matches of others are partial matches here.
-
-        Args:
-            other: Threads of the same list.
-        """
+        """Tell whether all partial matches of others are partial matches here."""
         return self._automaton.ends_with(self._node, other._node) and self._threads.keys() >= other._threads.keys()
 
     def adopt_starts(self, other: WordThreads) -> None:
-        """Take the earlier start of each partial match that both have.
-
-        Args:
-            other: Threads that this one ``includes``.
-        """
+        """Take the earlier start of each partial match that both have."""
         theirs = other._threads
         self._threads = {node: min(start, theirs.get(node, start)) for node, start in self._threads.items()}
         depth = self._automaton.depth(other._node)  # the bytes at the end of both streams that are the same
@@ -240,9 +202,6 @@ class WordThreads:
         """Forget the words that begin at a position or later.
 
         It forgets them as far as they can be told from the others.
-
-        Args:
-            position: In bytes.
         """
         self._threads = {node: start for node, start in self._threads.items() if start < position}
         depth = self._depth(self._automaton.pending(self._node))
@@ -321,12 +280,7 @@ class BranchMark(NamedTuple):
 
 
 class Readings:
-    """The partial matches of words in one text, in all readings.
-
-    Args:
-        automata: The words.
-        position: Where the text begins, in bytes.
-    """
+    """The partial matches of words in one text, in all readings."""
 
     def __init__(self, automata: WordAutomata, position: int) -> None:
         self._branches = [_Branch(automata.threads(position), NON_WORD)]
@@ -334,18 +288,7 @@ class Readings:
     def step(
         self, units: Sequence[Unit], others: Sequence[Sequence[Unit]], start: int, before: int, end: int
     ) -> Sequence[Found]:
-        """Read one character.
-
-        Args:
-            units: Its folded characters; not empty.
-            others: Further ways to read it.
-            start: Where it begins, in bytes.
-            before: Where the character before ends.
-            end: Where it ends.
-
-        Returns:
-            The words that it completes in some reading, in no order.
-        """
+        """Read one character."""
         if not others and len(self._branches) == 1:
             branch = self._branches[0]
             if len(units) > 1:
@@ -368,9 +311,6 @@ class Readings:
         """Return the words that the end of the text would complete.
 
         Another boundary would complete them, too. Nothing changes.
-
-        Args:
-            before: The end of the last character.
         """
         return [match for branch in self._branches for match in branch.threads.at_end(branch.kind, before)]
 
@@ -387,9 +327,6 @@ class Readings:
         """Return the numbers of some partially matched words.
 
         Of these more than a boundary was read; the one that began first comes first.
-
-        Args:
-            most: The most numbers to return.
         """
         numbers = [number for branch in self._branches for number in branch.threads.under_way(most)]
         return list(dict.fromkeys(numbers))[:most]
@@ -415,9 +352,6 @@ class Readings:
         """Forget the words that begin at a position or later.
 
         It forgets them as far as they can be told from the others.
-
-        Args:
-            position: In bytes.
         """
         for branch in self._branches:
             branch.threads.forget_from(position)

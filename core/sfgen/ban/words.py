@@ -100,9 +100,6 @@ _QUOTES: Final = ('""', "''", "``", "“”", "‘’", "«»", "„“", "「�
 def _doubts(entry: str) -> Iterator[str]:
     """What the author of an entry may have meant otherwise: how it is read, and what to write instead.
 
-    Args:
-        entry: A line without its comment; the comment itself if there is nothing else.
-
     >>> list(_doubts("talk,"))
     ["'talk,' is read with its comma; leave the comma out"]
     """

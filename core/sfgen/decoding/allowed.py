@@ -89,19 +89,7 @@ class Allowed:
 
 
 def allowed(model: Model, config: GenerationConfig, prompt: bytes) -> Allowed:
-    """Determine the constraints of the text after a prompt.
-
-    Args:
-        model: The model.
-        config: How the text is generated.
-        prompt: The prompt as UTF-8.
-
-    Raises:
-        UsageError: The index was made for another vocabulary, ``when`` has none, or banned words cannot be taken out of
-            the calls; or as ``marker_of``.
-        BannedWordsError: Every match of the constraint has a banned word; or as ``marker_of``.
-        SfgenError: As ``Index``, for a constraint.
-    """
+    """Determine the constraints of the text after a prompt."""
     vocabulary = vocabulary_of(model)
     constraint = source_of(config.index, vocabulary)
     if constraint is not None and constraint.vocabulary.fingerprint != vocabulary.fingerprint:
@@ -154,19 +142,7 @@ def _values(calls: Calls, source: GuideSource | None, data: bytes) -> tuple[Any,
 def marker_of(
     model: Model, vocabulary: Vocabulary, after: str, banned: BannedWords | None, *, name: str = "after"
 ) -> Marker:
-    """Return the marker of a text: its bytes and special token.
-
-    Args:
-        model: The model, whose ``encode_inside`` is used.
-        vocabulary: Its tokens.
-        after: The text.
-        banned: What it must not contain; ``None``: nothing is banned.
-        name: The parameter that names the text, for messages.
-
-    Raises:
-        UsageError: The tokenizer makes an end token of it, or special tokens among others.
-        BannedWordsError: It has a banned word, so that nothing clean could be written.
-    """
+    """Return the marker of a text: its bytes and special token."""
     data = after.encode()
     encode = getattr(model, "encode_inside", None)
     try:
@@ -212,15 +188,6 @@ class ThoughtBefore:
         """Share the room in the model's context.
 
         The thought becomes shorter first.
-
-        Args:
-            room: How many tokens there may be; ``None``: any number.
-            marker: What stands between thought and text.
-            max_thought: The most tokens of the thought, wherever there is room.
-            max_tokens: The same of the text.
-
-        Raises:
-            LimitTooSmall: There is no room for the marker.
         """
         if room is None:
             return cls(marker, max_thought, max_tokens)
@@ -236,10 +203,5 @@ class ThoughtBefore:
         return cls(marker, min(max_thought, left - max_tokens), max_tokens)
 
     def before(self, source: GuideSource | None, vocabulary: Vocabulary) -> Thought:
-        """Put the thought before a constraint.
-
-        Args:
-            source: The constraint; ``None``: free text.
-            vocabulary: The tokens.
-        """
+        """Put the thought before a constraint."""
         return Thought(self.marker, source or Unconstrained(vocabulary), self.max_thought)

@@ -21,24 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass
 class Ban:
-    """The ban over one text: matcher, strategy and search for tokens.
+    """The ban over one text: matcher, strategy and search for tokens."""
 
-    Args:
-        matcher: Finds banned words; it has read the prompt.
-        strategy: Says how to continue after a banned word.
-        tokens: Finds the tokens that complete a match, and dead tokens.
-        clean: A guide through those texts of the constraint that are not banned, where there is one. It walks beside
-            the guide of the constraint and shows which tokens lead to banned text only.
-        max_rollbacks: The most rollbacks; after them generation fails.
-        bias: Words with a bias, which the matcher watches for, too; ``None``: there are none.
-    """
-
-    matcher: Matcher
+    matcher: Matcher  # finds banned words; it has read the prompt
     strategy: Strategy
-    tokens: FindsTokens
+    tokens: FindsTokens  # finds the tokens that complete a match, and dead tokens
+    # a guide through those texts of the constraint that are not banned, where there is one. It walks beside the guide
+    # of the constraint and shows which tokens lead to banned text only.
     clean: Guide | None = None
-    max_rollbacks: int = 10_000
-    bias: Bias | None = None
+    max_rollbacks: int = 10_000  # the most rollbacks; after them generation fails
+    bias: Bias | None = None  # words with a bias, which the matcher watches for, too; ``None``: there are none
 
     def __post_init__(self) -> None:
         self._clean_taken = 0  # tokens that the clean guide has taken
@@ -62,14 +54,7 @@ class Ban:
         return self.tokens.is_dead(self.matcher)
 
     def dead(self, allowed: Int32) -> NDArray[np.bool_] | None:
-        """Find the allowed tokens that lead to banned text only.
-
-        Args:
-            allowed: The allowed tokens, ascending, int32 ``[allowed]``.
-
-        Returns:
-            Bool ``[allowed]``; ``None``: no token is known to.
-        """
+        """Find the allowed tokens that lead to banned text only."""
         if self.clean is None:
             return None
         dead: NDArray[np.bool_] = ~np.isin(allowed, self.clean.allowed_tokens())
@@ -82,25 +67,14 @@ class Ban:
         return self.clean.validate(tokens) == len(tokens)
 
     def advance(self, token: int, data: bytes, dead: bool) -> BannedText | None:
-        """Read a token and return the banned match that it completes.
-
-        Args:
-            token: The token.
-            data: Its bytes.
-            dead: Whether it is known to lead to banned text only; it must be undone next.
-        """
+        """Read a token and return the banned match that it completes."""
         if self.clean is not None and not dead:
             self.clean.advance(token)
             self._clean_taken += 1
         return self.matcher.advance(data)
 
     def rollback(self, position: int, mark: object) -> None:
-        """Return to an earlier position.
-
-        Args:
-            position: The number of tokens that stay.
-            mark: The mark of the matcher there.
-        """
+        """Return to an earlier position."""
         self.matcher.reset(mark)
         if self.clean is not None and self._clean_taken > position:
             self.clean.rollback(self._clean_taken - position)
@@ -112,13 +86,7 @@ Occurrence: TypeAlias = tuple[int, int, int]
 
 
 class BiasMark(NamedTuple):
-    """The state of a biased matcher at one moment.
-
-    Args:
-        banned: That of the matcher of the ban.
-        biased: That of the matcher of words with a bias.
-        found: The occurrences until then.
-    """
+    """The state of a biased matcher at one moment."""
 
     banned: Any
     biased: SeamMark
@@ -129,11 +97,6 @@ class BiasedMatcher:
     """The matcher of a ban, if there is one, with a matcher of words with a bias beside it.
 
     It reports banned matches only; of the words with a bias it keeps the occurrences.
-
-    Args:
-        bias: The words.
-        prompt: The bytes before the text.
-        banned: The matcher of the ban; ``None``: nothing is banned.
 
     >>> from sfgen.ban import WordBias
     >>> matcher = BiasedMatcher(WordBias({"talk": -2}), b"", None)
@@ -191,13 +154,9 @@ class BiasedMatcher:
 
 @dataclass(frozen=True)
 class BannedTokens:
-    """The search of a ban, if there is one, for tokens to rule out, by the states of a matcher with another beside it.
+    """The search of a ban, if there is one, for tokens to rule out, by the states of a matcher with another beside it."""
 
-    Args:
-        tokens: The search; ``None``: nothing is banned.
-    """
-
-    tokens: FindsTokens | None
+    tokens: FindsTokens | None  # the search; ``None``: nothing is banned
 
     def of(self, matcher: BiasedMatcher | StringsMatcher) -> Int32:
         """Return the tokens that complete a partial match of a banned word, ascending."""
@@ -214,19 +173,12 @@ class BannedTokens:
 
 @dataclass
 class Bias:
-    """The words with a bias over one text.
+    """The words with a bias over one text."""
 
-    Args:
-        matcher: The matcher, which is also that of the ban.
-        tokens: The search for tokens that complete an occurrence.
-        words: The words.
-        strategy: Says whether occurrences are accepted, and how to go on where they are not.
-    """
-
-    matcher: BiasedMatcher
+    matcher: BiasedMatcher  # the matcher, which is also that of the ban
     tokens: FindsTokens
     words: WordBias
-    strategy: Resample
+    strategy: Resample  # says whether occurrences are accepted, and how to go on where they are not
 
     def __post_init__(self) -> None:
         self.values = tuple(self.words.biases.values())

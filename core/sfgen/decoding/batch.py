@@ -54,18 +54,7 @@ def batch_of(model: Model | str | Path, rows: int) -> Batch:
 
 
 def drive(loop: Loop, model: Model) -> Iterator[Event]:
-    """Run the loop of a single text, as a batch of one.
-
-    Args:
-        loop: What ``prepare`` made.
-        model: The model.
-
-    Yields:
-        Its events; the last is ``Finished``.
-
-    Raises:
-        SfgenError: Whatever ends the text; see ``sfgen.decoding.stream``.
-    """
+    """Run the loop of a single text, as a batch of one."""
     told: Iterator[tuple[int, Event | SfgenError]] = drive_batch([loop], batch_of(model, 1))
     for _, event in told:
         if isinstance(event, SfgenError):

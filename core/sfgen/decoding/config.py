@@ -271,9 +271,6 @@ def by_config(
     """Let a function take the fields of its configuration by name.
 
     It can then take a model by its name, too.
-
-    Args:
-        make: The class of the configuration, whose parameters these are.
     """
 
     def decorate(
@@ -301,9 +298,6 @@ def takes_fields(
     """Let a function take the fields of its configuration by name, as they are.
 
     Keywords of another name are refused.
-
-    Args:
-        make: The class of the configuration, whose parameters these are.
     """
     parameters = list(inspect.signature(make).parameters.values())
 
@@ -332,15 +326,7 @@ def takes_fields(
 
 
 def configured(config: GenerationConfig | None, changes: Mapping[str, Any]) -> GenerationConfig:
-    """Return a configuration with some of its parameters changed.
-
-    Args:
-        config: The configuration; ``None``: the usual one.
-        changes: Parameters by name; a constraint stands in place of that of ``config``.
-
-    Raises:
-        SfgenError: As ``GenerationConfig``.
-    """
+    """Return a configuration with some of its parameters changed."""
     if config is None:
         return GenerationConfig(**changes)
     hint = "Its parameters can be given by name: max_tokens=60."

@@ -25,13 +25,7 @@ class Release:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def until(self, data: bytes | bytearray, end: int, *, final: bool = False) -> str:
-        """Emit the new whole characters up to a byte.
-
-        Args:
-            data: The bytes of the text.
-            end: Where the text to emit ends, in bytes.
-            final: Whether half a character at the end is emitted, too, as a replacement character.
-        """
+        """Emit the new whole characters up to a byte."""
         text = self._decoder.decode(bytes(data[self.length : end]), final)
         self.length = end
         return text
@@ -66,9 +60,6 @@ def is_whole(data: bytes | bytearray) -> bool:
 class StopStrings:
     """The stop strings of a text, as UTF-8; none is empty.
 
-    Args:
-        strings: The UTF-8 of each.
-
     >>> stops = StopStrings.of(["\\n\\n", "\\nEND"])
     >>> stops.find(b"one\\ntwo\\n\\nthree"), stops.open_from(b"one\\nEN"), stops.open_from(b"one")
     (7, 3, 3)
@@ -78,11 +69,7 @@ class StopStrings:
 
     @classmethod
     def of(cls, stop: str | Iterable[str]) -> StopStrings:
-        """Encode stop strings, or a single one.
-
-        Raises:
-            UsageError: It is something else, an empty text, or one that cannot be written in UTF-8.
-        """
+        """Encode stop strings, or a single one."""
         stop = arguments.texts("stop", stop)
         for text in stop:
             if not text:
@@ -93,12 +80,7 @@ class StopStrings:
             raise UsageError(f"a stop string is not valid text: {error.object!r}", hint="Give it in UTF-8.") from None
 
     def find(self, data: bytes | bytearray, searched: int = 0) -> int | None:
-        """Return where the first whole stop string begins, or ``None``.
-
-        Args:
-            data: The text.
-            searched: Bytes at its start that are known to hold no stop string.
-        """
+        """Return where the first whole stop string begins, or ``None``."""
         found = []
         for string in self.strings:
             start = data.find(string, max(0, searched - len(string) + 1))
@@ -107,14 +89,7 @@ class StopStrings:
         return min(found)[1] if found else None
 
     def open_from(self, data: bytes | bytearray) -> int:
-        """Return where the earliest partial match of a stop string begins.
-
-        Args:
-            data: A text without a stop string.
-
-        Returns:
-            An offset in bytes; the length of the text if there is none.
-        """
+        """Return where the earliest partial match of a stop string begins."""
         longest = max(map(len, self.strings), default=0)
         for start in range(max(0, len(data) - longest + 1), len(data)):
             end = bytes(data[start:])

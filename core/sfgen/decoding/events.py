@@ -292,11 +292,7 @@ class Instance:
 
     @cached_property
     def made(self) -> Any:
-        """The instance.
-
-        Raises:
-            Exception: What the parser raises.
-        """
+        """The instance."""
         return self.parser(self.data)
 
 

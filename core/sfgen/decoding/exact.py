@@ -40,14 +40,6 @@ def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
 
     Equal seeds and prefixes have equal noise, whatever was drawn before.
 
-    Args:
-        seed: Any whole number of at least 0.
-        prefix: The tokens of the text so far.
-        size: The number of tokens of the vocabulary.
-
-    Returns:
-        Float64 ``[size]``.
-
     >>> bool((gumbel_noise(1, [5, 7], 3) == gumbel_noise(1, (5, 7), 3)).all())
     True
     """
@@ -62,14 +54,6 @@ def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
 
 def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
     """Condition Gumbel variables on their maximum (Kool et al. 2019, B.3).
-
-    Args:
-        perturbed: Log-probabilities plus standard Gumbel noise, float64 ``[n]``; some of all variables.
-        largest: The largest of all of them.
-        maximum: What that is to be.
-
-    Returns:
-        float64 ``[n]``, in the same order as ``perturbed``; the largest of all is exactly ``maximum``.
 
     >>> with_maximum(np.array([-1.0, 2.0, -np.inf]), 2.0, -3.0).round(4).tolist()
     [-3.121, -3.0, -inf]
@@ -137,9 +121,6 @@ class Children:
 
     def best(self, most: int) -> Children:
         """Return the children with the largest values, in falling order.
-
-        Args:
-            most: How many; others with the value of the last are kept, too.
 
         >>> children = Children(np.array([7, 8, 9], dtype=np.int32), np.array([-3.0, -1.0, -2.0]), np.zeros(3))
         >>> children.best(2).tokens.tolist(), children.best(2).is_all, children.best(3).tokens.tolist()
@@ -238,9 +219,6 @@ class ScoreStore:
 
     Texts of one job share a store. What is in it changes the number of forward passes, and never what is drawn.
 
-    Args:
-        max_memory: The bytes that the scores may take; 0 keeps none.
-
     >>> import numpy as np
     >>> store = ScoreStore(max_memory=16)
     >>> for token in range(3):
@@ -256,23 +234,14 @@ class ScoreStore:
         self._scores: OrderedDict[tuple[int, ...], Scores] = OrderedDict()
 
     def find(self, token_ids: tuple[int, ...]) -> Scores | None:
-        """Return the scores after a prefix, or ``None``.
-
-        Args:
-            token_ids: All tokens of the prefix, those of the prompt included.
-        """
+        """Return the scores after a prefix, or ``None``."""
         scores = self._scores.get(token_ids)
         if scores is not None:
             self._scores.move_to_end(token_ids)
         return scores
 
     def keep(self, token_ids: tuple[int, ...], scores: Scores) -> None:
-        """Store scores, dropping others where the bound is passed.
-
-        Args:
-            token_ids: All tokens before, those of the prompt included.
-            scores: Float ``[vocabulary]``; copied.
-        """
+        """Store scores, dropping others where the bound is passed."""
         before = self._scores.pop(token_ids, None)
         self.size += scores.nbytes - (0 if before is None else before.nbytes)
         self._scores[token_ids] = scores.copy()  # it may be a part of a larger array
@@ -296,13 +265,10 @@ class ExactLoop(Loop):
     """A loop that draws the text as a whole; see :class:`~sfgen.decoding.loop.Loop`.
 
     The guide of its text has no limit: the search keeps the limit itself.
-
-    Args:
-        max_passes: The most prefixes that are scored; after them generation fails.
-        scores: The model's scores by prefix; several texts may share it.
     """
 
-    max_passes: int = MAX_PASSES
+    max_passes: int = MAX_PASSES  # the most prefixes that are scored; after them generation fails
+    # the model's scores by prefix; several texts may share it
     scores: ScoreStore = field(default_factory=lambda: ScoreStore(MAX_MEMORY))
 
     def __post_init__(self) -> None:
@@ -321,11 +287,7 @@ class ExactLoop(Loop):
         return self._scored
 
     def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:
-        """Refuse an observer.
-
-        Raises:
-            UsageError: Always: the search asks for scores out of order.
-        """
+        """Refuse an observer."""
         raise UsageError(
             "scores cannot be observed where a text is drawn as a whole",
             hint=ParameterText("Choose another strategy.", "strategy"),
@@ -335,11 +297,6 @@ class ExactLoop(Loop):
         """Yield requests and events until the text is finished.
 
         The generator's value is the result.
-
-        Raises:
-            DeadEnd: No allowed text within the limit has any probability.
-            GenerationError: More prefixes were scored than ``max_passes``.
-            ModelError: The scores cannot be used.
         """
         reason = yield from self._search()
         yield from self._tell()
@@ -391,11 +348,7 @@ class ExactLoop(Loop):
     # ---- what the automata know ------------------------------------------------------------------------------------
 
     def _standing(self, banned: BannedText | None) -> Standing:
-        """What becomes of the text after its last token.
-
-        Args:
-            banned: The banned match that is then complete, or that whatever follows completes.
-        """
+        """What becomes of the text after its last token."""
         reason = self._ended()
         if reason is None and len(self.text) >= self.text.max_tokens:
             reason = "complete" if self.text.guide.is_accepting else None
@@ -472,16 +425,7 @@ class ExactLoop(Loop):
         return scores
 
     def _children(self, child: Child, scores: Scores, most: int) -> tuple[Children, float, float]:
-        """What can follow the text.
-
-        Args:
-            child: What the text was as a child.
-            scores: The scores of all tokens, float ``[vocabulary]``.
-            most: How many children are wanted.
-
-        Returns:
-            The best children; the probability of the text if it ends, and of all that goes on otherwise.
-        """
+        """What can follow the text."""
         tokens, may_end = self._continuations()
         if self.draws.sampler.adjusts:
             scores = self._adjusted(scores, np.arange(scores.size, dtype=np.int32))

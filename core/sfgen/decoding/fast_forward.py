@@ -50,18 +50,13 @@ MOST_KEPT = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Forced:
-    """The bytes that must follow a position.
+    """The bytes that must follow a position."""
 
-    Args:
-        data: The bytes, up to the next choice or the first position where the text may end.
-        sure: The length of ``data`` without half a character and white space at its end; all of it where the text ends
-            with it.
-        merging: What could merge with text that is still to be chosen: an index into the first ``sure`` bytes, and the
-            tokens that begin there, run past their end and are allowed; ``None`` for more tokens than are ever tried.
-    """
-
-    data: bytes
+    data: bytes  # the bytes, up to the next choice or the first position where the text may end
+    # the length of ``data`` without half a character and white space at its end; all of it where the text ends with it
     sure: int
+    # what could merge with text that is still to be chosen: an index into the first ``sure`` bytes, and the tokens that
+    # begin there, run past their end and are allowed; ``None`` for more tokens than are ever tried
     merging: tuple[tuple[int, tuple[bytes, ...] | None], ...]
 
 
@@ -85,10 +80,6 @@ class FastForward:
     Any number of texts and threads may share it. What is found is remembered as long as source and model live, for the
     next ``FastForward`` as well.
 
-    Args:
-        source: What the text must match; the source of the guides.
-        model: Whose tokens; anything with ``vocabulary`` and ``encode`` (see ``sfgen.decoding.retokenize``).
-
     >>> from sfgen import Dfa, Index
     >>> from sfgen.models.uniform import UniformModel
     >>> from sfgen.vocabulary import Vocabulary
@@ -109,16 +100,7 @@ class FastForward:
         self._memo = _memo(source, model)
 
     def tokens(self, guide: Guide, tail: Sequence[int]) -> Ids:
-        """Return the tokens that must follow, as the tokenizer writes them.
-
-        Args:
-            guide: The position of the text. After the tokens that are returned, it can still be completed within its
-                limit.
-            tail: The last tokens before, those of the prompt included; at most ``TAIL`` of them are looked at.
-
-        Returns:
-            Token ids; ``()`` where none is certain.
-        """
+        """Return the tokens that must follow, as the tokenizer writes them."""
         memo, position = self._memo, guide.position
         try:
             forced = memo.forced[position]

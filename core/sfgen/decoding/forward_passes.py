@@ -46,10 +46,6 @@ class SessionCursor:
         """Return the request for the scores of the next token.
 
         The last known token is read in any case, also where the session has read it before: its scores are wanted.
-
-        Args:
-            known: All tokens of prompt and text.
-            rows: The tokens to score, int32 ``[k]``; ``None``: all.
         """
         keep, most = self._right, min(len(self._read), len(known) - 1)
         while keep < most and self._read[keep] == known[keep]:
@@ -62,19 +58,11 @@ class SessionCursor:
         return request
 
     def has_read(self, length: int) -> bool:
-        """Tell whether the session has read this many tokens of the text.
-
-        Args:
-            length: In tokens, those of the prompt included.
-        """
+        """Tell whether the session has read this many tokens of the text."""
         return self._right >= length
 
     def cut(self, length: int) -> None:
-        """Note that the text was cut.
-
-        Args:
-            length: The tokens that stay, those of the prompt included.
-        """
+        """Note that the text was cut."""
         self._right = min(self._right, length)
 
 
@@ -89,17 +77,11 @@ Asking: TypeAlias = Generator[Ask | AskAgain, Scores | None, None]
 
 @dataclass
 class ForwardPasses:
-    """The forward passes of one text, for the loop's generator.
-
-    Args:
-        text: The text.
-        top_logprobs: Whether the top log-probabilities of all tokens are wanted besides.
-        observe: Called with the index of a token and the unmasked scores of all tokens there; see ``Loop``.
-        cursor: What the session has read.
-    """
+    """The forward passes of one text, for the loop's generator."""
 
     text: Text
     top_logprobs: bool = False
+    # called with the index of a token and the unmasked scores of all tokens there; see ``Loop``
     observe: Callable[[int, Scores], None] | None = None
     cursor: SessionCursor = field(default_factory=SessionCursor)
     _last: Node | None = field(default=None, init=False)  # may have the scores of all tokens
@@ -117,17 +99,7 @@ class ForwardPasses:
         yield from self.keep(node, scores, rows)
 
     def ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
-        """Request the scores of the next token.
-
-        Args:
-            rows: The tokens whose scores are needed, int32 ``[k]``; ``None``: all.
-
-        Returns:
-            Float ``[k]`` or ``[vocabulary]``: the session may score all tokens anyway.
-
-        Raises:
-            ModelError: The scores are of another shape.
-        """
+        """Request the scores of the next token."""
         if self._last is not None:
             self._last.take_out()  # nobody looks at an answer behind the next request
             self._last = None
@@ -136,13 +108,7 @@ class ForwardPasses:
         return self._checked((yield self.cursor.ask(self.text.known, rows)), rows)
 
     def keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Asking:
-        """Keep the needed scores of an answer at a node.
-
-        Args:
-            node: The node.
-            scores: The answer, float ``[k]`` or ``[vocabulary]``.
-            asked: The tokens whose scores were requested, int32 ``[k]``; ``None``: all.
-        """
+        """Keep the needed scores of an answer at a node."""
         allowed, every = node.all_allowed(), scores
         if asked is None and 1 < allowed.size <= FEW:
             scores = yield from self._ask_again(allowed, every)
@@ -204,11 +170,7 @@ class ForwardPasses:
 
 
 class TokenLogprobs:
-    """The log-probabilities of the tokens of one text.
-
-    Args:
-        path: The tokens, as they are chosen and rolled back.
-    """
+    """The log-probabilities of the tokens of one text."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -217,24 +179,13 @@ class TokenLogprobs:
         self._masked: dict[int, float] = {}
 
     def observe(self, index: int, scores: Scores) -> None:
-        """Note the scores of all tokens at a position.
-
-        Args:
-            index: The index of the token.
-            scores: Float ``[len(vocabulary)]``.
-        """
+        """Note the scores of all tokens at a position."""
         self._log_totals[index] = _log_total(scores)
         if index < len(self._path):
             self._scores[index] = float(scores[self._path.token_ids[index]])
 
     def take(self, node: Node, chosen: int, probability: float | None) -> None:
-        """Note the choice of the next token.
-
-        Args:
-            node: Its node.
-            chosen: Its index among the allowed tokens.
-            probability: The probability with which it was drawn; ``None``: nothing was drawn.
-        """
+        """Note the choice of the next token."""
         index = len(self._path)
         if node.scores is not None:
             self._scores[index] = float(node.scores[chosen])

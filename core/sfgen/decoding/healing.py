@@ -62,13 +62,6 @@ def end_of_text(prompt: str | Sequence[int]) -> str | None:
 def is_healed(heal: bool | None, prompt: str | Sequence[int]) -> bool:
     r"""Tell whether the end of a prompt is healed.
 
-    Args:
-        heal: What the configuration says; ``None``: a text that ends in white space is healed.
-        prompt: Text or token ids.
-
-    Raises:
-        UsageError: ``heal`` is true, and the prompt does not end with text.
-
     >>> is_healed(None, "A person: "), is_healed(None, "A person:"), is_healed(None, [1, 2])
     (True, False, False)
     """
@@ -93,11 +86,6 @@ def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> I
 
     The longest of such ends comes first. An end begins with a token of the prompt and with a whole character, and is
     the beginning of a longer token. A special token is never taken back, and one token at least stays.
-
-    Args:
-        vocabulary: The tokens.
-        prompt_ids: The tokens of the prompt.
-        prompt: Its bytes; a tokenizer may write others, and what it has changed is not taken back.
 
     >>> vocabulary = Vocabulary([b"a", b":", b" ", b" b", b": x", b"b"])
     >>> [(seam.prompt_ids, seam.healed) for seam in seams(vocabulary, [0, 1, 2], b"a: ")]
@@ -133,24 +121,15 @@ class InsideTokens:
     """The weighings of tokens inside the healed end of a prompt, one after the other.
 
     It is a part of the loop's generator.
-
-    Args:
-        text: The text.
-        passes: Its forward passes.
-        free: Whether anything may follow the seam: then a token that ends there needs no weighing.
     """
 
     text: Text
     passes: ForwardPasses
-    free: bool
+    free: bool  # whether anything may follow the seam: then a token that ends there needs no weighing
     _left: int = field(default=_MOST, init=False)
 
     def weigh(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, None]:
-        """Multiply their probabilities by those of what may follow them.
-
-        Args:
-            node: The last node of the path, with scores.
-        """
+        """Multiply their probabilities by those of what may follow them."""
         before = self.passes.count
         yield from self._weigh(node, -math.inf, before + self._left // 2)
         self._left -= self.passes.count - before

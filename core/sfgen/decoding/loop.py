@@ -68,34 +68,24 @@ Steps: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, Result]
 
 @dataclass
 class Loop:
-    """The generation of one sequence; ``run`` is the generator.
+    """The generation of one sequence; ``run`` is the generator."""
 
-    Args:
-        text: The empty text, with its guide and its ban.
-        draws: The choices.
-        constrained: Whether the guide has a pattern, so that the limit never cuts.
-        hold: Whether nothing is released before the end, so that a rollback may go back as far as it takes.
-        observe: Whether somebody observes: events tell what the model finds likely, and the partial matches of the ban.
-        logprobs: Whether the result tells of each token how likely it was.
-        check: Called with the bytes of the finished text, and of the thought before it; raises if they break a promise.
-        banned_in: Finds the first banned word in these bytes.
-        value: Tells what the finished bytes stand for; ``None``: only text.
-        parser: Makes an instance of a Python type from them; ``None``: there is no type.
-        groups: Finds the named parts of them; ``None``: there are none.
-        calls: Tells what the calls in the finished bytes stand for; ``None``: there are none.
-    """
-
-    text: Text
+    text: Text  # the empty text, with its guide and its ban
     draws: Draws
-    constrained: bool
-    hold: bool = False
+    constrained: bool  # whether the guide has a pattern, so that the limit never cuts
+    hold: bool = False  # whether nothing is released before the end, so that a rollback may go back as far as it takes
+    # whether somebody observes: events tell what the model finds likely, and the partial matches of the ban
     observe: bool = False
     logprobs: bool = False
+    # called with the bytes of the finished text, and of the thought before it; raises if they break a promise
     check: Callable[[bytes, bytes | None], None] | None = None
     banned_in: Callable[[bytes, bytes | None], BannedPart | None] | None = None
-    value: Callable[[bytes], Any] | None = None
+    value: Callable[[bytes], Any] | None = None  # tells what the finished bytes stand for; ``None``: only text
+    # makes an instance of a Python type from them; ``None``: there is no type
     parser: Callable[[bytes], Any] | None = None
+    # finds the named parts of them; ``None``: there are none
     groups: Callable[[bytes], tuple[Group, ...] | None] | None = None
+    # tells what the calls in the finished bytes stand for; ``None``: there are none
     calls: Callable[[bytes], tuple[Any, ...]] | None = None
 
     def __post_init__(self) -> None:
@@ -118,14 +108,6 @@ class Loop:
         """Let an observer see the model's scores; to be called before ``run``.
 
         It takes the scores of all tokens at each step.
-
-        Args:
-            observer: Called with the index of each token of the text, jump-forward tokens too, and the model's scores
-                of all tokens there, unmasked, float ``[len(vocabulary)]``. Of several calls for an index the last one
-                counts: tokens may be rolled back.
-
-        Returns:
-            This loop.
         """
         arguments.function("observer", observer)
         own = self.passes.observe
@@ -142,11 +124,6 @@ class Loop:
         """Yield requests and events until the text is finished.
 
         The generator's value is the result.
-
-        Raises:
-            DeadEnd: Nothing that is allowed can follow.
-            GenerationError: More rollbacks than the ban allows.
-            ModelError: The scores cannot be used.
         """
         reason = self._ended()
         while reason is None:

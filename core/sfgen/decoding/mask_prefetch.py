@@ -22,10 +22,6 @@ def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
     """Tell whether the next mask takes long and will be needed.
 
     That is so where a forward pass is certain.
-
-    Args:
-        guide: What may follow.
-        clean: A guide that walks beside it.
     """
     is_ready = guide.is_ready() and (clean is None or clean.is_ready())
     return not is_ready and guide.allows_several() is True
@@ -35,9 +31,6 @@ def begin(make: Callable[[], Made]) -> Future[Made]:
     """Call a function in the prefetch thread.
 
     The caller does not touch what the function uses until the result is there.
-
-    Args:
-        make: The function.
     """
     return _executor().submit(make)
 

@@ -32,12 +32,7 @@ DRAWING = ("seed", "top_k", "top_p", "min_p")
 
 
 def model_of(model: Model | str | Path) -> Model:
-    """Return a model as it is, or load one by name.
-
-    Raises:
-        UsageError: It is neither a model nor a name.
-        SfgenError: As ``load_model``.
-    """
+    """Return a model as it is, or load one by name."""
     if isinstance(model, (str, Path)):
         from sfgen.models import load_model
 
@@ -49,24 +44,12 @@ def model_of(model: Model | str | Path) -> Model:
 
 
 def vocabulary_of(model: Model) -> Vocabulary:
-    """Return the vocabulary of a model.
-
-    Raises:
-        UsageError: It is not a ``sfgen.Vocabulary``.
-    """
+    """Return the vocabulary of a model."""
     return arguments.instance("model.vocabulary", model.vocabulary, Vocabulary)
 
 
 def check_index(index: object, name: str = "index") -> None:
-    """Refuse what cannot constrain a text.
-
-    Args:
-        index: What was given.
-        name: The name of the parameter.
-
-    Raises:
-        UsageError: It is not an index, a constraint or a pattern.
-    """
+    """Refuse what cannot constrain a text."""
     if index is None or isinstance(index, str):
         return
     hint = _what_to_give_for(index)
@@ -91,16 +74,7 @@ def _what_to_give_for(index: object) -> str:
 
 
 def index_from(given: Mapping[str, Any]) -> GuideSource | Constraint | str | None:
-    """Return what is to be the ``index`` of a configuration.
-
-    Args:
-        given: The parameters that can say it, by name: ``index``, ``constraint`` and ``READ_BY_NAME``; ``None`` for
-            those that were not given.
-
-    Raises:
-        UsageError: Two of them are given, or one is of another kind.
-        SfgenError: It cannot be read.
-    """
+    """Return what is to be the ``index`` of a configuration."""
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} cannot be used together", hint="Leave one of them out.")
@@ -181,15 +155,7 @@ READ_BY_NAME: Mapping[str, Callable[[Any], Constraint | str]] = {
 
 
 def sampler_from(sampler: Sampler | None, given: Mapping[str, Any]) -> Sampler | None:
-    """Return a sampler with some of its fields given by name.
-
-    Args:
-        sampler: The sampler; ``None``: none is given.
-        given: Fields of it, which stand before its own; ``None`` for those that were not given.
-
-    Raises:
-        UsageError: It is not a sampler, or a value is out of its range.
-    """
+    """Return a sampler with some of its fields given by name."""
     if sampler is not None:
         arguments.instance("sampler", sampler, Sampler)
     named = {name: value for name, value in given.items() if value is not None}
@@ -203,15 +169,7 @@ def sampler_from(sampler: Sampler | None, given: Mapping[str, Any]) -> Sampler |
 
 
 def source_of(index: GuideSource | Constraint | str | None, vocabulary: Vocabulary) -> GuideSource | None:
-    """Return an index as it is, or index another constraint.
-
-    Args:
-        index: An index or another source of guides; a constraint or a pattern; ``None``: free text.
-        vocabulary: The model's.
-
-    Raises:
-        SfgenError: As ``Dfa.from_regex`` and ``Index``.
-    """
+    """Return an index as it is, or index another constraint."""
     if index is None:
         return None
     if hasattr(index, "vocabulary"):
@@ -235,9 +193,6 @@ def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
     """Return banned words as they are, or make them from a list.
 
     ``None`` and an empty list ban nothing.
-
-    Raises:
-        SfgenError: As ``BannedWords.of``.
     """
     if banned is None or (isinstance(banned, list | tuple | set | frozenset) and not banned):
         return None
@@ -247,11 +202,7 @@ def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
 
 
 def word_bias_of(biases: WordBias | Mapping[str, float] | None) -> WordBias | None:
-    """Return words with a bias as they are, or make them from a dictionary; an empty one is none.
-
-    Raises:
-        SfgenError: As ``WordBias``.
-    """
+    """Return words with a bias as they are, or make them from a dictionary; an empty one is none."""
     if biases is None or (isinstance(biases, Mapping) and not biases):
         return None
     from sfgen.ban import WordBias
@@ -260,16 +211,7 @@ def word_bias_of(biases: WordBias | Mapping[str, float] | None) -> WordBias | No
 
 
 def prompt_tokens(model: Model, prompt: str | Sequence[int]) -> Sequence[int]:
-    """Return the tokens that the model reads of a prompt.
-
-    Args:
-        model: The model.
-        prompt: Text, or the ids of its tokens.
-
-    Raises:
-        UsageError: Some of these ids are not in the vocabulary.
-        SfgenError: The model cannot read the text.
-    """
+    """Return the tokens that the model reads of a prompt."""
     if isinstance(prompt, str):
         return model.encode(prompt)
     ids = arguments.token_ids("prompt", prompt, "a text or a list of token ids")

@@ -47,19 +47,7 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
 def loop_of(
     model: Model, prompt: str | Sequence[int], config: GenerationConfig, scores: ScoreStore | None = None
 ) -> Loop:
-    """Make the loop of one text.
-
-    Args:
-        model: As of ``stream``.
-        prompt: As of ``stream``.
-        config: As of ``stream``.
-        scores: The scores of other texts that are drawn as a whole; those of this one are added.
-
-    Raises:
-        UsageError: The exact strategy has temperature 0 and free text, or a logit bias names a token that is not there;
-            or as ``stream``.
-        SfgenError: As ``stream``, for what it raises before there is a session.
-    """
+    """Make the loop of one text."""
     vocabulary, is_exact = vocabulary_of(model), config.strategy == "exact"
     prompt_ids = prompt_tokens(model, prompt)
     prompt_bytes = _bytes_of(vocabulary, prompt, prompt_ids)

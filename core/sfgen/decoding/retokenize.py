@@ -25,9 +25,6 @@ _BEFORE = ("\n", "a", ".", "1")
 class Canonical:
     """A retokenizer: cuts text into the tokens that the tokenizer writes.
 
-    Args:
-        model: Its ``vocabulary`` and ``encode`` are used.
-
     >>> from sfgen.models.uniform import UniformModel
     >>> from sfgen.vocabulary import Vocabulary
     >>> canonical = Canonical(UniformModel(Vocabulary([b"\\n", b"a", b"l", b"b", b"al"])))
@@ -43,32 +40,14 @@ class Canonical:
         self._before: tuple[tuple[str, list[int]], ...] = ()
 
     def after(self, tail: Ids, data: bytes) -> Ids | None:
-        """Tokenize bytes after other tokens.
-
-        Args:
-            tail: The tokens before.
-            data: The bytes.
-
-        Returns:
-            ``None`` where the two together are not UTF-8, where the tokenizer would have written another tail, and
-            where it cannot write the text or writes another one.
-        """
+        """Tokenize bytes after other tokens."""
         for found in self._cut(tail, data):
             if self._bytes(found) == data:
                 return tuple(found)
         return None
 
     def ends_in(self, tail: Ids, data: bytes, token: bytes) -> bool | None:
-        """Tell whether the last token that ``after`` returns has these bytes.
-
-        Args:
-            tail: The tokens before.
-            data: The bytes that are tokenized.
-            token: The bytes of the last token.
-
-        Returns:
-            ``None`` if ``after`` returns none.
-        """
+        """Tell whether the last token that ``after`` returns has these bytes."""
         for found in self._cut(tail, data):
             if found and self._bytes(found[-1:]) != token:
                 return False

@@ -230,15 +230,7 @@ class Sampler:
         return scaled
 
     def _near(self, every: Scores, highest: float) -> NDArray[np.intp] | None:
-        """Tokens by whose scores alone top-k and min-p can be known, and all that follows from them.
-
-        Args:
-            every: The scores of all tokens, float ``[vocabulary]``.
-            highest: The highest score.
-
-        Returns:
-            Token ids, ascending: those that may stay, and some more. ``None``: the others matter, too.
-        """
+        """Tokens by whose scores alone top-k and min-p can be known, and all that follows from them."""
         if every.dtype.kind != "f":
             return None
         if self.top_k is not None:
@@ -398,16 +390,6 @@ def adjusted(
 ) -> NDArray[np.float64]:
     """Return scores after the biases and penalties of a sampler.
 
-    Args:
-        sampler: The sampler.
-        scores: The model's scores of the allowed tokens, float ``[allowed]``.
-        allowed: Their ids, ascending, int32 ``[allowed]``.
-        prompt: The tokens of the prompt.
-        written: The tokens of the text until now.
-
-    Returns:
-        Float64 ``[allowed]``.
-
     >>> adjusted(Sampler(repetition_penalty=2), np.array([3.0, -1.0, 1.0]), np.arange(3), [1], [0]).tolist()
     [1.5, -2.0, 1.0]
     """
@@ -428,15 +410,7 @@ def adjusted(
 
 
 def check_tokens(sampler: Sampler, size: int) -> None:
-    """Refuse a logit bias of a token that is not there.
-
-    Args:
-        sampler: The sampler.
-        size: The number of tokens of the vocabulary.
-
-    Raises:
-        UsageError: The bias names such a token.
-    """
+    """Refuse a logit bias of a token that is not there."""
     for token in sampler.logit_bias or ():
         if token >= size:
             raise UsageError(
@@ -453,13 +427,6 @@ def place_of(token: int, allowed: Int32) -> int:
 
 def places_of(ids: NDArray[np.integer], allowed: Int32) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find where those of some ids that are allowed stand among the allowed ones, and where among the ids.
-
-    Args:
-        ids: Token ids.
-        allowed: Those that are allowed, ascending, int32 ``[allowed]``.
-
-    Returns:
-        Two arrays of the same length, in the order of the ids.
 
     >>> [places.tolist() for places in places_of(np.array([1, 4, 9]), np.array([0, 4, 9], dtype=np.int32))]
     [[1, 2], [1, 2]]
@@ -484,11 +451,7 @@ def _at(weights: NDArray[np.float64], share: float) -> int:
 
 
 def best_of(scores: Scores) -> int:
-    """Return the index of the highest score, the first of equals.
-
-    Raises:
-        ModelError: A score is not a number, or no score is above minus infinity.
-    """
+    """Return the index of the highest score, the first of equals."""
     _check_scores(scores)
     best = int(np.argmax(scores))  # points at the first NaN if there is one
     highest = float(scores[best])

@@ -102,15 +102,7 @@ class Node:
         return self.allowed
 
     def rule_out(self, tokens: Int32, *, by_rule: bool = False) -> int:
-        """Forbid tokens here.
-
-        Args:
-            tokens: Tokens known to lead to banned text, or forbidden by a rule.
-            by_rule: Whether a rule forbids them, which may forbid more than is banned.
-
-        Returns:
-            How many of them were allowed until now.
-        """
+        """Forbid tokens here."""
         allowed = self.all_allowed()
         if self.ruled_out is None:
             self.ruled_out = np.zeros(allowed.size, dtype=np.bool_)
@@ -125,12 +117,7 @@ class Node:
         return int(np.count_nonzero(self.ruled_out) - before)
 
     def lower(self, tokens: Int32, log_bias: float) -> None:
-        """Note that tokens complete words whose biases come to a sum, or to a lower one.
-
-        Args:
-            tokens: The tokens; those that are not allowed do not matter.
-            log_bias: The sum, 0 or below.
-        """
+        """Note that tokens complete words whose biases come to a sum, or to a lower one."""
         allowed = self.all_allowed()
         if self.log_bias is None:
             self.log_bias = np.zeros(allowed.size)
@@ -138,11 +125,7 @@ class Node:
         self.log_bias[places] = np.minimum(self.log_bias[places], log_bias)
 
     def allow_again(self) -> bool:
-        """Undo what only a rule forbids.
-
-        Returns:
-            Whether there was anything.
-        """
+        """Undo what only a rule forbids."""
         if self.by_rule is None or self.ruled_out is None:
             return False
         self.ruled_out &= ~self.by_rule
@@ -159,14 +142,7 @@ class Node:
         return not alive.any()
 
     def probability(self, token: int) -> float | None:
-        """Return the model's probability of an allowed token at temperature 1.
-
-        Args:
-            token: The token.
-
-        Returns:
-            ``None`` without scores.
-        """
+        """Return the model's probability of an allowed token at temperature 1."""
         if self.scores is None or self.allowed is None:
             return None
         scores = self.scores.astype(np.float64)
@@ -192,11 +168,6 @@ class Path:
     """The path in the search tree: tokens and the nodes between them.
 
     There is one more node than there are tokens.
-
-    Args:
-        mark: The matcher's mark before the first.
-        healed: The bytes of the prompt that the tokens begin with (``sfgen.decoding.healing``). They are not in
-            ``data``, and no offset counts them.
     """
 
     def __init__(self, mark: object = None, healed: bytes = b"") -> None:
@@ -226,14 +197,7 @@ class Path:
         return len(self) - inside
 
     def append(self, token_id: int, data: bytes, *, forced: bool, mark: object = None) -> None:
-        """Append a token and go to its node, which may exist already.
-
-        Args:
-            token_id: The token.
-            data: All its bytes.
-            forced: Whether nothing else could stand there.
-            mark: The matcher's mark after it.
-        """
+        """Append a token and go to its node, which may exist already."""
         here = self.here
         self.token_ids.append(token_id)
         self.data += data[here.unhealed :]
@@ -247,9 +211,6 @@ class Path:
 
     def position_of(self, offset: int) -> int:
         """Return the index of the token that holds a byte.
-
-        Args:
-            offset: Of the byte in the text; bytes of the prompt (negative) have index 0.
 
         >>> path = Path()
         >>> path.append(5, b"a ", forced=False); path.append(6, b"talk", forced=False)
@@ -265,9 +226,6 @@ class Path:
         """Remove the tokens from an index on; return them and their bytes.
 
         The nodes stay in the tree.
-
-        Args:
-            position: The index.
         """
         removed = tuple(self.token_ids[position:])
         data = bytes(self.data[self.nodes[position].offset :])
@@ -279,10 +237,6 @@ class Path:
         """Free what is large in the nodes of some tokens.
 
         The branches beside the path are freed, too. What was ruled out stays known.
-
-        Args:
-            start: The index of the first token.
-            stop: The index after the last one.
         """
         waiting = [self.nodes[start]]
         while waiting:

@@ -29,19 +29,6 @@ _MOST_STEPS = 64  # and tokens at each, of an ending that is looked for
 class Text:
     """One text while it is written.
 
-    Args:
-        prompt_ids: The tokens of the prompt.
-        vocabulary: The bytes of the tokens.
-        guide: What may follow; it must itself leave room for an end within ``max_tokens``.
-        max_tokens: The most tokens to generate; the end token does not count.
-        forward: Finds jump-forward tokens; ``None``: each token is chosen from the guide's mask.
-        ban: What must not be written; ``None``: nothing is banned.
-        stops: End the text.
-        healed: The end of the prompt, which is no part of ``prompt_ids`` then: the guide leads through it first.
-        has_temperatures: Whether the guide has a temperature of its own at each position.
-        marker: What ends the thought before the text; ``None``: the text begins at once.
-        special: The bytes of special tokens that stand for a text.
-
     Attributes:
         path: The tokens.
         end: The first byte of a whole stop string: the text ends there.
@@ -50,14 +37,16 @@ class Text:
 
     prompt_ids: Sequence[int]
     vocabulary: Vocabulary
-    guide: Guide
-    max_tokens: int
+    guide: Guide  # what may follow; it must itself leave room for an end within ``max_tokens``
+    max_tokens: int  # the most tokens to generate; the end token does not count
+    # finds jump-forward tokens; ``None``: each token is chosen from the guide's mask
     forward: FastForward | None = None
-    ban: Ban | None = None
+    ban: Ban | None = None  # what must not be written; ``None``: nothing is banned
     stops: StopStrings = field(default_factory=lambda: StopStrings(()))
+    # the end of the prompt, which is no part of ``prompt_ids`` then: the guide leads through it first
     healed: bytes = b""
     has_temperatures: bool = False
-    marker: Marker | None = None
+    marker: Marker | None = None  # what ends the thought before the text; ``None``: the text begins at once
     special: Mapping[int, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -109,14 +98,7 @@ class Text:
         return self.stop_open_from(data)
 
     def stop_open_from(self, data: bytes | bytearray) -> int:
-        """Return where the earliest partial match of a stop string begins.
-
-        Args:
-            data: The text.
-
-        Returns:
-            An offset in bytes; the length of ``data`` if there is none.
-        """
+        """Return where the earliest partial match of a stop string begins."""
         if not self.stops.strings or self.start is None:
             return len(data)
         return self.start + self.stops.open_from(data[self.start :] if self.start else data)
@@ -160,16 +142,7 @@ class Text:
     # ---- tokens are taken, and taken back --------------------------------------------------------------------------
 
     def take(self, token: int, *, forced: bool, dead: bool) -> BannedText | None:
-        """Append a token.
-
-        Args:
-            token: The token.
-            forced: Whether nothing else could stand there.
-            dead: Whether it is known to lead to banned text only.
-
-        Returns:
-            The banned match that is then complete, or that every continuation completes.
-        """
+        """Append a token."""
         node = self.path.here
         data = self.bytes_of(token)
         self.guide.advance(token)
@@ -270,11 +243,7 @@ class Text:
         return ban.matcher.advance(data) or ban.matcher.finish()
 
     def shortest_ending(self) -> bytes | None:
-        """Return what could follow up to an end of the text: of few tokens that may follow, those nearest to an end.
-
-        Returns:
-            ``None`` where it is not found within a bounded number of steps.
-        """
+        """Return what could follow up to an end of the text: of few tokens that may follow, those nearest to an end."""
         guide, written = self.guide.fork(limited=False), b""
         for _ in range(_MOST_STEPS):
             forced = guide.forced_bytes(_MOST_STEPS)
@@ -296,12 +265,7 @@ class Text:
         return None
 
     def occurrences(self, bias: Bias, *, ends: bool) -> tuple[Occurrence, ...]:
-        """Return the occurrences of words with a bias in the text.
-
-        Args:
-            bias: The words.
-            ends: Whether the text ends here, which may complete some.
-        """
+        """Return the occurrences of words with a bias in the text."""
         found = bias.found(self.path.here)
         if not ends:
             return found
@@ -311,14 +275,7 @@ class Text:
         return (*found, *(each for each in bias.matcher.at_end() if each not in found))
 
     def lowered(self, bias: Bias, node: Node, token: int, log_bias: float) -> list[tuple[Int32, float]]:
-        """List tokens at a node with the sum of the biases that each brings, or with more than that.
-
-        Args:
-            bias: The words with a bias.
-            node: The node.
-            token: A token there.
-            log_bias: The sum of the biases that it brings.
-        """
+        """List tokens at a node with the sum of the biases that each brings, or with more than that."""
         lowered = [(np.array([token], dtype=np.int32), log_bias)]
         if not node.unhealed and self.start is not None:  # else a matcher reads parts of a token
             lowered.append((self._without_stops(node, bias.completing(node)), bias.weakest))
@@ -327,15 +284,7 @@ class Text:
         return lowered
 
     def clean_until(self, end: int, start: int) -> int:
-        """Return the last position at which the text may end unbanned.
-
-        Args:
-            end: Nothing before this byte is rolled back.
-            start: Such a position further to the left.
-
-        Returns:
-            An offset in bytes, at most ``end``.
-        """
+        """Return the last position at which the text may end unbanned."""
         if self.ban is None:
             return end
         end = whole_length(self.path.data[:end])
@@ -352,16 +301,7 @@ class Text:
         return np.array(self.vocabulary.end_token_ids, dtype=np.int32)
 
     def completing(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
-        """Return a search for completing tokens at a node.
-
-        Args:
-            node: The node.
-            token: A token that led to banned text there.
-            siblings: Whether all such tokens are searched for, or only known ones.
-
-        Returns:
-            A function that returns their ids, int32.
-        """
+        """Return a search for completing tokens at a node."""
         is_cut = not is_whole(self.path.data)
 
         def find() -> Int32:

@@ -39,15 +39,7 @@ class Limits:
         return vocabulary_of(self.model)
 
     def behind(self, prompt_tokens: int) -> TokenBudget:
-        """Return the token budget after a prompt.
-
-        Args:
-            prompt_tokens: The number of its tokens.
-
-        Raises:
-            InputError: The prompt alone is longer than the context.
-            LimitTooSmall: The context has no room for what ends the thought.
-        """
+        """Return the token budget after a prompt."""
         room = self._room(prompt_tokens)
         if self.marker is not None:
             after, most = self.config.after_tokens, self.config.max_tokens
@@ -93,11 +85,7 @@ class TokenBudget:
         return source or Unconstrained(self.limits.vocabulary)
 
     def guide(self, source: GuideSource | None) -> Guide:
-        """Return a guide within the limit, if guides keep it.
-
-        Raises:
-            LimitTooSmall: No text of the source fits.
-        """
+        """Return a guide within the limit, if guides keep it."""
         if source is None:  # the loop cuts free text
             return self.source(None).guide()
         try:
@@ -145,17 +133,7 @@ class Start:
 
 
 def start(limits: Limits, prompt_ids: Sequence[int], allowed: Allowed) -> Start:
-    """Return the start after a whole prompt.
-
-    Args:
-        limits: The bounds on the tokens.
-        prompt_ids: The tokens of the prompt.
-        allowed: The constraints of the text.
-
-    Raises:
-        InputError: The prompt alone is longer than the context.
-        LimitTooSmall: No text fits.
-    """
+    """Return the start after a whole prompt."""
     budget = limits.behind(len(prompt_ids))
     is_free = allowed.guided is None and allowed.marker is None
     guide = UnconstrainedGuide(limits.vocabulary) if is_free else budget.guide(allowed.guided)
@@ -166,12 +144,6 @@ def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Sta
     """Return the start with the end of the prompt healed.
 
     It is the start without where no token may reach across, or there is no room.
-
-    Args:
-        whole: The start without.
-        prompt: The bytes of the text that the prompt ends with.
-        limits: The bounds on the tokens.
-        allowed: The constraints of the text.
     """
     for seam in seams(limits.vocabulary, whole.prompt_ids, prompt):
         # Each byte may be written by a token of its own.

@@ -70,9 +70,6 @@ class Verdict:
 class Strategy(ABC):
     """The way in which one text continues after banned matches.
 
-    Args:
-        sampler: How tokens are chosen where nothing is ruled out.
-
     Attributes:
         start: The index of the first token of the block; no rollback goes further back.
     """
@@ -88,26 +85,11 @@ class Strategy(ABC):
 
     @abstractmethod
     def choose(self, node: Node, draws: Draws) -> Choice | None:
-        """Choose among the allowed tokens of a node.
-
-        Args:
-            node: Has scores, or one token only.
-            draws: The choices of the text.
-
-        Returns:
-            ``None`` if no token is left.
-        """
+        """Choose among the allowed tokens of a node."""
 
     @abstractmethod
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
-        """Rule out a token that leads to banned text.
-
-        Args:
-            path: The path, with the node at ``place`` on it.
-            place: The index at which that token stands or was to stand.
-            completing: Finds all completing tokens there.
-            match: The first byte of the match; ``None`` if nothing else could have followed.
-        """
+        """Rule out a token that leads to banned text."""
 
     @abstractmethod
     def back_out(self, path: Path) -> Verdict:
@@ -120,18 +102,11 @@ class Strategy(ABC):
         """Drop rules that are not strictly needed.
 
         It is called where nothing is left at the block's start, where the path ends.
-
-        Returns:
-            Whether there was anything to drop.
         """
         return False
 
     def close(self, position: int) -> None:
-        """Begin a block at a position, or open the one there again.
-
-        Args:
-            position: An index of a token.
-        """
+        """Begin a block at a position, or open the one there again."""
         self.start = position
 
     def is_too_long(self, path: Path) -> bool:
@@ -158,10 +133,6 @@ class Resample(Strategy):
     """Rejection sampling from the block's start that learns; see the module.
 
     At temperature 0 the token with the largest ``p·(1 − R)`` is taken.
-
-    Args:
-        sampler: As of every strategy.
-        max_block: The most tokens of a block before its start moves.
     """
 
     def __init__(self, sampler: Sampler, max_block: int = MAX_BLOCK) -> None:
@@ -181,15 +152,7 @@ class Resample(Strategy):
         return self._learnt(path, place, ruled_out)
 
     def accepts(self, path: Path, place: int, token: int, log_bias: float, draws: Draws) -> bool:
-        """Accept by chance the words with a bias that a token completes; see ``sfgen.decoding.ban``.
-
-        Args:
-            path: The path, with the node at ``place`` on it.
-            place: The index at which the token stands or was to stand.
-            token: The token.
-            log_bias: The sum of the biases.
-            draws: The choices of the text.
-        """
+        """Accept by chance the words with a bias that a token completes; see ``sfgen.decoding.ban``."""
         node = path.nodes[place]
         if node.log_bias is not None:  # so much of it was in the token's weight
             log_bias -= float(node.log_bias[place_of(token, node.all_allowed())])
@@ -202,13 +165,7 @@ class Resample(Strategy):
         return draws.draw(np.array([declined, 1 - declined])) == 1
 
     def decline(self, path: Path, place: int, lowered: Sequence[tuple[Int32, float]]) -> Verdict:
-        """Go back after words with a bias that were not accepted.
-
-        Args:
-            path: The path, with the node at ``place`` on it.
-            place: The index of the token that completes them.
-            lowered: Tokens there with the sum of the biases of words that each completes, or more.
-        """
+        """Go back after words with a bias that were not accepted."""
         for tokens, log_bias in lowered:
             path.nodes[place].lower(tokens, log_bias)
         return self._learnt(path, place, 0)
@@ -313,16 +270,7 @@ class LastToken(_AtOnePlace):
 
 
 def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -> Strategy:
-    """Make the strategy of a name, for one text.
-
-    Args:
-        name: The name.
-        sampler: How tokens are chosen where nothing is ruled out.
-        max_block: The most tokens of a block under ``resample``.
-
-    Raises:
-        UsageError: There is no such strategy, or ``max_block`` is below 1.
-    """
+    """Make the strategy of a name, for one text."""
     arguments.one_of("strategy", name, get_args(StrategyName))
     max_block = arguments.whole_number("max_block", max_block, least=1)
     if name == "resample":
@@ -331,12 +279,7 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
 
 
 def chosen_at(node: Node, draws: Draws) -> Choice:
-    """Choose among the allowed tokens of a node with scores, whatever is known of them.
-
-    Args:
-        node: The node.
-        draws: The choices of the text.
-    """
+    """Choose among the allowed tokens of a node with scores, whatever is known of them."""
     if node.every is not None and node.adjusted is None:
         return draws.choose_among(node.every, node.all_allowed(), node.temperature)
     assert node.chosen_by is not None, "it has scores"
@@ -357,13 +300,6 @@ def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
     """Compute the logarithm of ``p·(1 − R)`` for each allowed token, with the biases of words that it completes.
 
     Logarithms, so that what is merely very unlikely stays apart from what is ruled out, which is minus infinity.
-
-    Args:
-        node: The node.
-        sampler: How tokens are chosen where nothing is ruled out.
-
-    Returns:
-        Float64 ``[allowed]``.
     """
     assert node.allowed is not None
     scores = node.chosen_by

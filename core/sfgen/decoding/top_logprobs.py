@@ -38,11 +38,7 @@ class TopLogprobs:
 
     @classmethod
     def of(cls, scores: Scores) -> TopLogprobs:
-        """Summarize the scores of all tokens.
-
-        Args:
-            scores: Float ``[vocabulary]``. Infinite ones share all probability.
-        """
+        """Summarize the scores of all tokens."""
         best, log_total = _highest(scores), _log_total(scores)
         with np.errstate(invalid="ignore"):  # the loop refuses a model without a finite score
             of_best = scores[best].astype(np.float64) - log_total
@@ -54,12 +50,6 @@ class TopLogprobs:
 
 def outlook(kept: TopLogprobs, allowed: Int32, scores: Scores, vocabulary: Vocabulary) -> Outlook:
     """Return the likeliest tokens before and after the mask.
-
-    Args:
-        kept: Of the scores of all tokens.
-        allowed: The allowed tokens, ascending; at least one.
-        scores: Their scores, float ``[allowed]``.
-        vocabulary: The tokens.
 
     >>> from sfgen import Vocabulary
     >>> scores = np.log(np.array([0.5, 0.25, 0.25]))

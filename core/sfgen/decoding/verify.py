@@ -38,38 +38,19 @@ class BannedPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Promises:
-    """The promises about one text, and its origin for the report.
+    """The promises about one text, and its origin for the report."""
 
-    Args:
-        source: What it must match; ``None``: anything.
-        banned: What it must not contain; ``None``: nothing.
-        stops: What it must have ended before.
-        prompt: The bytes before it.
-        model: What wrote it.
-        sampler: How its tokens were chosen.
-        max_tokens: The most tokens that it was allowed.
-        marker: What stands between a thought and the text; ``None``: no thought.
-    """
-
-    source: GuideSource | None
-    banned: BannedWords | None
+    source: GuideSource | None  # what it must match; ``None``: anything
+    banned: BannedWords | None  # what it must not contain; ``None``: nothing
     stops: StopStrings
     prompt: bytes
     model: Model
     sampler: Sampler
     max_tokens: int
-    marker: Marker | None = None
+    marker: Marker | None = None  # what stands between a thought and the text; ``None``: no thought
 
     def check(self, data: bytes, thought: bytes | None = None) -> None:
-        """Check a finished text, and the thought before it.
-
-        Args:
-            data: The bytes of the text.
-            thought: The bytes of the thought; ``None``: there is none.
-
-        Raises:
-            InternalError: It breaks a promise.
-        """
+        """Check a finished text, and the thought before it."""
         refusal = None if self.source is None else self.source.refusal(data)
         if refusal is not None:
             refused_by = refusal.pop("refused by")
@@ -99,12 +80,7 @@ class Promises:
             raise self._broken(f"the thought contains the banned word {found[0].word!r}", thought, {})
 
     def banned_in(self, data: bytes, thought: bytes | None = None) -> BannedPart | None:
-        """Find the first banned word of a finished text, or of what is read in it.
-
-        Args:
-            data: The bytes of the text.
-            thought: The bytes of the thought before it; ``None``: there is none.
-        """
+        """Find the first banned word of a finished text, or of what is read in it."""
         if self.banned is None or not data:
             return None
         from sfgen.ban import scan

@@ -102,9 +102,6 @@ def prefix_tree(sequences: Iterable[Ids]) -> PrefixNode:
 def chains(node: PrefixNode) -> Iterator[tuple[Ids, tuple[PrefixNode, ...]]]:
     """Yield the unbranched paths that begin below a node.
 
-    Yields:
-        Tokens, at least one, and the node after each of them.
-
     >>> [tokens for tokens, _ in chains(prefix_tree([(1, 2, 3), (1, 2, 4), (5,)]))]
     [(1, 2), (5,)]
     """
@@ -121,14 +118,6 @@ def normalized(
     texts: Sequence[str], logprobs: Sequence[float], tokens: Sequence[tuple[int, ...]]
 ) -> tuple[ChoiceScore, ...]:
     """Score some choices by their shares, the likeliest first.
-
-    Args:
-        texts: The choices.
-        logprobs: The logarithms of their probabilities.
-        tokens: Their tokens.
-
-    Raises:
-        ModelError: None of them has any probability.
 
     >>> scores = normalized(["a", "b"], [-2000.0, -2000.0 + math.log(3)], [(1,), (2,)])
     >>> [(score.text, round(score.probability, 9)) for score in scores]
@@ -152,14 +141,7 @@ _MODEL = Sampler(1.0, seed=0)
 
 @dataclass(frozen=True)
 class ScoringLoop:
-    """The scoring of some choices after one prompt; ``run`` is the generator.
-
-    Args:
-        vocabulary: The tokens.
-        texts: The choices.
-        spelled: Their tokens behind those of the prompt.
-        prompt_tokens: The number of tokens of the prompt.
-    """
+    """The scoring of some choices after one prompt; ``run`` is the generator."""
 
     vocabulary: Tokens
     texts: Sequence[str]
@@ -167,11 +149,7 @@ class ScoringLoop:
     prompt_tokens: int
 
     def run(self) -> ScoringSteps:
-        """Yield requests, and at the end the scores.
-
-        Raises:
-            ModelError: The model's scores cannot be used, or none of the choices has any probability.
-        """
+        """Yield requests, and at the end the scores."""
         tree, cursor = prefix_tree(self.spelled.choices), SessionCursor()
         logprobs = [0.0] * len(self.texts)
         root = [*self.spelled.root]

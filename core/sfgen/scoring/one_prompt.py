@@ -50,15 +50,7 @@ def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> 
 
 
 def drive_scoring(loop: ScoringLoop, model: Model) -> Scored:
-    """Run the scoring loop of a single prompt: a batch of one.
-
-    Args:
-        loop: The scoring of the prompt's choices.
-        model: What scores their tokens.
-
-    Raises:
-        SfgenError: What ends it; see ``score``.
-    """
+    """Run the scoring loop of a single prompt: a batch of one."""
     told: Iterator[tuple[int, Scored | SfgenError]] = drive_batch([loop], batch_of(model, 1))
     for _, event in told:
         if isinstance(event, SfgenError):
@@ -68,11 +60,7 @@ def drive_scoring(loop: ScoringLoop, model: Model) -> Scored:
 
 
 def checked_choices(choices: Iterable[str]) -> tuple[str, ...]:
-    """Check the choices, and drop those that occur twice.
-
-    Raises:
-        UsageError: There is none, or one of them is not text.
-    """
+    """Check the choices, and drop those that occur twice."""
     texts = tuple(dict.fromkeys(arguments.texts("choices", choices)))
     if not texts:
         raise UsageError("choices is an empty list: there is nothing to score")
@@ -83,18 +71,7 @@ def checked_choices(choices: Iterable[str]) -> tuple[str, ...]:
 
 
 def prepare_scoring(model: Model, prompt: str | Sequence[int], choices: Sequence[str]) -> ScoringLoop:
-    """Make the scoring loop of one prompt, for a driver to run.
-
-    Args:
-        model: The model.
-        prompt: Text, or the ids of its tokens.
-        choices: What ``checked_choices`` gave.
-
-    Raises:
-        UsageError: The prompt has a token that the vocabulary has not, or a choice cannot be written.
-        InputError: The prompt and a choice are longer than the model's context.
-        SfgenError: The model cannot read the prompt.
-    """
+    """Make the scoring loop of one prompt, for a driver to run."""
     vocabulary = vocabulary_of(model)
     prompt_ids = tuple(prompt_tokens(model, prompt))
     if not prompt_ids:

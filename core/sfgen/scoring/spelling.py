@@ -44,24 +44,14 @@ class Spelled:
 
 @dataclass(frozen=True)
 class Spelling:
-    """Spells the choices behind one prompt.
+    """Spells the choices behind one prompt."""
 
-    Args:
-        model: Its ``vocabulary`` and ``encode`` are used.
-        prompt: Text, or the ids of its tokens.
-        prompt_ids: Its tokens.
-    """
-
-    model: Model
-    prompt: str | Sequence[int]
+    model: Model  # its ``vocabulary`` and ``encode`` are used
+    prompt: str | Sequence[int]  # text, or the ids of its tokens
     prompt_ids: Ids
 
     def spelled(self, choices: Sequence[str]) -> Spelled:
-        """Tokenize the choices behind the prompt.
-
-        Raises:
-            UsageError: The vocabulary has no tokens for one of them.
-        """
+        """Tokenize the choices behind the prompt."""
         whole = [self._together(choice) for choice in choices]
         root = self.prompt_ids[: min((_common(self.prompt_ids, ids) for ids in whole), default=0)]
         if not root:

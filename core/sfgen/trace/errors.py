@@ -17,13 +17,7 @@ class NoTrace(TraceError):
 
 
 class MalformedError(Exception):
-    """A value that does not belong where it stands.
-
-    Args:
-        path: Where, as keys and indices; empty for the whole.
-        problem: What is wrong there.
-        hint: What to do about it.
-    """
+    """A value that does not belong where it stands."""
 
     def __init__(self, path: str, problem: str, *, hint: str = "") -> None:
         super().__init__(f"{path}: {problem}" if path else problem)
@@ -31,13 +25,7 @@ class MalformedError(Exception):
 
 
 def wrong(path: str, expected: str, value: object) -> MalformedError:
-    """Make the error for a value of another type or range.
-
-    Args:
-        path: Where it stands.
-        expected: What should stand there, in words.
-        value: What does.
-    """
+    """Make the error for a value of another type or range."""
     return MalformedError(path, f"expected {expected}, found {found(value)}")
 
 

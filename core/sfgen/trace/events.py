@@ -19,9 +19,6 @@ _NAMES = {kind: name for name, kind in EVENTS.items()}
 def name_of(event: Event) -> str:
     """Name an event as a trace does.
 
-    Raises:
-        UsageError: It is not an event.
-
     >>> from sfgen import TextReleased
     >>> name_of(TextReleased("a"))
     'text_released'

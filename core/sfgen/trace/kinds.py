@@ -137,9 +137,6 @@ _PLAIN: dict[Any, Kind] = {bool: Truth(), bytes: BytesKind(), str: TextKind(), A
 def kind_of(hint: Any) -> Kind:
     """Derive the kind of the values that a type hint allows.
 
-    Raises:
-        TypeError: There is none: a number without a range, or a type that no trace has.
-
     >>> kind_of(tuple[bytes | None, ...])
     ListOf(kind=Nullable(kind=BytesKind()))
     """

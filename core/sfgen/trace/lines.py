@@ -78,11 +78,7 @@ class Failure:
 
 
 def read_heading(fields: dict[str, Any]) -> tuple[Heading, Scene]:
-    """Read the first line of a sample: one with the key ``trace``.
-
-    Raises:
-        MalformedError: It is another line, or of another version.
-    """
+    """Read the first line of a sample: one with the key ``trace``."""
     version = take(fields, "trace", Count)
     if version != VERSION:
         made_by = on_one_line(str(fields.get("sfgen", "another version")))[:40]
@@ -95,11 +91,7 @@ def read_heading(fields: dict[str, Any]) -> tuple[Heading, Scene]:
 
 
 def read_event(fields: dict[str, Any]) -> tuple[Stamp, Event | Failure]:
-    """Read the line of an event or of a failure.
-
-    Raises:
-        MalformedError: It is another line.
-    """
+    """Read the line of an event or of a failure."""
     from sfgen.trace.events import EVENTS
 
     stamp, name = from_json(Stamp, fields), take(fields, "event", Any)

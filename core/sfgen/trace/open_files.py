@@ -10,18 +10,7 @@ from sfgen.trace.errors import TraceError
 
 
 def binary_file(name: str, value: BinaryIO, wanted: str, *methods: str) -> BinaryIO:
-    """Check that a file is one of bytes, and open.
-
-    Args:
-        name: What the argument is called.
-        value: The file.
-        wanted: What the argument must be, in words.
-        methods: The methods that it must have, such as ``readline``.
-
-    Raises:
-        UsageError: It is something else, or a file of text.
-        TraceError: It is closed.
-    """
+    """Check that a file is one of bytes, and open."""
     hint = "Open a file in binary mode: open('run.jsonl', 'rb') to read, 'wb' to write."
     if isinstance(value, io.TextIOBase):
         raise arguments.refusal(name, wanted, value, hint=hint)

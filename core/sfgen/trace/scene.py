@@ -84,9 +84,4 @@ class View(Protocol):
     """An observer of one run's events: the live view, a trace."""
 
     def show(self, event: Event, seconds: float) -> None:
-        """Take note of one event.
-
-        Args:
-            event: What happened.
-            seconds: When, since the run began.
-        """
+        """Take note of one event."""

@@ -34,9 +34,6 @@ T = TypeVar("T")
 def to_json(value: object) -> Any:
     r"""Convert a value to what ``json`` can write.
 
-    Raises:
-        TypeError: No trace has such a value.
-
     >>> to_json((b"talk", b"\xe8\xa9", None, 0.5))
     ['talk', {'hex': 'e8a9'}, None, 0.5]
     """
@@ -67,13 +64,6 @@ def to_json(value: object) -> Any:
 def from_json(type_: type[T], value: object) -> T:
     r"""Convert what ``json`` read back to a value of a type.
 
-    Args:
-        type_: A type that :func:`to_json` writes. Unknown keys are passed over; what has a default may be missing.
-        value: What ``json`` read.
-
-    Raises:
-        MalformedError: It does not fit the type.
-
     >>> from_json(bytes, {"hex": "e8a9"})
     b'\xe8\xa9'
     """
@@ -82,32 +72,14 @@ def from_json(type_: type[T], value: object) -> T:
 
 
 def take(fields: dict[str, Any], name: str, hint: Any) -> Any:
-    """Read one value of an object, which must be there.
-
-    Args:
-        fields: The object.
-        name: The key.
-        hint: The type hint of the value.
-
-    Raises:
-        MalformedError: It is missing, or does not fit the type.
-    """
+    """Read one value of an object, which must be there."""
     if name not in fields:
         raise MalformedError(name, "is missing")
     return read(kind_of(hint), fields[name], name)
 
 
 def read(kind: Kind, value: object, path: str) -> Any:
-    """Convert what ``json`` read back to a value of a kind.
-
-    Args:
-        kind: The kind.
-        value: What ``json`` read.
-        path: Where it stands, as keys and indices; empty for the whole.
-
-    Raises:
-        MalformedError: It does not fit the kind.
-    """
+    """Convert what ``json`` read back to a value of a kind."""
     match kind:
         case Number():
             return _read_number(kind, value, path)

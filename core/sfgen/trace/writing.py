@@ -250,17 +250,7 @@ def _ended(tracer: Tracer) -> Iterator[Tracer]:
 
 
 def refuse_to_replace(path: Path, beginning: bytes, what: str) -> None:
-    """Refuse to write over a file that sfgen did not write.
-
-    Args:
-        path: Where something is to be written.
-        beginning: What such a file begins with.
-        what: What is to be written, in words.
-
-    Raises:
-        TraceError: The file is there, and does not begin so.
-        OSError: It cannot be read.
-    """
+    """Refuse to write over a file that sfgen did not write."""
     if not path.is_file() or not path.stat().st_size:
         return
     with path.open("rb") as file:
