@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, get_args
 
 from sfgen import arguments
-from sfgen.ban.entries import MatchMode, parse_all
+from sfgen.ban.entries import MatchMode, check_word, parse_all, unstar
 from sfgen.ban.matcher import BanAutomata
 from sfgen.ban.seam import SeamMatcher
-from sfgen.errors import BannedWordsError, NothingBanned, UsageError
-
-if TYPE_CHECKING:
-    from sfgen.ban.patterns import PatternThreads
-import math
-import re
-from collections.abc import Iterator, Mapping
-
-from sfgen.ban.entries import check_word, unstar
-from sfgen.errors import InputError
+from sfgen.errors import BannedWordsError, InputError, NothingBanned, UsageError
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import shown_name
 from sfgen.whole_file import read_file, read_stream
+
+if TYPE_CHECKING:
+    from sfgen.ban.patterns import PatternThreads
+
 
 _SEPARATORS: Final = ",，、"
 

@@ -1,12 +1,18 @@
 """The decode loop: a model, a guide and a ban make a text, event by event.
 
-``protocols`` says what the loop asks of each; ``loop`` is the generator; ``sequence`` one text with all that walks
-along; ``search_tree`` the tokens and the trie of what was tried; ``ban`` and ``strategies`` how banned text is undone;
-``sampler`` the choice; ``stops`` the stop strings; ``detokenizer`` what may be written; ``events`` what is told;
-``top_logprobs`` what the model found likely; ``token_logprobs`` how likely each token was; ``verify`` the last look at
-the text; ``config`` the parameters of a generation, ``prepare`` makes the loop of them, ``healing`` the seam
-between prompt and text, ``exact`` has the loop that draws whole texts; ``generation`` runs one for one text,
-``asynchronous`` does so in a thread, ``batch`` runs several in lock-step.
+From call to result, in reading order:
+
+* ``generation`` runs one text, ``asynchronous`` does so in a thread, ``batch`` runs several in lock-step;
+* ``config`` has the parameters, ``plain_forms`` reads them, ``allowed`` and ``start`` make constraints, limits and
+  guides of them, and ``prepare`` the loop;
+* ``loop`` is the generator of requests and events: one token chosen, or tokens rolled back; ``exact`` is the loop that
+  draws whole texts;
+* ``sequence`` is one text with guide, ban and stop strings, ``search_tree`` its tokens and the tree of what was tried;
+* ``sampler`` chooses; ``ban`` and ``strategies`` undo banned text;
+* ``forward_passes`` asks the model, ``mask_prefetch`` makes a mask meanwhile, ``fast_forward`` finds tokens that need
+  no forward pass, with ``retokenize``; ``healing`` mends the seam between prompt and text;
+* ``events`` are what the loop tells, with ``top_logprobs``; ``detokenizer`` says which bytes may be released;
+  ``verify`` checks the finished text.
 """
 
 from sfgen.decoding.asynchronous import agenerate, astream

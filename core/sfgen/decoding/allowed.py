@@ -1,4 +1,10 @@
-"""What a text may be: the constraint of a configuration, with its calls and without its banned words."""
+"""The constraints of one text: what a configuration allows it to be.
+
+A configuration has a constraint, and may put free text around it: a *thought* before the text, which ends with a
+marker (``after``), or free text in which each marker begins a *call* (``when``). Banned words are taken out of the
+automaton of the constraint where the product of both can be made (``sfgen.ban.difference``); elsewhere the matcher of
+the ban watches over the text.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +15,27 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.plain_forms import banned_of, source_of, vocabulary_of
-from sfgen.errors import UsageError
+from sfgen.errors import BannedWordsError, UsageError
 from sfgen.index.calls import Calls
 from sfgen.index.marker import Marker
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import GuideSource, HasValue, Model
+from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords, SeamMatcher
     from sfgen.ban.json_strings import StringsMatcher
-from typing import TYPE_CHECKING
-
-from sfgen.errors import BannedWordsError, LimitTooSmall
-from sfgen.index import Unconstrained
-from sfgen.index.thought import Thought
-from sfgen.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from sfgen.ban import BannedWords
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """The constraints of one text.
+    """The constraints of one text; ``None`` for free text."""
 
-    Attributes:
-        marker: What ends the thought before the text; ``None``: it has none.
-        constraint: What the text, or each of its calls, must match; ``None``: it is free.
-        source: What the whole text must match; ``None``: it is free.
-        guided: The source of its guide: ``source``, or those of its texts that have no banned word.
-        clean: Those of its texts that have no banned word, for a guide beside the first; ``None``: none is needed.
-    """
-
-    marker: Marker | None
-    constraint: GuideSource | None
-    source: GuideSource | None
-    guided: GuideSource | None
-    clean: GuideSource | None = None
+    marker: Marker | None  # ends the thought before the text
+    constraint: GuideSource | None  # of the text, or of each of its calls
+    source: GuideSource | None  # of the whole text
+    guided: GuideSource | None  # the source of its guide: ``source``, or ``source`` without banned words
+    clean: GuideSource | None = None  # ``source`` without banned words, for a second guide beside the first
 
     @property
     def calls(self) -> Calls | None:
@@ -53,7 +43,10 @@ class Allowed:
         return self.source if isinstance(self.source, Calls) else None
 
     def watch_strings(self, matcher: SeamMatcher) -> StringsMatcher | None:
-        """Return a matcher that reads the strings of a schema, too, where no banned words were taken out of them."""
+        """Return a matcher that reads the strings of JSON, too.
+
+        It is ``None`` where the text has none, or banned words were taken out of them.
+        """
         constraint = getattr(self.source, "constraint", None)
         if constraint is None or self.guided is not self.source or self.clean is not None:
             return None
@@ -67,24 +60,18 @@ class Allowed:
 
     @property
     def spelled(self) -> GuideSource | None:
-        """The source in which jump-forward tokens may be found.
-
-        ``None``: all text is free.
-        """
+        """The source of the jump-forward tokens; ``None``: all text is free."""
         return self.guided.source if isinstance(self.guided, Calls) else self.guided
 
     @property
     def written(self) -> dict[int, bytes]:
-        """The bytes that markers which are special tokens stand for."""
+        """The bytes of the markers that are special tokens, by token."""
         markers = (self.marker, None if self.calls is None else self.calls.marker)
         return {each.token: each.data for each in markers if each is not None and each.token is not None}
 
     @property
     def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:
-        """The function that reads the calls of a finished text.
-
-        It returns their values where the constraint knows them, else their texts; ``None``: there are no calls.
-        """
+        """The function that reads the calls of a finished text; ``None``: there are none."""
         return None if self.calls is None else partial(_values, self.calls, self.constraint)
 
 
@@ -113,6 +100,7 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes) -> Allowed:
 
 
 def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords | None) -> Calls:
+    """Return free text with calls of the constraint, none of which has a banned word."""
     marker = marker_of(model, vocabulary_of(model), when, banned, name="when")
     if banned is None:
         return Calls(marker, constraint)
@@ -132,6 +120,7 @@ def _without_banned(source: GuideSource, banned: BannedWords, before: bytes) -> 
 
 
 def _values(calls: Calls, source: GuideSource | None, data: bytes) -> tuple[Any, ...]:
+    """Return the values of the calls in a text, or their texts where the constraint knows no values."""
     constraint = getattr(source, "constraint", None)
     texts = [data[start:end] for start, end in calls.spans(data)]
     if isinstance(constraint, HasValue) and getattr(constraint, "has_values", True):
@@ -142,7 +131,7 @@ def _values(calls: Calls, source: GuideSource | None, data: bytes) -> tuple[Any,
 def marker_of(
     model: Model, vocabulary: Vocabulary, after: str, banned: BannedWords | None, *, name: str = "after"
 ) -> Marker:
-    """Return the marker of a text: its bytes and special token."""
+    """Return a marker: its bytes, and its token if it is a special one. ``name`` is its parameter."""
     data = after.encode()
     encode = getattr(model, "encode_inside", None)
     try:
@@ -167,41 +156,3 @@ def marker_of(
                 hint="Allow it there, or choose another text.",
             )
     return Marker(data, special[0] if special else None)
-
-
-@dataclass(frozen=True)
-class ThoughtBefore:
-    """The thought before the text of a constraint, with its limits.
-
-    Attributes:
-        marker: What stands between them.
-        max_thought: The most tokens of the thought.
-        max_tokens: The most tokens of the text.
-    """
-
-    marker: Marker
-    max_thought: int
-    max_tokens: int
-
-    @classmethod
-    def within(cls, room: int | None, marker: Marker, max_thought: int, max_tokens: int) -> ThoughtBefore:
-        """Share the room in the model's context.
-
-        The thought becomes shorter first.
-        """
-        if room is None:
-            return cls(marker, max_thought, max_tokens)
-        written = 1 if marker.token is not None else len(marker.data)  # each byte may be a token of its own
-        left = room - written
-        if left < 0:
-            raise LimitTooSmall(
-                f"the context of the model leaves room for {room} tokens, and {written} may be needed for what ends "
-                "the thought",
-                hint="Give a shorter prompt, or use a model with a longer context.",
-            )
-        max_tokens = min(max_tokens, left)
-        return cls(marker, min(max_thought, left - max_tokens), max_tokens)
-
-    def before(self, source: GuideSource | None, vocabulary: Vocabulary) -> Thought:
-        """Put the thought before a constraint."""
-        return Thought(self.marker, source or Unconstrained(vocabulary), self.max_thought)

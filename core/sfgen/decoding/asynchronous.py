@@ -175,7 +175,7 @@ _lock = threading.Lock()
 
 
 def _forget_turns() -> None:
-    """Begin with no text in a forked process: the threads that made them are not in it."""
+    """Forget all texts in a forked process, which has none of their threads."""
     global _lock
     _lock = threading.Lock()
     _lines.clear()

@@ -1,4 +1,20 @@
-"""The ban over one text: the matcher that finds banned words, and the strategy that goes on after them."""
+"""The ban over one text: a matcher of banned words, a strategy that goes on after them, and words with a bias.
+
+Words with a bias are found as banned words are, but an occurrence is accepted by chance or rolled back. The target: a
+text with n occurrences of a word of bias b has exp(b · n) times the weight that the sampler gives it, with b at most 0.
+When an occurrence is complete, it is accepted with the probability exp(b). Else the text goes back to where no match
+was partial, as under ``resample`` (:mod:`sfgen.decoding.strategies`), and keeps what was learnt: tokens that complete
+an occurrence have its bias in their weights, so that it is paid once, and the weights of the tokens before them are
+lowered by the share of what follows that would not be accepted. A weight that is too high, since too little is known,
+costs another round, and never changes what comes out.
+
+So a block, the text between two positions without a partial match, is an exact draw in proportion to p · exp(b · n).
+The whole text is not, since nobody looks further ahead than that: no token is made less likely for an occurrence that
+begins in a later block.
+
+At temperature 0 nothing is left to chance: an occurrence is rolled back when it comes up first, and then the token with
+the largest weight is taken. So a word is written where its way is the likeliest one with its bias in it.
+"""
 
 from __future__ import annotations
 
@@ -36,25 +52,19 @@ class Ban:
         self._clean_taken = 0  # tokens that the clean guide has taken
 
     def completing(self) -> Int32:
-        """Return the tokens that complete a partial match, ascending, int32."""
+        """Return the tokens that complete a partial match, int32, ascending."""
         return self.tokens.of(self.matcher)
 
     def dead_tokens(self) -> Int32:
-        """Return the tokens after which every continuation is banned.
-
-        After such a token the text ends inside a character, and whatever follows completes a match.
-        """
+        """Return the tokens after which every continuation is banned; they end inside a character."""
         return self.tokens.dead(self.matcher)
 
     def is_dead(self) -> bool:
-        """Tell whether the text is dead: every continuation completes a match.
-
-        Such a text ends inside a character.
-        """
+        """Tell whether every continuation of the text is banned; it then ends inside a character."""
         return self.tokens.is_dead(self.matcher)
 
     def dead(self, allowed: Int32) -> NDArray[np.bool_] | None:
-        """Find the allowed tokens that lead to banned text only."""
+        """Find the allowed tokens that lead to banned text only: bool ``[allowed]``; ``None``: none is known."""
         if self.clean is None:
             return None
         dead: NDArray[np.bool_] = ~np.isin(allowed, self.clean.allowed_tokens())
@@ -67,14 +77,14 @@ class Ban:
         return self.clean.validate(tokens) == len(tokens)
 
     def advance(self, token: int, data: bytes, dead: bool) -> BannedText | None:
-        """Read a token and return the banned match that it completes."""
+        """Read a token and return the match that it completes; ``dead``: it must be undone next."""
         if self.clean is not None and not dead:
             self.clean.advance(token)
             self._clean_taken += 1
         return self.matcher.advance(data)
 
     def rollback(self, position: int, mark: object) -> None:
-        """Return to an earlier position."""
+        """Return to the position after some tokens, where the matcher had this mark."""
         self.matcher.reset(mark)
         if self.clean is not None and self._clean_taken > position:
             self.clean.rollback(self._clean_taken - position)
@@ -94,7 +104,7 @@ class BiasMark(NamedTuple):
 
 
 class BiasedMatcher:
-    """The matcher of a ban, if there is one, with a matcher of words with a bias beside it.
+    """A matcher of the words with a bias, beside the matcher of the ban if there is one.
 
     It reports banned matches only; of the words with a bias it keeps the occurrences.
 
@@ -154,7 +164,7 @@ class BiasedMatcher:
 
 @dataclass(frozen=True)
 class BannedTokens:
-    """The search of a ban, if there is one, for tokens to rule out, by the states of a matcher with another beside it."""
+    """The search for tokens to rule out, by the matcher inside a ``BiasedMatcher`` or ``StringsMatcher``."""
 
     tokens: FindsTokens | None  # the search; ``None``: nothing is banned
 
@@ -193,20 +203,20 @@ class Bias:
 
     @property
     def weakest(self) -> float:
-        """The bias of the word that is made the least unlikely: any occurrence has this one or a lower one."""
+        """The bias nearest to 0: any occurrence has this one or a lower one."""
         return max(self.values)
 
     def found(self, node: Node) -> tuple[Occurrence, ...]:
-        """Return the occurrences until a node."""
+        """Return the occurrences before a node."""
         return self._mark(node).found
 
     def found_at_end(self, node: Node) -> tuple[Occurrence, ...]:
-        """Return the occurrences if the text ends at a node, where the matcher stands then."""
+        """Return the occurrences if the text ends at a node; leaves the matcher there."""
         self.matcher.reset(self._mark(node))
         return self.matcher.at_end()
 
     def completing(self, node: Node) -> Int32:
-        """Return the tokens that are known to complete an occurrence at a node, ascending; the matcher stands there."""
+        """Return the tokens known to complete an occurrence at a node, ascending; leaves the matcher there."""
         self.matcher.reset(self._mark(node))
         return self.tokens.of(self.matcher.biased)
 
@@ -217,7 +227,7 @@ class Bias:
 
 
 def _joined(found: tuple[Occurrence, ...], more: list[Any]) -> tuple[Occurrence, ...]:
-    """The occurrences with those of raw matches that are not among them."""
+    """Return the occurrences with those of some raw matches added, each once."""
     if not more:
         return found
     new = dict.fromkeys((number, start, end) for end, _, start, number in more)

@@ -64,7 +64,7 @@ def drive(loop: Loop, model: Model) -> Iterator[Event]:
 
 @dataclass
 class _Row(Generic[Told]):
-    """What runs in one row of the batch.
+    """One row of the batch, and the loop that runs in it.
 
     Attributes:
         number: The number of the loop.
@@ -81,7 +81,7 @@ class _Row(Generic[Told]):
     is_new: bool = True
 
     def begin_request(self, batch: Batch, place: int) -> Sequence[int]:
-        """Rewind the row to where the request begins; return the tokens of it that are still to be read."""
+        """Rewind the row to where the request begins; return its tokens that are still to be read."""
         assert self.request is not None, "every loop that runs has come to a request"
         token_ids, keep = self.request.token_ids, self.request.keep
         if self.is_new:
@@ -160,7 +160,7 @@ class _Waiting(Generic[Told]):
     is_over: bool = False
 
     def fill(self, running: dict[int, _Row[Told]], rows: int) -> None:
-        """Begin a round: give the free rows to the next loops, as far as there are any."""
+        """Begin a round: give the free rows to the next loops."""
         self.is_empty = False
         for place in range(rows):
             if self.is_empty or self.is_over:
@@ -188,9 +188,9 @@ class _Waiting(Generic[Told]):
 def _to_next_request(
     row: _Row[Told], place: int, narrow: BatchScoresRows | None
 ) -> Generator[tuple[int, Told | SfgenError], None, bool]:
-    """Pass a loop's events on until it asks; false if it is over instead.
+    """Pass a loop's events on until its next request; return false if it ended instead.
 
-    What it asks again is answered at once, for nothing is read: who observes does not change who reads with whom.
+    An ``AskAgain`` is answered at once, since nothing is read.
     """
     answer, row.answer, row.request = row.answer, None, None
     while True:
@@ -245,7 +245,7 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
 
 
 def _shared(before: Sequence[int], token_ids: Sequence[int]) -> int:
-    """How many tokens of a prompt need not be read again; the last one is, for its scores."""
+    """Count the tokens of a prompt that a row has read already, all but the last, whose scores are wanted."""
     most = min(len(before), len(token_ids) - 1)
     different = (at for at in range(most) if before[at] != token_ids[at])
     found = next(different, most)
@@ -253,10 +253,7 @@ def _shared(before: Sequence[int], token_ids: Sequence[int]) -> int:
 
 
 def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:
-    """Read tokens in one row; the scores after each, float ``[len(token_ids), len(vocabulary)]``, or an error.
-
-    A batch that cannot tell them at once reads one token after the other.
-    """
+    """Read tokens in one row; return the scores after each, float ``[len(token_ids), vocabulary]``."""
     try:
         if isinstance(batch, BatchScoresEverywhere):
             return batch.extend_all(row, token_ids)

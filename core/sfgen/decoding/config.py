@@ -1,37 +1,44 @@
-"""The parameters of a generation, written down once."""
+"""The parameters of a generation, written down once, and functions that take them by name.
+
+``GenerationConfig`` describes each parameter. ``generate``, ``stream`` and their like take either a configuration or
+its parameters as keywords; the decorators ``by_config`` and ``takes_fields`` give them that signature.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import InitVar, dataclass, fields
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, fields, replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar, get_args
 
 from sfgen import arguments
 from sfgen.decoding.detokenizer import StopStrings
 from sfgen.decoding.exact import MAX_MEMORY, MAX_PASSES
-from sfgen.decoding.plain_forms import READ_BY_NAME, banned_of, has_temperatures, index_from, sampler_from, word_bias_of
+from sfgen.decoding.plain_forms import (
+    READ_BY_NAME,
+    banned_of,
+    has_temperatures,
+    index_from,
+    model_of,
+    sampler_from,
+    word_bias_of,
+)
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
 from sfgen.errors import UsageError
+from sfgen.models.messages import Prompt, prompt_of
 from sfgen.parameter_text import ParameterText
-from sfgen.protocols import Constraint, GuideSource
+from sfgen.protocols import Constraint, GuideSource, Model
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords, WordBias
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
-import functools
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import ParamSpec, Protocol, TypeVar
 
-from sfgen.decoding.plain_forms import model_of
-from sfgen.models.messages import Prompt, prompt_of
-from sfgen.protocols import Model
 
 CONSTRAINTS = ("index", "constraint", *READ_BY_NAME)
 """The parameters that say what the text must match, of which one is given."""
@@ -233,7 +240,7 @@ class GenerationConfig:
 
 
 def _plain_forms() -> tuple[str, ...]:
-    """The parameters that are no fields, in order; their annotations become those of what is given."""
+    """Return the parameters that are not fields, in order, and mend their annotations."""
     annotations: dict[str, str] = GenerationConfig.__init__.__annotations__
     kept = {field.name for field in fields(GenerationConfig)}
     names = tuple(name for name in annotations if name not in kept and name != "return")
@@ -268,10 +275,7 @@ class ByConfig(Protocol[Fields, Given]):
 def by_config(
     make: Callable[Fields, GenerationConfig],
 ) -> Callable[[Callable[[Model, str | Sequence[int], GenerationConfig], Made]], ByConfig[Fields, Made]]:
-    """Let a function take the fields of its configuration by name.
-
-    It can then take a model by its name, too.
-    """
+    """Let a function take a model by its name, and the fields of its configuration by theirs."""
 
     def decorate(
         function: Callable[[Model, str | Sequence[int], GenerationConfig], Made],
@@ -295,10 +299,7 @@ def takes_fields(
 ) -> Callable[
     [Callable[[Model | str | Path, Prompt, GenerationConfig | None, Mapping[str, Any]], Made]], ByConfig[Fields, Made]
 ]:
-    """Let a function take the fields of its configuration by name, as they are.
-
-    Keywords of another name are refused.
-    """
+    """Let a function take the fields of its configuration by name; refuse other keywords."""
     parameters = list(inspect.signature(make).parameters.values())
 
     def decorate(
@@ -326,7 +327,7 @@ def takes_fields(
 
 
 def configured(config: GenerationConfig | None, changes: Mapping[str, Any]) -> GenerationConfig:
-    """Return a configuration with some of its parameters changed."""
+    """Return a configuration with some parameters changed; a constraint replaces the one before."""
     if config is None:
         return GenerationConfig(**changes)
     hint = "Its parameters can be given by name: max_tokens=60."

@@ -1,4 +1,10 @@
-"""The incremental detokenizer: from bytes that are never rolled back to whole characters for the reader."""
+"""From the bytes of tokens to the text that a reader may see: whole characters, and no stop string.
+
+Stop strings end free text. They are looked for in the bytes of the generated text, so it does not matter how the tokens
+cut it: across tokens, inside one, within a character. The prompt does not belong to it. The text ends before the first
+stop string that is whole; where several are whole at the same byte, before the longest of them. So the text depends on
+the bytes alone and never contains a stop string.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +27,11 @@ class Release:
 
     def __init__(self) -> None:
         self.length = 0
-        """How many bytes were emitted, those of a half character included."""
+        """The number of bytes emitted, half a character included."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def until(self, data: bytes | bytearray, end: int, *, final: bool = False) -> str:
-        """Emit the new whole characters up to a byte."""
+        """Emit the new whole characters up to the byte ``end``; ``final``: half a character, too."""
         text = self._decoder.decode(bytes(data[self.length : end]), final)
         self.length = end
         return text
@@ -80,7 +86,7 @@ class StopStrings:
             raise UsageError(f"a stop string is not valid text: {error.object!r}", hint="Give it in UTF-8.") from None
 
     def find(self, data: bytes | bytearray, searched: int = 0) -> int | None:
-        """Return where the first whole stop string begins, or ``None``."""
+        """Return where the first whole stop string begins, or ``None``; the bytes ``searched`` hold none."""
         found = []
         for string in self.strings:
             start = data.find(string, max(0, searched - len(string) + 1))
@@ -89,7 +95,7 @@ class StopStrings:
         return min(found)[1] if found else None
 
     def open_from(self, data: bytes | bytearray) -> int:
-        """Return where the earliest partial match of a stop string begins."""
+        """Return where the earliest partial match of a stop string begins, else the length of ``data``."""
         longest = max(map(len, self.strings), default=0)
         for start in range(max(0, len(data) - longest + 1), len(data)):
             end = bytes(data[start:])

@@ -1,12 +1,23 @@
-"""The search for one text: prefixes are opened where the largest perturbed log-probability is.
+"""Draw a whole text from the model on condition that all of it is allowed.
 
-What counts as a text, and with which probability, is said by the constraint alone:
+A text is drawn top-down with the Gumbel-max trick (Maddison, Tarlow and Minka 2014, "A* Sampling"; Kool, van Hoof and
+Welling 2019, "Stochastic Beams and Where to Find Them"). Give each text the logarithm of its probability plus Gumbel
+noise of its own: the text with the largest sum is an exact draw, and the largest *among the allowed texts* is an exact
+draw on condition that the text is allowed. The sums of all texts with a common prefix have a largest one too, and that
+can be drawn before any of these texts is looked at. So the prefixes are a tree that is opened from its root, always
+where the largest sum is; what the automata show to be without an allowed text is dropped, and the first complete text
+that comes up is the draw. Nothing is learnt on the way that could change it: it depends on the model and the seed
+alone, whatever is kept in memory.
+
+The constraint alone says what counts as a text, and with which probability:
 
 * a text that may end and may go on counts with the probability of its end tokens;
 * a text behind which nothing can follow, and a text at the token limit, counts by itself: its tokens' probability.
   Free text is cut at the limit and before a stop string; a text of a constraint must be complete at the limit.
 
 Banned words, the limit and dead ends only take texts away, so that they leave the ratios of all others as they are.
+Rejection sampling of whole texts costs about ``1/Z`` texts, with ``Z`` the probability of allowed ones; this search
+asks for no prefix twice, and for none of which the automata know that it is dead.
 """
 
 from __future__ import annotations
@@ -36,7 +47,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
-    """Draw standard Gumbel noise for each token after a prefix.
+    """Draw standard Gumbel noise for each token after a prefix, float64 ``[size]``.
 
     Equal seeds and prefixes have equal noise, whatever was drawn before.
 
@@ -53,11 +64,12 @@ def gumbel_noise(seed: int, prefix: Sequence[int], size: int) -> Float64:
 
 
 def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
-    """Condition Gumbel variables on their maximum (Kool et al. 2019, B.3).
+    """Condition Gumbel variables on their maximum (Kool and others 2019, B.3).
 
     >>> with_maximum(np.array([-1.0, 2.0, -np.inf]), 2.0, -3.0).round(4).tolist()
     [-3.121, -3.0, -inf]
     """
+    # ``perturbed``: float64 [n], some of the variables; ``largest`` of all of them becomes ``maximum``.
     with np.errstate(divide="ignore"):
         gaps = maximum - perturbed + _log1mexp(perturbed - largest)
         conditioned: Float64 = maximum - np.maximum(gaps, 0.0) - np.log1p(np.exp(-np.abs(gaps)))
@@ -65,7 +77,7 @@ def with_maximum(perturbed: Float64, largest: float, maximum: float) -> Float64:
 
 
 def _log1mexp(values: Float64) -> Float64:
-    """``log(1 - exp(x))`` for x of at most 0, without cancellation (Mächler 2012)."""
+    """Compute ``log(1 - exp(x))`` for x of at most 0, without cancellation (Mächler 2012)."""
     near: Float64 = np.log(-np.expm1(np.maximum(values, -1.0)))
     return np.where(values > -np.log(2), near, np.log1p(-np.exp(values)))
 
@@ -168,10 +180,7 @@ class Prefix:
 
     @property
     def bound(self) -> float:
-        """An upper bound of the next child's value.
-
-        It is that value if the child is kept.
-        """
+        """An upper bound of the next child's value; that value itself if the child is kept."""
         return float(self.children.values[self.taken - self.needs_more])
 
     @property
@@ -187,10 +196,7 @@ class Prefix:
 
 
 class Frontier:
-    """A priority queue of the open prefixes.
-
-    The one with the best next child comes first; of equals the longest, then the first that came.
-    """
+    """A priority queue of the open prefixes, by their best next child; of equals the longest comes first."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, int, Prefix]] = []
@@ -217,7 +223,7 @@ MAX_MEMORY = 512_000_000
 class ScoreStore:
     """A cache of next-token scores by prefix, least recently used out.
 
-    Texts of one job share a store. What is in it changes the number of forward passes, and never what is drawn.
+    Texts of one job share a store. It saves forward passes, and never changes what is drawn.
 
     >>> import numpy as np
     >>> store = ScoreStore(max_memory=16)
@@ -234,14 +240,14 @@ class ScoreStore:
         self._scores: OrderedDict[tuple[int, ...], Scores] = OrderedDict()
 
     def find(self, token_ids: tuple[int, ...]) -> Scores | None:
-        """Return the scores after a prefix, or ``None``."""
+        """Return the scores after a prefix, prompt included; ``None``: not kept."""
         scores = self._scores.get(token_ids)
         if scores is not None:
             self._scores.move_to_end(token_ids)
         return scores
 
     def keep(self, token_ids: tuple[int, ...], scores: Scores) -> None:
-        """Store scores, dropping others where the bound is passed."""
+        """Store a copy of the scores, float ``[vocabulary]``, dropping others beyond the bound."""
         before = self._scores.pop(token_ids, None)
         self.size += scores.nbytes - (0 if before is None else before.nbytes)
         self._scores[token_ids] = scores.copy()  # it may be a part of a larger array
@@ -335,7 +341,7 @@ class ExactLoop(Loop):
         )
 
     def _go_to(self, token_ids: tuple[int, ...]) -> None:
-        """Put the text where these tokens have been taken, which are the beginning of some allowed text."""
+        """Move the text to a prefix, given by its tokens."""
         path, common = self.path, 0
         while common < min(len(path), len(token_ids)) and path.token_ids[common] == token_ids[common]:
             common += 1
@@ -348,7 +354,7 @@ class ExactLoop(Loop):
     # ---- what the automata know ------------------------------------------------------------------------------------
 
     def _standing(self, banned: BannedText | None) -> Standing:
-        """What becomes of the text after its last token."""
+        """Tell why the text is complete, that it is open, or that it is dead."""
         reason = self._ended()
         if reason is None and len(self.text) >= self.text.max_tokens:
             reason = "complete" if self.text.guide.is_accepting else None
@@ -368,18 +374,18 @@ class ExactLoop(Loop):
         return reason if banned is None else "dead"
 
     def _goes_on(self) -> bool:
-        """Whether the constraint lets a token of text follow, whatever is banned."""
+        """Tell whether the constraint lets a token of text follow, banned or not."""
         allowed = self.text.find_allowed().all_allowed()
         return allowed.size > len(self.end_tokens) or not self.end_tokens.issuperset(allowed.tolist())
 
     def _is_out_of_reach(self) -> bool:
-        """Whether it is known that no end is within the limit."""
+        """Tell whether no end is known to be within the limit."""
         room = self.text.max_tokens - len(self.text)
         clean = self.ban.clean if self.ban is not None else None
         return any(_takes_more(guide, room) for guide in (self.text.guide, clean))
 
     def _continuations(self) -> tuple[Int32, bool]:
-        """The tokens of text that may follow, int32, ascending; and whether the text may end."""
+        """Return the tokens of text that may follow, int32, ascending, and whether the text may end."""
         node = self.text.find_allowed()
         allowed = node.all_allowed()
         if node.dead is not None:
@@ -390,7 +396,7 @@ class ExactLoop(Loop):
     # ---- what the model says ---------------------------------------------------------------------------------------
 
     def _expand(self, parent: Prefix | None, child: Child) -> Asking:
-        """Score what can follow the text, and put it with its children into the frontier."""
+        """Score the continuations of the text, and push it with them onto the frontier."""
         if self._scored >= self.max_passes:
             raise self._gave_up()
         self._scored += 1
@@ -410,13 +416,13 @@ class ExactLoop(Loop):
         )
 
     def _find_more(self, prefix: Prefix) -> Asking:
-        """Work out more of the children of a prefix, where the text stands."""
+        """Compute more children of a prefix, at which the text stands."""
         scores = yield from self._scores()
         most = _MORE * len(prefix.children.tokens)
         prefix.children, *_ = self._children(prefix.child, scores, most)
 
     def _scores(self) -> Generator[Ask | AskAgain | Event, Scores | None, Scores]:
-        """The scores of all tokens after the text, from a forward pass if they are not kept."""
+        """Return the scores of all tokens after the text, float ``[vocabulary]``; asks if they are not kept."""
         known = tuple(self.text.known)
         scores = self.scores.find(known)
         if scores is None:
@@ -425,7 +431,7 @@ class ExactLoop(Loop):
         return scores
 
     def _children(self, child: Child, scores: Scores, most: int) -> tuple[Children, float, float]:
-        """What can follow the text."""
+        """Return the best children; the probability that the text ends, and that it goes on."""
         tokens, may_end = self._continuations()
         if self.draws.sampler.adjusts:
             scores = self._adjusted(scores, np.arange(scores.size, dtype=np.int32))
@@ -448,6 +454,7 @@ class ExactLoop(Loop):
         return best, math.exp(ends), goes_on
 
     def _gave_up(self) -> GenerationError:
+        """Make the error of a search that has passed ``max_passes``."""
         return GenerationError(
             f"gave up after {self.max_passes} forward passes: {_left(self._unknown)} of the probability is unknown",
             details=(f"  known to be allowed: {self._known:.3g}, and none of it was drawn",),
@@ -459,7 +466,7 @@ class ExactLoop(Loop):
     # ---- the end ---------------------------------------------------------------------------------------------------
 
     def _tell(self) -> Generator[Event, None, None]:
-        """Write the text that was drawn token by token, for observers."""
+        """Write the drawn text token by token, for observers."""
         token_ids = tuple(self.path.token_ids)
         self._go_to(())
         for position, token in enumerate(token_ids):
@@ -481,16 +488,16 @@ class ExactLoop(Loop):
 
 
 def _place_of(token: int, allowed: Int32) -> int | None:
-    """Where a token is among ascending ones."""
+    """Return the index of a token among ascending ones, or ``None``."""
     place = int(np.searchsorted(allowed, token))
     return place if place < allowed.size and allowed[place] == token else None
 
 
 def _takes_more(guide: Guide | None, room: int) -> bool:
-    """Whether a guide that counts tokens, as that of an automaton does, needs more of them than there is room for."""
+    """Tell whether a guide that counts tokens needs more of them than there is room for."""
     return isinstance(guide, DfaGuide) and room < guide.index.longest_way and guide.tokens_left() > room
 
 
 def _left(probability: float) -> str:
-    """What is left of 1 after many subtractions, whose rounding errors come to about 1e-12."""
+    """Format what is left of 1 after many subtractions, with rounding errors of about 1e-12."""
     return f"{probability:.3g}" if probability >= 1e-12 else "less than 1e-12"

@@ -62,7 +62,7 @@ class Forced:
 
 @dataclass(slots=True)
 class _Memo:
-    """What was found for a source and a model. Threads that find the same at the same time write the same."""
+    """The forced bytes and runs of a source and a model; threads that race write equal values."""
 
     forced: dict[Hashable, Forced | None] = field(default_factory=dict)
     runs: dict[tuple[Hashable, Ids], Ids] = field(default_factory=dict)
@@ -77,8 +77,7 @@ class _Memo:
 class FastForward:
     """The jump-forward tokens of a source and a model.
 
-    Any number of texts and threads may share it. What is found is remembered as long as source and model live, for the
-    next ``FastForward`` as well.
+    Any number of texts and threads may share it. Its results are kept as long as source and model live.
 
     >>> from sfgen import Dfa, Index
     >>> from sfgen.models.uniform import UniformModel
@@ -117,7 +116,7 @@ class FastForward:
         return run[: guide.validate(run)] if run else run
 
     def _forced(self, guide: Guide) -> Forced | None:
-        """The bytes that must follow where a guide stands; ``None`` if there are none."""
+        """Return the bytes that must follow the guide's position; ``None``: there are none."""
         data = guide.forced_bytes(_MOST_BYTES)
         if not data:
             return None
@@ -138,7 +137,7 @@ class FastForward:
         return Forced(data, sure, tuple(merging))
 
     def _merging(self, guide: Guide, length: int) -> tuple[bytes, ...]:
-        """The tokens that are allowed where a guide stands and have more than ``length`` bytes."""
+        """Return the allowed tokens of more than ``length`` bytes at the guide's position."""
         try:
             allowed = guide.allowed_tokens().tolist()
         except DeadEnd:  # it stands inside a token, and no token begins there
@@ -147,10 +146,7 @@ class FastForward:
         return tuple([text for text in dict.fromkeys(texts) if len(text) > length])
 
     def _end_of(self, tail: Sequence[int], data: bytes) -> Ids:
-        """The part of ``tail`` that is looked at; it begins with a whole character if there is one.
-
-        A special token is no text, and nothing merges with it.
-        """
+        """Return the end of ``tail`` that is text and begins with a whole character."""
         end: list[int] = []
         for token in reversed(tail[-TAIL:]):
             if len(end) >= _LOOK and data[0] & 0xC0 != 0x80:
@@ -165,7 +161,7 @@ class FastForward:
     # ---- from bytes to tokens --------------------------------------------------------------------------------------
 
     def _run(self, forced: Forced, tail: Ids) -> Ids:
-        """The tokens of some forced bytes behind ``tail``."""
+        """Return the tokens of forced bytes after ``tail``."""
         data = forced.data[: forced.sure]
         for start in range(len(tail) + 1) if data else ():
             found = self._canonical.after(tail[start:], data)
@@ -174,7 +170,7 @@ class FastForward:
         return ()
 
     def _kept(self, forced: Forced, tail: Ids, tokens: Ids) -> int:
-        """How many of the tokens of some forced bytes stay whatever follows."""
+        """Count the tokens of forced bytes that stay whatever follows."""
         canonical, places = self._canonical, []
         for place, merging in forced.merging:
             before = forced.data[:place]
@@ -191,18 +187,18 @@ class FastForward:
         return kept
 
     def _can_merge(self, tail: Ids, before: bytes, merging: Iterable[bytes]) -> bool:
-        """Whether the tokenizer may write one of the tokens ``merging`` behind ``before``."""
+        """Tell whether the tokenizer may write one of the tokens ``merging`` after ``before``."""
         return any(self._canonical.ends_in(tail, before + text, text) is not False for text in merging)
 
 
 def _common(one: Ids, other: Ids) -> int:
-    """How many tokens two runs have in common at their start."""
+    """Count the tokens that two runs share at their start."""
     count = min(len(one), len(other))
     return next((place for place in range(count) if one[place] != other[place]), count)
 
 
 def _sure(data: bytes | bytearray) -> int:
-    """The length of ``data`` without a half character and white space at its end."""
+    """Return the length without half a character and white space at the end."""
     length = whole_length(data)
     text = data[:length].decode("utf-8", "replace")
     return length - len(text[len(text.rstrip()) :].encode())
@@ -212,7 +208,7 @@ _memos: WeakKeyDictionary[Any, WeakKeyDictionary[Any, _Memo]] = WeakKeyDictionar
 
 
 def _memo(source: GuideSource, model: Model) -> _Memo:
-    """What is remembered for a source and a model; a new one where one of them cannot be referred to weakly."""
+    """Return the memo of a source and a model; a new one where one of them allows no weak reference."""
     try:
         return _memos.setdefault(source, WeakKeyDictionary()).setdefault(model, _Memo())
     except TypeError:

@@ -1,7 +1,15 @@
 """The forward passes of one text: what its session is asked, and what is kept of the answers.
 
-Few tokens are always chosen among by scores that were computed alone, so that who observes, and whether a mask was
-there before the model was asked, changes no bit of them.
+Jump-forward tokens are read together with the next token that is scored; the session forgets tokens that were rolled
+back only then, and keeps them if the same were chosen again.
+
+A choice among few tokens always goes by scores that were computed for these alone, so that it does not depend, to the
+last bit, on whether somebody observes or a mask was ready before the model was asked.
+
+For log-probabilities the model scores all tokens at each position. Scores of a token that is still to be chosen come
+before it, those of forced tokens after them, with the next forward pass. So of each position the logarithm of the sum
+of all exponentials is kept, and the score of its token when both are known, but never the scores of all tokens. Tokens
+that are taken back are overwritten.
 """
 
 from __future__ import annotations
@@ -38,14 +46,14 @@ class SessionCursor:
 
     def __init__(self) -> None:
         self.asked = 0
-        """How many there were."""
+        """The number of requests."""
         self._read: Sequence[int] = ()  # by the session
-        self._right = 0  # the first of them, which are surely those of the text
+        self._right = 0  # so many of them, from the first on, are known to be those of the text
 
     def ask(self, known: Sequence[int], rows: Int32 | None = None) -> Ask:
         """Return the request for the scores of the next token.
 
-        The last known token is read in any case, also where the session has read it before: its scores are wanted.
+        The last token is always read again, since its scores are wanted.
         """
         keep, most = self._right, min(len(self._read), len(known) - 1)
         while keep < most and self._read[keep] == known[keep]:
@@ -138,7 +146,7 @@ class ForwardPasses:
     def _ask_everywhere(
         self, known: Sequence[int], observe: Callable[[int, Scores], None]
     ) -> Generator[Ask, Scores | None, Scores]:
-        """Ask for the scores of all tokens after each token that is read; those of the last are the answer."""
+        """Ask for the scores of all tokens after each token that is read; return the last."""
         if known and not self.text.prompt_ids and not self.count:  # nothing comes before the first token
             yield from self._ask_everywhere((), observe)
         request = self.cursor.ask(known)
@@ -158,7 +166,7 @@ class ForwardPasses:
         return last
 
     def _ask_again(self, rows: Int32 | None, scores: Scores) -> Generator[AskAgain, Scores | None, Scores]:
-        """Ask for other scores of the same token; ``scores``, the last ones, if they are all that there is."""
+        """Ask for other scores at the same position; return ``scores`` if there are no others."""
         answer = yield AskAgain(rows)
         return scores if answer is None else self._checked(answer, rows)
 
@@ -192,10 +200,7 @@ class TokenLogprobs:
         self._masked[index] = _log_share(node, chosen) if probability is None else math.log(probability)
 
     def of_path(self) -> tuple[TokenLogprob, ...]:
-        """Return the log-probabilities of all tokens.
-
-        The scores of all must have come.
-        """
+        """Return the log-probabilities of all tokens of the path, once the scores of all have come."""
         return tuple(
             TokenLogprob(_finite(self._scores[index] - self._log_totals[index]), self._masked[index])
             for index in range(len(self._path))
@@ -203,13 +208,13 @@ class TokenLogprobs:
 
 
 def _log_total(scores: Scores) -> float:
-    """The logarithm of the sum of all exponentials, in float64."""
+    """Return the logarithm of the sum of all exponentials, in float64."""
     highest = float(scores.max())
     return log_sum(scores.astype(np.float64)) if math.isfinite(highest) else highest
 
 
 def _log_share(node: Node, chosen: int) -> float:
-    """The log-probability of a token among those that may stand at a node, at temperature 1."""
+    """Return the log-probability of a token among those allowed at a node, at temperature 1."""
     if node.chosen_by is None:
         return 0.0
     scores = node.chosen_by.astype(np.float64)

@@ -50,9 +50,9 @@ class Seam:
 
 
 def end_of_text(prompt: str | Sequence[int]) -> str | None:
-    """Return the text that a prompt ends with; ``None`` of token ids.
+    """Return the text that a prompt ends with; ``None`` for token ids.
 
-    Of a conversation it is what the assistant has begun; there is none where the answer begins.
+    A conversation ends with the beginning of an answer, if the assistant has begun one.
     """
     if isinstance(prompt, ChatPrompt):
         return prompt.begun
@@ -118,10 +118,7 @@ take half of those that are left: behind the first token there may be as many wa
 
 @dataclass
 class InsideTokens:
-    """The weighings of tokens inside the healed end of a prompt, one after the other.
-
-    It is a part of the loop's generator.
-    """
+    """The weighing of tokens inside the healed end of a prompt; a part of the loop's generator."""
 
     text: Text
     passes: ForwardPasses
@@ -135,7 +132,7 @@ class InsideTokens:
         self._left -= self.passes.count - before
 
     def _weigh(self, node: Node, floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, None]:
-        """Weigh the tokens with a score of at least ``floor``, by forward passes up to the number ``last``."""
+        """Weigh the tokens with scores of at least ``floor``, up to the forward pass number ``last``."""
         assert node.scores is not None, "it was just scored"
         allowed, position, scores = node.all_allowed(), len(self.text), node.scores.copy()
         is_inside = np.isin(allowed, self._inside(node))
@@ -155,14 +152,14 @@ class InsideTokens:
         node.taken = scores
 
     def _inside(self, node: Node) -> Int32:
-        """The tokens that the rest of the healed end begins with, but for one that is all of it in free text."""
+        """Return the tokens that the rest of the healed end begins with; in free text, not all of it."""
         trie, rest = self.text.vocabulary.trie, self.text.healed[len(self.text.healed) - node.unhealed :]
         nodes = trie.along(rest[: len(rest) - self.free])
         found = [trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes]
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
     def _log_share(self, node: Node, log_floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, float]:
-        """The logarithm of the probability that the model gives to what may stand at a node."""
+        """Return the logarithm of the model's probability of all that is allowed at a node."""
         scores = yield from self.passes.ask()
         yield from self.passes.keep(node, scores, None)
         total = log_sum(scores.astype(np.float64))

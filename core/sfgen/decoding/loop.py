@@ -105,9 +105,9 @@ class Loop:
         self._grown, self._grown_at = 0, 0  # the most tokens that a rollback has left, and the rollbacks until then
 
     def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:
-        """Let an observer see the model's scores; to be called before ``run``.
+        """Let an observer see the model's unmasked scores of all tokens at each step.
 
-        It takes the scores of all tokens at each step.
+        To be called before ``run``. Of several calls for an index the last one counts: tokens may be rolled back.
         """
         arguments.function("observer", observer)
         own = self.passes.observe
@@ -136,7 +136,7 @@ class Loop:
         return self.passes.count
 
     def _ended(self) -> FinishReason | None:
-        """Why the text ends here, whatever else could be chosen; ``None`` if it goes on."""
+        """Return why the text ends here, whatever could be chosen; ``None``: it goes on."""
         if self.text.end is not None:
             return "stop"
         if self.text.guide.is_finished:
@@ -170,7 +170,7 @@ class Loop:
         return (yield from self._take(node, chosen, forced, probability))
 
     def _open(self) -> Generator[Ask | AskAgain, Scores | None, Node]:
-        """The node of the next token, with its allowed tokens; the forward pass may run while they are found."""
+        """Return the next token's node, with its allowed tokens; they may be found during the forward pass."""
         if not self.text.takes_time():
             return self.text.find_allowed()
         finding = mask_prefetch.begin(self.text.find_allowed)
@@ -180,6 +180,7 @@ class Loop:
         return node
 
     def _choose(self, node: Node) -> tuple[int, float | None] | None:
+        """Choose an allowed token: its index and probability; ``None``: none is left."""
         if node.is_scored and node.adjusted is None and self.draws.sampler.adjusts:
             assert node.scores is not None
             node.adjusted = self._adjusted(node.scores, node.all_allowed())
@@ -188,7 +189,7 @@ class Loop:
         return chosen_at(node, self.draws) if node.is_scored else (0, None)
 
     def _adjusted(self, scores: Scores, allowed: Int32) -> Scores:
-        """The scores of tokens at the end of the path after biases and penalties."""
+        """Return the scores of tokens at the end of the path after biases and penalties."""
         healing = len(self.path) - self.path.text_tokens  # tokens that write the end of the prompt
         tokens = self.text.known
         begin = len(self.text.prompt_ids) + healing
@@ -252,11 +253,11 @@ class Loop:
     # ---- banned text -----------------------------------------------------------------------------------------------
 
     def _watch(self) -> Watch | None:
-        """The partial matches of the ban, for observers."""
+        """Return the partial matches of the ban, for observers."""
         return None if self.ban is None else Watch(self.ban.matcher.open_from(), self.ban.matcher.under_way())
 
     def _outlook(self, node: Node) -> Outlook | None:
-        """What the model found likely at a node, if somebody observes and it is kept."""
+        """Return the likeliest tokens at a node, if somebody observes."""
         if node.top_logprobs is None or node.scores is None:
             return None
         allowed, scores = node.all_allowed(), node.scores
@@ -265,12 +266,12 @@ class Loop:
         return outlook(node.top_logprobs, allowed, scores, self.text.vocabulary)
 
     def _description(self) -> str | None:
-        """What the guide says of its position, where that is more than the number of the state."""
+        """Return the guide's description of its position, where it says more than the state's number."""
         described = self.text.guide.describe()
         return None if described == str(self.text.guide.state) else described
 
     def _coming_word(self) -> str | None:
-        """A banned word that comes in the shortest way to an end, where all ways lead to some."""
+        """Return a banned word on the shortest way to an end, where all ways lead to some."""
         start = self.text.start
         if self.banned_in is None or start is None or self.path.here.unhealed:
             return None
@@ -284,7 +285,7 @@ class Loop:
     def _reject(
         self, place: int, completing: Callable[[], Int32], banned: BannedText | None, word: str | None = None
     ) -> Generator[Event, None, None]:
-        """What is to stand at ``place`` leads to banned text: to this match, or in the end to ``word``."""
+        """Rule out the token at ``place``: it completes ``banned``, or leads to ``word`` in the end."""
         assert self.ban is not None
         match = None if banned is None else banned.start
         verdict = self.ban.strategy.reject(self.path, place, completing, match)
@@ -305,12 +306,12 @@ class Loop:
         return False
 
     def _nothing_follows(self) -> bool:
-        """Whether the text ends here for want of an end token."""
+        """Tell whether the text ends here for want of an end token."""
         may_end = not self.end_tokens and self.constrained and self.text.guide.is_accepting
         return may_end and not self.text.find_allowed().all_allowed().size
 
     def _back_out(self) -> Generator[Event, None, FinishReason | None]:
-        """Nothing is left here; the end if that is all that can follow, else the tokens before were wrong."""
+        """Go back from a node where nothing is left; return a reason if the text can end here."""
         if self.ban is None:
             raise DeadEnd(f"no token is allowed after {self.text.shown!r}")
         if len(self.path) > self.ban.strategy.start:
@@ -329,9 +330,9 @@ class Loop:
         return None
 
     def _open_earlier_block(self, ban: Ban) -> Generator[Event, None, None]:
-        """No clean text follows the blocks before: put the last of them together with this one.
+        """Join the last closed block to this one: no clean text follows it.
 
-        It is written anew from its start, since what may stand at its places was forgotten.
+        It is written anew from its start, since its nodes have forgotten their allowed tokens.
         """
         start = self.earlier_blocks.pop()
         removed: list[int] = []
@@ -353,6 +354,7 @@ class Loop:
     def _roll_back(
         self, verdict: Verdict, word: str | None, *, silent: bool, bias: float | None = None
     ) -> Generator[Event, None, None]:
+        """Take tokens back to where the verdict says; tell it unless ``silent``."""
         tokens, data = self._cut(verdict.position)
         if tokens and not silent:
             yield self._rolled_back(verdict, word, tokens, data, bias)
@@ -360,13 +362,13 @@ class Loop:
     def _rolled_back(
         self, verdict: Verdict, word: str | None, tokens: tuple[int, ...], data: bytes, bias: float | None = None
     ) -> RolledBack:
-        """The event of a rollback that was done."""
+        """Make the event of a rollback that was done; refuse to go on after too many."""
         assert self.ban is not None
         most = self.ban.max_rollbacks
         if len(self.rollbacks) >= min(most, self._grown_at + max(_PATIENCE, most // 10)):
             raise GenerationError(
                 f"gave up after {len(self.rollbacks)} rollbacks at {self.text.shown!r}",
-                details=tuple(self._met()),
+                details=tuple(self._words_met()),
                 hint=ParameterText("Raise max_rollbacks, or ban fewer words.", "max_rollbacks"),
             )
         probability = self.path.here.probability(tokens[0])
@@ -384,8 +386,8 @@ class Loop:
         self.rollbacks.append(event)
         return event
 
-    def _met(self) -> Iterator[str]:
-        """The words that rollbacks found since the text has grown last, for the error."""
+    def _words_met(self) -> Iterator[str]:
+        """Yield the words of the rollbacks since the text last grew, for the error."""
         found = Counter(event.word for event in self.rollbacks[self._grown_at :] if event.word is not None)
         if found:
             words = ", ".join(f"{word!r:.60} {count} times" for word, count in found.most_common(_WORDS_SHOWN))
@@ -400,7 +402,7 @@ class Loop:
     # ---- releasing text --------------------------------------------------------------------------------------------
 
     def _settle(self) -> Generator[Event, None, None]:
-        """After a token that stays for now: close the block if the ban is at rest, and release what is safe.
+        """After a token that stays for now, close the block if the ban is at rest, and release safe text.
 
         While there is a partial match, nothing of the block is safe, not even what lies before the match: a rollback
         chooses anew from the block's start, and another token could complete an earlier match that the present one has
@@ -424,16 +426,16 @@ class Loop:
             end = self._settled(self.ban)
         else:
             return
-        yield from self._let_go(end)
+        yield from self._release_clean(end)
 
     def _is_at_rest(self, ban: Ban, end: int) -> bool:
-        """Whether nothing here can be taken back; what follows ``end`` may be the beginning of a stop string."""
+        """Tell whether nothing here can be taken back; bytes from ``end`` on may begin a stop string."""
         if ban.strategy.is_silent:  # after half a character, or a word that must go on, nothing clean may follow
             return is_whole(self.path.data) and not self.text.end_is_banned
         return end == len(self.path.data) and ban.matcher.open_from() is None
 
     def _close_block(self, position: int) -> None:
-        """A new block begins at ``position``; free what was kept of the one before."""
+        """Begin a block at ``position``, and free what the one before kept."""
         if position > self._grown:
             self._grown, self._grown_at = position, len(self.rollbacks)
         if self.ban is None:
@@ -449,8 +451,8 @@ class Loop:
                 self.earlier_blocks.append(start)
         self.ban.strategy.close(position)
 
-    def _let_go(self, end: int) -> Generator[Event, None, None]:
-        """Release the text up to ``end``, or as much of it as is clean should the run be cut off here."""
+    def _release_clean(self, end: int) -> Generator[Event, None, None]:
+        """Release the text up to ``end``, as far as it is clean if the run is cut off here."""
         if self.hold or end <= self.released:
             return
         if end < len(self.path.data):  # the whole text is let go at rest only, where no match can end with it
@@ -479,7 +481,7 @@ class Loop:
         return max(self.thought_release.length, self.release.length)
 
     def _settled(self, ban: Ban) -> int:
-        """Up to where the text before the block can be released: its first token, drawn anew, may go on with it."""
+        """Return the end of the text before the block that its first token, drawn anew, cannot change."""
         before = self.path.data[: self.path.nodes[ban.strategy.start].offset]
         start, marker = self.text.start, self.text.marker
         if marker is not None and (start is None or len(before) < start):
@@ -487,6 +489,7 @@ class Loop:
         return self.text.stop_open_from(before)
 
     def _finish(self, reason: FinishReason) -> Generator[Ask | Event, Scores | None, Result]:
+        """Check the finished text, release the rest of it, and tell the result."""
         thought_end, start = self.text.thought_end, self.text.start or 0
         data = bytes(self.path.data[start : self.text.end])
         thought = None if thought_end is None else bytes(self.path.data[:thought_end])

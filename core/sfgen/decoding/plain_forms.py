@@ -1,9 +1,12 @@
-"""Plain forms of what a generation takes: a model's name, a pattern, a schema, a temperature, a list of words."""
+"""Read the plain forms of what a generation takes: a model's name, a pattern, a schema, a temperature, a list of words.
+
+Each is accepted in its full form, too: what is a model, an index or a sampler already stays as it is.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from os import PathLike, fspath
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
-from collections.abc import Sequence
 
 _GRAMMAR_FILES = (".gbnf", ".lark")
 
@@ -48,6 +50,18 @@ def vocabulary_of(model: Model) -> Vocabulary:
     return arguments.instance("model.vocabulary", model.vocabulary, Vocabulary)
 
 
+def prompt_tokens(model: Model, prompt: str | Sequence[int]) -> Sequence[int]:
+    """Return the tokens that the model reads of a prompt."""
+    if isinstance(prompt, str):
+        return model.encode(prompt)
+    ids = arguments.token_ids("prompt", prompt, "a text or a list of token ids")
+    size = len(vocabulary_of(model))
+    unknown = [token for token in ids if not 0 <= token < size]
+    if unknown:
+        raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {size} tokens")
+    return ids
+
+
 def check_index(index: object, name: str = "index") -> None:
     """Refuse what cannot constrain a text."""
     if index is None or isinstance(index, str):
@@ -59,7 +73,7 @@ def check_index(index: object, name: str = "index") -> None:
 
 
 def _what_to_give_for(index: object) -> str:
-    """What to write instead of something that is no index."""
+    """Return a hint what to write instead of something that is not an index."""
     if isinstance(index, re.Pattern):
         return "Of a compiled pattern give its .pattern."
     if isinstance(index, PathLike):
@@ -190,10 +204,7 @@ def has_temperatures(index: GuideSource | Constraint | str | None) -> bool:
 
 
 def banned_of(banned: BannedWords | Iterable[str] | None) -> BannedWords | None:
-    """Return banned words as they are, or make them from a list.
-
-    ``None`` and an empty list ban nothing.
-    """
+    """Return banned words as they are, or make them from a list; an empty list bans nothing."""
     if banned is None or (isinstance(banned, list | tuple | set | frozenset) and not banned):
         return None
     from sfgen.ban import BannedWords
@@ -208,15 +219,3 @@ def word_bias_of(biases: WordBias | Mapping[str, float] | None) -> WordBias | No
     from sfgen.ban import WordBias
 
     return WordBias.of(biases)
-
-
-def prompt_tokens(model: Model, prompt: str | Sequence[int]) -> Sequence[int]:
-    """Return the tokens that the model reads of a prompt."""
-    if isinstance(prompt, str):
-        return model.encode(prompt)
-    ids = arguments.token_ids("prompt", prompt, "a text or a list of token ids")
-    size = len(vocabulary_of(model))
-    unknown = [token for token in ids if not 0 <= token < size]
-    if unknown:
-        raise UsageError(f"the prompt has token {unknown[0]}, but the vocabulary has only {size} tokens")
-    return ids

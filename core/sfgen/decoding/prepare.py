@@ -1,4 +1,8 @@
-"""The loop of one text: made from a model, a prompt and a configuration."""
+"""From a configuration to the loop of one text.
+
+The prompt is read as tokens and as bytes (``plain_forms``), the constraints are settled (``allowed``), then the limits
+and guides (``start``), then the ban; ``loop_of`` puts them together. All errors that need no session are raised here.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
 def loop_of(
     model: Model, prompt: str | Sequence[int], config: GenerationConfig, scores: ScoreStore | None = None
 ) -> Loop:
-    """Make the loop of one text."""
+    """Make the loop of one text; under ``exact``, ``scores`` are shared with other texts."""
     vocabulary, is_exact = vocabulary_of(model), config.strategy == "exact"
     prompt_ids = prompt_tokens(model, prompt)
     prompt_bytes = _bytes_of(vocabulary, prompt, prompt_ids)
@@ -115,7 +119,7 @@ def _ban(
     content: Allowed,
     clean: Guide | None,
 ) -> Ban | None:
-    """What watches over one text for banned words, and for words with a bias."""
+    """Make the ban over one text: of banned words, and of words with a bias."""
     banned, biases = banned_of(config.banned), word_bias_of(config.word_bias)
     if banned is None and biases is None:
         return None
@@ -139,7 +143,7 @@ def _ban(
 
 
 def _bytes_of(vocabulary: Vocabulary, prompt: str | Sequence[int], prompt_ids: Sequence[int]) -> bytes:
-    """What a prompt is, read as text."""
+    """Return the text of a prompt as UTF-8."""
     if isinstance(prompt, str):
         return prompt.encode("utf-8", "replace")
     from sfgen.ban.seam import read_prompt

@@ -56,7 +56,7 @@ class Canonical:
         return None
 
     def _cut(self, tail: Ids, data: bytes) -> Iterator[list[int]]:
-        """What the tokenizer may write behind the tail: an answer for each character before them that stays apart."""
+        """Yield the tokens that the tokenizer may write after the tail, one answer for each context."""
         try:
             text = (self._bytes(tail) + data).decode()
         except UnicodeDecodeError:
@@ -73,7 +73,7 @@ class Canonical:
         return b"".join([self._tokens[token] or b"" for token in ids])
 
     def _ids(self, text: str) -> list[int]:
-        """What the model makes of a text; nothing where it fails, or where what it gives are no tokens."""
+        """Return the model's tokens of a text; none where it fails or returns no token ids."""
         try:
             ids = list(self._encode(text))
         except Exception:  # somebody else's code: it raises whatever it likes, and nothing depends on the answer

@@ -221,7 +221,7 @@ class Sampler:
         return any(value is not None for value in (self.top_k, self.top_p, self.min_p))
 
     def _scaled(self, scores: Scores, best: int) -> NDArray[np.float64]:
-        """The logarithms of the weights before truncation; the highest is 0."""
+        """Return the logarithms of the weights before truncation, float64 ``[allowed]``; the highest is 0."""
         with np.errstate(over="ignore"):  # near temperature 0 the rest is rightly minus infinity
             scaled = scores.astype(np.float64)
             scaled -= scaled[best]
@@ -230,7 +230,7 @@ class Sampler:
         return scaled
 
     def _near(self, every: Scores, highest: float) -> NDArray[np.intp] | None:
-        """Tokens by whose scores alone top-k and min-p can be known, and all that follows from them."""
+        """Return tokens whose scores alone decide top-k and min-p, ascending; ``None``: others matter, too."""
         if every.dtype.kind != "f":
             return None
         if self.top_k is not None:
@@ -245,7 +245,7 @@ class Sampler:
         return None
 
     def _truncate(self, scores: Scores, weights: NDArray[np.float64]) -> None:
-        """Take the weight of all tokens that top-k, top-p and min-p leave out."""
+        """Set the weights of all tokens to 0 that top-k, top-p and min-p leave out."""
         if self.top_k is not None and self.top_k < weights.size:
             # By the scores: far apart, they may all have the weight 0.
             border = np.partition(scores, -self.top_k)[-self.top_k]
@@ -339,9 +339,9 @@ class Draws:
         return place_of(drawn, allowed), float(weights[drawn] / weights.sum())
 
     def _others(self, every: Scores, allowed: Int32) -> NDArray[np.intp] | None:
-        """The tokens that are not allowed, where they are few and the same array came before; else ``None``.
+        """Return the tokens that are not allowed, if few and the same array came before; else ``None``.
 
-        Of an array that can be written to, they may have changed since.
+        An array that can be written to may have changed since.
         """
         if allowed is not self._allowed or allowed.flags.writeable:
             self._allowed, self._not_allowed = allowed, None
@@ -376,7 +376,7 @@ class Draws:
 
 
 def _checked_bias(biases: object) -> dict[int, float]:
-    """The biases of tokens by their ids, in ascending order."""
+    """Return the biases by token id, ascending, after checking them."""
     wanted = "a number from -100 to 100"
     checked = {}
     for token, bias in arguments.mapping("logit-bias", biases).items():
@@ -426,7 +426,7 @@ def place_of(token: int, allowed: Int32) -> int:
 
 
 def places_of(ids: NDArray[np.integer], allowed: Int32) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find where those of some ids that are allowed stand among the allowed ones, and where among the ids.
+    """Find ids among the allowed tokens: the indices there, and the indices of these ids.
 
     >>> [places.tolist() for places in places_of(np.array([1, 4, 9]), np.array([0, 4, 9], dtype=np.int32))]
     [[1, 2], [1, 2]]
@@ -438,7 +438,9 @@ def places_of(ids: NDArray[np.integer], allowed: Int32) -> tuple[NDArray[np.intp
 
 
 def _at(weights: NDArray[np.float64], share: float) -> int:
-    """The index at which the sum of the weights passes a share of their total; never one without weight.
+    """Return the index at which the sum of the weights passes a share of their total.
+
+    It is never one without weight.
 
     >>> [_at(np.array([0.0, 1.0, 0.0, 3.0, 0.0]), share) for share in (0, 0.24, 0.25, 1)]
     [1, 1, 3, 3]
@@ -463,7 +465,7 @@ def best_of(scores: Scores) -> int:
 
 
 def _check_scores(scores: Scores, best: int = 0) -> None:
-    """Refuse what is not an array of scores, and an index beyond it."""
+    """Refuse anything but an array of scores, and an index beyond it."""
     if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "fiu" or scores.ndim != 1 or not scores.size:
         raise arguments.refusal("scores", "an array of numbers, [allowed], with at least one", scores)
     if best.__class__ is not int or not 0 <= best < scores.size:
@@ -471,7 +473,7 @@ def _check_scores(scores: Scores, best: int = 0) -> None:
 
 
 def _check_allowed(allowed: Int32, size: int) -> None:
-    """Refuse what is not an array of token ids, or names a token that has no score."""
+    """Refuse anything but an array of token ids that have scores."""
     if not isinstance(allowed, np.ndarray) or allowed.dtype.kind != "i" or allowed.ndim != 1 or not allowed.size:
         raise arguments.refusal("allowed", "an array of token ids, [allowed], with at least one", allowed)
     if allowed[0] < 0 or allowed[-1] >= size:
@@ -489,7 +491,9 @@ def log_sum(logarithms: NDArray[np.float64]) -> float:
 
 
 def reached_by(scores: Scores, count: int) -> float | None:
-    """A number that at least ``count`` scores reach, and not many more; ``None`` where it is not found quickly.
+    """Return a number that at least ``count`` scores reach, and not many more.
+
+    ``None`` where it is not found quickly.
 
     >>> reached_by(np.arange(640.0), 3)
     637.0
@@ -503,7 +507,7 @@ def reached_by(scores: Scores, count: int) -> float | None:
 
 
 def _nucleus(weights: NDArray[np.float64], share: float) -> tuple[float, int]:
-    """The least weight of the nucleus, and how many tokens it has."""
+    """Return the least weight of the nucleus, and its number of tokens."""
     total = float(weights.sum())
     wanted = share * total
     # All tokens lighter than this have less than the rest of the weight together, so none of them is needed. Usually

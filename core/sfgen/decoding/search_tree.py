@@ -79,15 +79,12 @@ class Node:
 
     @property
     def scores(self) -> Scores | None:
-        """The model's scores of the allowed tokens, float ``[allowed]``; ``None``: it is not scored.
-
-        Who reads them has them taken out of those of all tokens, once.
-        """
+        """The model's scores of the allowed tokens, float ``[allowed]``; ``None``: it is not scored."""
         self.take_out()
         return self.taken
 
     def take_out(self) -> None:
-        """Keep the scores of the allowed tokens only, which may be few and are an array of their own."""
+        """Keep the scores of the allowed tokens only, in an array of their own."""
         if self.every is not None:
             self.taken, self.every = self.every.take(self.all_allowed()), None
 
@@ -102,7 +99,10 @@ class Node:
         return self.allowed
 
     def rule_out(self, tokens: Int32, *, by_rule: bool = False) -> int:
-        """Forbid tokens here."""
+        """Forbid tokens here; return how many of them were allowed until now.
+
+        ``by_rule``: a strategy's rule forbids them, which may forbid more than is banned.
+        """
         allowed = self.all_allowed()
         if self.ruled_out is None:
             self.ruled_out = np.zeros(allowed.size, dtype=np.bool_)
@@ -117,7 +117,7 @@ class Node:
         return int(np.count_nonzero(self.ruled_out) - before)
 
     def lower(self, tokens: Int32, log_bias: float) -> None:
-        """Note that tokens complete words whose biases come to a sum, or to a lower one."""
+        """Note that tokens complete words whose biases sum to ``log_bias``, or to less."""
         allowed = self.all_allowed()
         if self.log_bias is None:
             self.log_bias = np.zeros(allowed.size)
@@ -125,7 +125,7 @@ class Node:
         self.log_bias[places] = np.minimum(self.log_bias[places], log_bias)
 
     def allow_again(self) -> bool:
-        """Undo what only a rule forbids."""
+        """Undo what only a rule forbids; return whether there was anything."""
         if self.by_rule is None or self.ruled_out is None:
             return False
         self.ruled_out &= ~self.by_rule
@@ -142,7 +142,7 @@ class Node:
         return not alive.any()
 
     def probability(self, token: int) -> float | None:
-        """Return the model's probability of an allowed token at temperature 1."""
+        """Return the model's probability of an allowed token at temperature 1; ``None``: no scores."""
         if self.scores is None or self.allowed is None:
             return None
         scores = self.scores.astype(np.float64)
@@ -156,7 +156,7 @@ class Node:
 
 
 def _places(tokens: Int32, allowed: Int32) -> NDArray[np.intp]:
-    """Where tokens stand among the allowed ones, as far as they are allowed."""
+    """Return the indices of tokens among the allowed ones, as far as they are allowed."""
     if not allowed.size or tokens.size * _MANY <= allowed.size:
         return places_of(tokens, allowed)[0]
     is_one = np.zeros(max(allowed.max(), tokens.max()) + 1, dtype=np.bool_)
@@ -165,10 +165,7 @@ def _places(tokens: Int32, allowed: Int32) -> NDArray[np.intp]:
 
 
 class Path:
-    """The path in the search tree: tokens and the nodes between them.
-
-    There is one more node than there are tokens.
-    """
+    """The path in the search tree: tokens, and the nodes between them, one more than tokens."""
 
     def __init__(self, mark: object = None, healed: bytes = b"") -> None:
         self.token_ids: list[int] = []
@@ -187,10 +184,7 @@ class Path:
 
     @property
     def text_tokens(self) -> int:
-        """The number of tokens that write some of the text.
-
-        Tokens inside the healed end of the prompt are not counted.
-        """
+        """The number of tokens that write some of the text, not only the healed end of the prompt."""
         inside = 0
         while inside < len(self) and self.nodes[inside].unhealed and not self.nodes[inside + 1].offset:
             inside += 1
@@ -223,10 +217,7 @@ class Path:
         return position
 
     def cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
-        """Remove the tokens from an index on; return them and their bytes.
-
-        The nodes stay in the tree.
-        """
+        """Remove the tokens from an index on; return them and their bytes. Their nodes stay in the tree."""
         removed = tuple(self.token_ids[position:])
         data = bytes(self.data[self.nodes[position].offset :])
         del self.token_ids[position:], self.forced[position:], self.nodes[position + 1 :]
@@ -234,10 +225,7 @@ class Path:
         return removed, data
 
     def forget_scores(self, start: int, stop: int) -> None:
-        """Free what is large in the nodes of some tokens.
-
-        The branches beside the path are freed, too. What was ruled out stays known.
-        """
+        """Free all arrays in the nodes of tokens ``start`` to ``stop``, but for what was ruled out."""
         waiting = [self.nodes[start]]
         while waiting:
             node = waiting.pop()

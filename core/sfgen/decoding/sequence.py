@@ -71,10 +71,7 @@ class Text:
 
     @property
     def thought_end(self) -> int | None:
-        """The first byte of the marker after the thought.
-
-        ``None``: there is no thought, or it is not finished.
-        """
+        """The first byte of the marker after the thought; ``None``: no thought, or it goes on."""
         return None if self.marker is None or self.start is None else self.start - len(self.marker.data)
 
     @property
@@ -98,7 +95,7 @@ class Text:
         return self.stop_open_from(data)
 
     def stop_open_from(self, data: bytes | bytearray) -> int:
-        """Return where the earliest partial match of a stop string begins."""
+        """Return where the earliest partial match of a stop string begins, else the length of ``data``."""
         if not self.stops.strings or self.start is None:
             return len(data)
         return self.start + self.stops.open_from(data[self.start :] if self.start else data)
@@ -130,7 +127,7 @@ class Text:
         )
 
     def _forced(self) -> int | None:
-        """The token that must stand at the next position; ``None`` where there may be a choice."""
+        """Return the token that must stand at the next position; ``None``: there may be a choice."""
         if self.forward is not None and not self._coming:
             tail = [*self.prompt_ids[-TAIL:], *self.path.token_ids[-TAIL:]][-TAIL:]
             tokens = self.forward.tokens(self.guide, tail)
@@ -142,7 +139,7 @@ class Text:
     # ---- tokens are taken, and taken back --------------------------------------------------------------------------
 
     def take(self, token: int, *, forced: bool, dead: bool) -> BannedText | None:
-        """Append a token."""
+        """Append a token; return the banned match that is then complete, or that every continuation completes."""
         node = self.path.here
         data = self.bytes_of(token)
         self.guide.advance(token)
@@ -160,7 +157,7 @@ class Text:
         return banned
 
     def _start_in(self, marker: Marker, token: int, data: bytes) -> int | None:
-        """Where the text begins, if a token completes the marker."""
+        """Return where the text begins, if a token completes the marker."""
         written, size = len(self.path.data), len(marker.data)
         if token == marker.token:
             return written + size
@@ -169,7 +166,7 @@ class Text:
         return None if found < 0 else written - len(before) + found + size
 
     def _watched(self, ban: Ban, token: int, data: bytes, dead: bool) -> BannedText | None:
-        """Let the ban read a token."""
+        """Let the ban read a token; return the match that it completes."""
         offset = len(self.path.data)
         if self.start is None or not offset < self.start <= offset + len(data) or self.marker is None:
             return ban.advance(token, data, dead)
@@ -178,7 +175,7 @@ class Text:
         return ban.matcher.advance(data[self.start - offset :]) if banned is None else banned
 
     def _banned_in_thought(self, ban: Ban) -> BannedText | None:
-        """The banned match that is complete if the thought ends before its marker."""
+        """Return the banned match that is complete if the thought ends before its marker."""
         if self.thought_end is None:
             return None
         mark = ban.matcher.mark()
@@ -188,14 +185,14 @@ class Text:
             ban.matcher.reset(mark)
 
     def _stop_in(self, data: bytes | bytearray, searched: int) -> int | None:
-        """Where the first stop string begins that is whole in the text; nothing before ``searched`` has one."""
+        """Return where the first whole stop string begins; bytes before ``searched`` are known to hold none."""
         if not self.stops.strings or self.start is None:
             return None
         found = self.stops.find(data[self.start :] if self.start else data, max(0, searched - self.start))
         return None if found is None else self.start + found
 
     def _is_dead(self, ban: Ban) -> bool:
-        """Whether the text ends inside a character, and whatever that becomes completes a banned match."""
+        """Tell whether the text ends inside a character whose every ending completes a banned match."""
         data = self.path.data
         # A stop string that begins in the character may end the text before it.
         return not is_whole(data) and self.end is None and self.open_from == len(data) and ban.is_dead()
@@ -220,10 +217,7 @@ class Text:
         return self.ban is not None and self.ban.matcher.finish() is not None
 
     def banned_at_end(self) -> BannedText | None:
-        """Return the banned match that the end of the text completes.
-
-        The text ends after the last token, or before a stop string in it.
-        """
+        """Return the match that is complete if the text ends here, or before its stop string."""
         if self.ban is None:
             return None
         if self.end is None:
@@ -231,7 +225,7 @@ class Text:
         return self._banned_if_ended(self.ban, self.end)
 
     def _banned_if_ended(self, ban: Ban, end: int) -> BannedText | None:
-        """The banned match that is complete if the text ends at the byte ``end``. The matcher stands anywhere then."""
+        """Return the match that is complete if the text ends at a byte; leaves the matcher anywhere."""
         # Read the last token before the end again, as far as it belongs to the text.
         last = self.path.nodes[self.path.position_of(end)]
         ban.matcher.reset(last.mark)
@@ -243,7 +237,7 @@ class Text:
         return ban.matcher.advance(data) or ban.matcher.finish()
 
     def shortest_ending(self) -> bytes | None:
-        """Return what could follow up to an end of the text: of few tokens that may follow, those nearest to an end."""
+        """Return a short text up to an end, of the tokens nearest to one; ``None``: none found soon."""
         guide, written = self.guide.fork(limited=False), b""
         for _ in range(_MOST_STEPS):
             forced = guide.forced_bytes(_MOST_STEPS)
@@ -265,7 +259,7 @@ class Text:
         return None
 
     def occurrences(self, bias: Bias, *, ends: bool) -> tuple[Occurrence, ...]:
-        """Return the occurrences of words with a bias in the text."""
+        """Return the occurrences of words with a bias; ``ends``: the text ends here."""
         found = bias.found(self.path.here)
         if not ends:
             return found
@@ -275,7 +269,7 @@ class Text:
         return (*found, *(each for each in bias.matcher.at_end() if each not in found))
 
     def lowered(self, bias: Bias, node: Node, token: int, log_bias: float) -> list[tuple[Int32, float]]:
-        """List tokens at a node with the sum of the biases that each brings, or with more than that."""
+        """List tokens at a node, each with the sum of the biases that it brings, or with a higher number."""
         lowered = [(np.array([token], dtype=np.int32), log_bias)]
         if not node.unhealed and self.start is not None:  # else a matcher reads parts of a token
             lowered.append((self._without_stops(node, bias.completing(node)), bias.weakest))
@@ -284,7 +278,7 @@ class Text:
         return lowered
 
     def clean_until(self, end: int, start: int) -> int:
-        """Return the last position at which the text may end unbanned."""
+        """Return the last offset in bytes at which the text may end unbanned, from ``start`` to ``end``."""
         if self.ban is None:
             return end
         end = whole_length(self.path.data[:end])
@@ -301,7 +295,10 @@ class Text:
         return np.array(self.vocabulary.end_token_ids, dtype=np.int32)
 
     def completing(self, node: Node, token: int, *, siblings: bool) -> Callable[[], Int32]:
-        """Return a search for completing tokens at a node."""
+        """Return a search for the completing tokens at a node, where ``token`` led to banned text.
+
+        ``siblings``: all of them are searched for, not only known ones.
+        """
         is_cut = not is_whole(self.path.data)
 
         def find() -> Int32:
@@ -321,7 +318,7 @@ class Text:
         return find
 
     def _without_stops(self, node: Node, tokens: Int32) -> Int32:
-        """The tokens that cannot end the text by a stop string before it comes to a match."""
+        """Drop the tokens that may end the text by a stop string before a match is complete."""
         if not self.stops.strings or self.start is None:
             return tokens
         before = bytes(self.path.data[: node.offset])

@@ -1,11 +1,16 @@
-"""Where a text begins: what the model reads before it, and the guides that lead on from there."""
+"""The start of one text: its token budget, the tokens of the prompt, and the guides that lead on from there.
+
+The budget is ``max_tokens``, or what the model's context leaves after the prompt. A thought before the text has a limit
+of its own, and becomes shorter first where the context is too small. Where the end of the prompt is healed
+(``sfgen.decoding.healing``), the guides first lead through the bytes that were taken back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sfgen.decoding.allowed import Allowed, ThoughtBefore
+from sfgen.decoding.allowed import Allowed
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.healing import seams
 from sfgen.decoding.plain_forms import vocabulary_of
@@ -13,33 +18,56 @@ from sfgen.errors import InputError, LimitTooSmall
 from sfgen.index import Unconstrained, UnconstrainedGuide
 from sfgen.index.literal_guide import LiteralGuide
 from sfgen.index.marker import Marker
+from sfgen.index.thought import Thought
 from sfgen.protocols import Guide, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Limits:
-    """The bounds on the tokens of a text.
+class ThoughtBefore:
+    """The thought before the text of a constraint, with its limits."""
 
-    Attributes:
-        model: The model, whose context is one of them.
-        config: How the text is generated.
-        marker: What ends the thought before the text; ``None``: there is none.
-        keeps_limit: Whether guides keep the limit; if not, it is only checked whether any text fits.
-    """
+    marker: Marker  # between thought and text
+    max_thought: int  # tokens of the thought
+    max_tokens: int  # tokens of the text
+
+    @classmethod
+    def within(cls, room: int | None, marker: Marker, max_thought: int, max_tokens: int) -> ThoughtBefore:
+        """Share the tokens that the context leaves; ``None``: any number. The thought becomes shorter first."""
+        if room is None:
+            return cls(marker, max_thought, max_tokens)
+        written = 1 if marker.token is not None else len(marker.data)  # each byte may be a token of its own
+        left = room - written
+        if left < 0:
+            raise LimitTooSmall(
+                f"the context of the model leaves room for {room} tokens, and {written} may be needed for what ends "
+                "the thought",
+                hint="Give a shorter prompt, or use a model with a longer context.",
+            )
+        max_tokens = min(max_tokens, left)
+        return cls(marker, min(max_thought, left - max_tokens), max_tokens)
+
+    def before(self, source: GuideSource | None, vocabulary: Vocabulary) -> Thought:
+        """Put the thought before a constraint; ``None``: before free text."""
+        return Thought(self.marker, source or Unconstrained(vocabulary), self.max_thought)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The bounds on the tokens of a text, whatever its prompt is."""
 
     model: Model
     config: GenerationConfig
-    marker: Marker | None = None
-    keeps_limit: bool = True
+    marker: Marker | None = None  # ends the thought before the text
+    keeps_limit: bool = True  # by the guides; if not, it is only checked whether any text fits
 
     @property
     def vocabulary(self) -> Vocabulary:
         """The model's tokens."""
         return vocabulary_of(self.model)
 
-    def behind(self, prompt_tokens: int) -> TokenBudget:
-        """Return the token budget after a prompt."""
+    def after_prompt(self, prompt_tokens: int) -> TokenBudget:
+        """Return the token budget after a prompt of so many tokens."""
         room = self._room(prompt_tokens)
         if self.marker is not None:
             after, most = self.config.after_tokens, self.config.max_tokens
@@ -49,7 +77,7 @@ class Limits:
         return TokenBudget(self, prompt_tokens, limit)
 
     def _room(self, prompt_tokens: int) -> int | None:
-        """How many tokens the context leaves; ``None``: any number."""
+        """Return the number of tokens that the context leaves; ``None``: any number."""
         context: int | None = getattr(self.model, "context_length", None)
         if context is None:
             return None
@@ -64,18 +92,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """The token budget of a text after a prompt.
-
-    Attributes:
-        limits: Where it comes from.
-        prompt_tokens: The tokens of the prompt.
-        limit: The most tokens of the text.
-        thought: What comes before it; ``None``: nothing.
-    """
+    """The token budget of a text after a prompt."""
 
     limits: Limits
     prompt_tokens: int
-    limit: int
+    limit: int  # the most tokens of the text
     thought: ThoughtBefore | None = None
 
     def source(self, source: GuideSource | None) -> GuideSource:
@@ -115,40 +136,29 @@ def _name(model: Model) -> str:
 
 @dataclass(frozen=True)
 class Start:
-    """The start of a text: prompt tokens, limit and guides.
-
-    Attributes:
-        prompt_ids: The tokens that the model reads before it.
-        limit: The most tokens that it may have.
-        guide: What may follow.
-        clean: What may follow without banned words, where another guide walks beside it.
-        healed: The end of the prompt that the guides lead through first.
-    """
+    """The start of a text: prompt tokens, limit and guides."""
 
     prompt_ids: Sequence[int]
-    limit: int
+    limit: int  # the most tokens of the text
     guide: Guide
-    clean: Guide | None
-    healed: bytes = b""
+    clean: Guide | None  # through the texts without banned words, beside ``guide``
+    healed: bytes = b""  # the end of the prompt that the guides lead through first
 
 
 def start(limits: Limits, prompt_ids: Sequence[int], allowed: Allowed) -> Start:
     """Return the start after a whole prompt."""
-    budget = limits.behind(len(prompt_ids))
+    budget = limits.after_prompt(len(prompt_ids))
     is_free = allowed.guided is None and allowed.marker is None
     guide = UnconstrainedGuide(limits.vocabulary) if is_free else budget.guide(allowed.guided)
     return Start(prompt_ids, budget.limit, guide, None if allowed.clean is None else budget.guide(allowed.clean))
 
 
 def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Start:
-    """Return the start with the end of the prompt healed.
-
-    It is the start without where no token may reach across, or there is no room.
-    """
+    """Return the start with the end of the prompt healed; ``whole`` where no token fits across that end."""
     for seam in seams(limits.vocabulary, whole.prompt_ids, prompt):
         # Each byte may be written by a token of its own.
         try:
-            budget = limits.behind(len(seam.prompt_ids) + len(seam.healed))
+            budget = limits.after_prompt(len(seam.prompt_ids) + len(seam.healed))
             behind = budget.source(allowed.guided)
             # Free text is cut by the loop.
             guide = LiteralGuide(seam.healed, behind, None if allowed.guided is None else budget.limit)

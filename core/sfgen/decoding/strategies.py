@@ -85,21 +85,22 @@ class Strategy(ABC):
 
     @abstractmethod
     def choose(self, node: Node, draws: Draws) -> Choice | None:
-        """Choose among the allowed tokens of a node."""
+        """Choose among the allowed tokens of a node, which has scores or one token; ``None``: none is left."""
 
     @abstractmethod
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
-        """Rule out a token that leads to banned text."""
+        """Rule out the token at ``place``, which leads to banned text.
+
+        ``completing`` finds all completing tokens there. ``match`` is the first byte of the match; ``None``: nothing
+        else could have followed.
+        """
 
     @abstractmethod
     def back_out(self, path: Path) -> Verdict:
-        """Go back from the end of the path, where nothing is left.
-
-        It is not the block's start.
-        """
+        """Go back from the end of the path, where nothing is left and the block does not start."""
 
     def loosen(self, path: Path) -> bool:
-        """Drop rules that are not strictly needed.
+        """Drop rules that are not strictly needed; return whether there were any.
 
         It is called where nothing is left at the block's start, where the path ends.
         """
@@ -165,7 +166,7 @@ class Resample(Strategy):
         return draws.draw(np.array([declined, 1 - declined])) == 1
 
     def decline(self, path: Path, place: int, lowered: Sequence[tuple[Int32, float]]) -> Verdict:
-        """Go back after words with a bias that were not accepted."""
+        """Go back after words with a bias that were not accepted; ``lowered`` as of ``Text.lowered``."""
         for tokens, log_bias in lowered:
             path.nodes[place].lower(tokens, log_bias)
         return self._learnt(path, place, 0)
@@ -199,7 +200,7 @@ class Resample(Strategy):
 
 
 class _AtOnePlace(Strategy):
-    """What the strategies have in common that choose again at one place only."""
+    """The common part of the strategies that choose again at one position only."""
 
     def choose(self, node: Node, draws: Draws) -> Choice | None:
         """See :class:`Strategy`."""
@@ -279,7 +280,7 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
 
 
 def chosen_at(node: Node, draws: Draws) -> Choice:
-    """Choose among the allowed tokens of a node with scores, whatever is known of them."""
+    """Choose among the allowed tokens of a node by its scores alone."""
     if node.every is not None and node.adjusted is None:
         return draws.choose_among(node.every, node.all_allowed(), node.temperature)
     assert node.chosen_by is not None, "it has scores"
@@ -292,14 +293,14 @@ def untruncated(sampler: Sampler) -> Sampler:
 
 
 def _at(sampler: Sampler, temperature: float | None) -> Sampler:
-    """A sampler at the temperature of a node; where that is 0, the probabilities of temperature 1 are compared."""
+    """Return a sampler at a node's temperature; at 0, one that compares probabilities of temperature 1."""
     return sampler.at(temperature) if temperature != 0 else Sampler(1.0, seed=0)
 
 
 def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
-    """Compute the logarithm of ``p·(1 − R)`` for each allowed token, with the biases of words that it completes.
+    """Compute ``log(p·(1 − R))`` of each allowed token, with word biases, float64 ``[allowed]``.
 
-    Logarithms, so that what is merely very unlikely stays apart from what is ruled out, which is minus infinity.
+    Logarithms keep the very unlikely apart from what is ruled out, which is minus infinity.
     """
     assert node.allowed is not None
     scores = node.chosen_by
@@ -314,7 +315,7 @@ def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
 
 
 def _learn(node: Node, sampler: Sampler) -> None:
-    """Update what is known of the text after a node from what is known of its tokens."""
+    """Update the share of clean text after a node from what is known of its tokens."""
     if node.allowed is None:  # its block was closed: too little is known
         return
     node.is_dead = node.has_nothing_left()
@@ -325,12 +326,12 @@ def _learn(node: Node, sampler: Sampler) -> None:
 
 
 def _nothing() -> Int32:
-    """No token: nothing new is known."""
+    """Return no token: nothing new is known."""
     return np.empty(0, dtype=np.int32)
 
 
 def _bottom_up(root: Node) -> list[Node]:
-    """All nodes of a trie, each behind those below it."""
+    """List all nodes of a tree, each behind those below it."""
     nodes = [root]
     for node in nodes:
         nodes += node.children.values()

@@ -78,7 +78,7 @@ def outlook(kept: TopLogprobs, allowed: Int32, scores: Scores, vocabulary: Vocab
 
 
 def _highest(scores: Scores) -> NDArray[np.intp]:
-    """The places of the highest scores, the highest first, the first of equals first."""
+    """Return the indices of the highest scores, in falling order, the first of equals first."""
     border = reached_by(scores, CANDIDATES)
     places = np.arange(scores.size) if border is None else np.flatnonzero(scores >= border)
     ordered: NDArray[np.intp] = places[np.argsort(-scores[places], kind="stable")]
@@ -86,7 +86,7 @@ def _highest(scores: Scores) -> NDArray[np.intp]:
 
 
 def _log_total(scores: Scores) -> float:
-    """The logarithm of the sum of all exponentials."""
+    """Return the logarithm of the sum of all exponentials."""
     highest = float(scores.max())
     if not np.isfinite(highest):
         return highest
