@@ -8,29 +8,25 @@
 A banned word is looked for in the bytes of the text, never in tokens, so it does not matter how a tokenizer cuts it:
 inside a token, across tokens, with punctuation glued on, or at the seam with the prompt.
 
+In reading order: the list that a user gives, its matcher in one text, the tokens that it forbids.
+
+* :mod:`~sfgen.ban.words`: lists of words: banned words, words with a bias, and words files;
+* :mod:`~sfgen.ban.entries`: what a banned word means;
 * :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
 * :mod:`~sfgen.ban.confusables`: characters that look alike, as one;
-* :mod:`~sfgen.ban.entries`: what a banned word means;
-* :mod:`~sfgen.ban.words`: words files, lists of words;
 * :mod:`~sfgen.ban.automaton`: all words at once: Aho and Corasick's automaton, and a trie with gaps;
-* :mod:`~sfgen.ban.word_matcher`: the partial matches of words in one text;
-* :mod:`~sfgen.ban.word_matcher`: the same in every way to read the text;
-* :mod:`~sfgen.ban.patterns`: the patterns that are;
-* :mod:`~sfgen.ban.matcher`: the automata of words and patterns, all that a matcher needs;
-* :mod:`~sfgen.ban.matcher`: longer words that excuse a match;
-* :mod:`~sfgen.ban.matcher`: all of that over bytes that arrive in pieces, with exact rollback;
+* :mod:`~sfgen.ban.word_matcher`: the partial matches of words in one text, in every way to read it;
+* :mod:`~sfgen.ban.patterns`: the partial matches of patterns;
+* :mod:`~sfgen.ban.matcher`: both over bytes that arrive in pieces, with exact rollback, less what allowed words excuse;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.json_strings`: the strings of a JSON text, each read by itself;
-* :mod:`~sfgen.ban.words`: the list that a user gives, on top of it all;
-* :mod:`~sfgen.ban.words`: words that are less likely, found in the same way;
-* :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;
+* :mod:`~sfgen.ban.classes`: the characters that a matcher cannot tell apart;
 * :mod:`~sfgen.ban.matcher_states`: the states of a matcher as numbers, to read many tokens at once;
-* :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, or lead to nothing else;
-* :mod:`~sfgen.ban.completing_tokens`: the same for masks, by the state;
-* :mod:`~sfgen.ban.matcher_states`: texts that end inside a character, and whether any way to finish it is left;
-* :mod:`~sfgen.ban.difference`: what is left of a constraint's automaton when the banned texts are taken out;
+* :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;
+* :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, for rollback and for masks;
+* :mod:`~sfgen.ban.difference`: a constraint's automaton without the banned texts;
 * :mod:`~sfgen.ban.tokenizations`: the token sequences that spell a word;
-* :mod:`~sfgen.ban.scan`: an independent check of a finished text, with :mod:`~sfgen.ban.scan` for patterns.
+* :mod:`~sfgen.ban.scan`: an independent check of a finished text.
 """
 
 from sfgen.ban.entries import MatchMode

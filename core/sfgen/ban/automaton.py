@@ -68,7 +68,7 @@ class AhoCorasick:
         self._open(ROOT)
 
     def _child(self, node: int, byte: int) -> int | None:
-        """The child of a node by a byte; ``None`` where there is none."""
+        """Return the child of a node by a byte, or ``None``."""
         if not self._is_open[node]:
             self._open(node)
         return self.goto.get(node << 8 | byte)
@@ -110,9 +110,9 @@ class AhoCorasick:
         self.goto[parent << 8 | byte] = node  # last: other threads look here
 
     def _link(self, node: int) -> None:
-        """Make the failure link of a node, and before it all those that it takes, which are of smaller depth.
+        """Make the failure link of a node, after the links that it takes, of smaller depth.
 
-        Threads may work out the same at the same time.
+        Threads may compute equal links at the same time.
         """
         fail, ends = self._fail, self._ends
         wanted = [node]
@@ -130,7 +130,7 @@ class AhoCorasick:
             self.known[node] = ACCEPTING if node in ends or self.known[suffix] == ACCEPTING else LINKED
 
     def _suffix(self, node: int) -> int:
-        """Where the failure link of a node leads; ``~other`` if it takes the link of another node that has none yet."""
+        """Return the node of a failure link; ``~other`` if the link of another node must be made first."""
         fail, known = self._fail, self.known
         ancestor, byte = self._parent[node], self._byte_of[node]
         if ancestor == ROOT:
@@ -172,7 +172,7 @@ class AhoCorasick:
         return self._depth[node]
 
     def place(self, node: int) -> tuple[int, int]:
-        """Return what tells a node from others whenever it was made.
+        """Return a key of a node that does not depend on when nodes were made.
 
         It is the first of its keywords in order, by number, and its depth.
 
@@ -183,9 +183,7 @@ class AhoCorasick:
         return self._low[node], self._depth[node]
 
     def pending(self, node: int) -> int:
-        """Return the longest suffix of a node that begins a longer keyword.
-
-        It may be the node itself; the root if there is none.
+        """Return the longest suffix of a node that begins a longer keyword: the node itself at most.
 
         >>> automaton = AhoCorasick([b"abc", b"cd"])
         >>> node = ROOT
@@ -197,16 +195,11 @@ class AhoCorasick:
         return self._pending[node]
 
     def suffix(self, node: int) -> int:
-        """Return the next shorter suffix that begins a longer keyword.
-
-        The root if there is none.
-        """
+        """Return the next shorter suffix that begins a longer keyword; else the root."""
         return self._pending[self._fail[node]]
 
     def ends_with(self, node: int, suffix: int) -> bool:
-        """Tell whether the text of a node ends with that of another.
-
-        Both have been reached.
+        """Tell whether the text of a node ends with that of another; both have been reached.
 
         >>> automaton = AhoCorasick([b"abc", b"bcd"])
         >>> one = automaton.step(automaton.step(ROOT, ord("a")), ord("b"))
@@ -218,7 +211,7 @@ class AhoCorasick:
         return node == suffix
 
     def below(self, node: int, most: int) -> list[int]:
-        """List some keywords that a node begins, short ones first.
+        """List at most ``most`` keywords that a node begins, short ones first.
 
         >>> automaton = AhoCorasick([b"abcd", b"abc", b"b"])
         >>> automaton.below(automaton.step(ROOT, ord("a")), most=5)
@@ -244,9 +237,7 @@ def _is_mark(symbol: str) -> bool:
 
 
 def orders(text: str) -> int:
-    """Return a bound on the nodes for a run of combining marks.
-
-    These are nodes of a :class:`GapTrie`; 1 where no run is long.
+    """Return a bound on the nodes of a :class:`GapTrie` for a run of combining marks.
 
     >>> orders("cafe\\u0301"), orders("a\\u0323\\u0302")
     (2, 4)
@@ -259,10 +250,7 @@ def orders(text: str) -> int:
 
 
 def has_orders(text: str) -> bool:
-    """Tell whether marks of a text could stand in another order.
-
-    The text is in canonical order; the other one would mean the same.
-    """
+    """Tell whether marks of a text in canonical order could stand in another order."""
     classes = [unicodedata.combining(character) for character in text]
     return any(0 < one < other for one, other in pairwise(classes))
 
@@ -309,7 +297,7 @@ class GapTrie:
             self._ends.setdefault(node, []).append(index)
 
     def _add(self, node: int, symbols: Iterable[str]) -> int:
-        """Add a way from a node; where it leads."""
+        """Add symbols below a node; return the last node."""
         for symbol in symbols:
             child = self._children[node].get(symbol)
             if child is None:
@@ -320,7 +308,7 @@ class GapTrie:
         return node
 
     def _add_marks(self, node: int, marks: list[str]) -> int:
-        """Add a run of combining marks, in any order that means the same; where it leads."""
+        """Add combining marks below a node, in any order that means the same; return the last node."""
         by_class = [list(run) for _, run in groupby(marks, unicodedata.combining)]
         child = node
         for counts in product(*(range(len(run) + 1) for run in by_class)):
@@ -341,7 +329,7 @@ class GapTrie:
         return len(self._children) - 1
 
     def below(self, node: int, most: int) -> list[int]:
-        """List some keywords that a node begins, short ones first."""
+        """List at most ``most`` keywords that a node begins, short ones first."""
         found: list[int] = []
         waiting = {node: None}
         queue = [node]
@@ -354,7 +342,7 @@ class GapTrie:
         return found[:most]
 
     def at_boundary(self, threads: Threads) -> list[tuple[int, int]]:
-        """Return the keywords that a boundary after the text completes."""
+        """Return the keywords that a boundary after the text completes, as (start, index) pairs."""
         return [
             (start, index)
             for node, start in threads.items()
@@ -365,7 +353,9 @@ class GapTrie:
     def step(
         self, threads: Threads, character: str, non_word: bool, bounded: bool, position: int
     ) -> tuple[Threads, list[tuple[int, int]]]:
-        """Read one folded character."""
+        """Read one folded character; return the threads after it, and the completed (start, index) pairs."""
+        # ``non_word``: a gap may swallow it; ``bounded``: a boundary is before it; ``position``: the start of new
+        # threads.
         children = self._children
         after: Threads = {}
 

@@ -136,9 +136,9 @@ def _text(code: int) -> str:
 
 @cache
 def _beginnings() -> NDArray[np.int32]:
-    """What each byte begins: how many more bytes, the bits of the code point in it, and the range of the next byte.
+    """For each byte: how many more bytes follow, its bits of the code point, and the range of the next byte.
 
-    A byte that begins no character wants -1 more.
+    Int32 ``[4, 256]``. A byte that begins no character wants -1 more.
     """
     table = np.full((256, 4), (-1, _NO_CHARACTER, 0x80, 0xBF), dtype=np.int32)
     leads = ((0, 0, 0x7F, 0x7F), (1, 0xC2, 0xDF, 0x1F), (2, 0xE0, 0xEF, 0x0F), (3, 0xF0, 0xF4, 0x07))
@@ -172,11 +172,15 @@ def _decode(
     low: Int32sOut,
     high: Int32sOut,
 ) -> Int:
-    """For each node what it completes, as ``codecs`` would decode it, and the last node above that completes anything.
+    """Decode all nodes of a trie as ``codecs`` would; return their number.
 
-    That is the number of U+FFFD and a code point, ``number << 21 | code``, or -1 for nothing. A byte that cannot go on
-    with a half-read character ends it as U+FFFD and is read anew.
+    ``symbols`` says what each node completes: ``number << 21 | code`` of U+FFFDs and a code point, -1 for nothing.
+    ``parents`` has the last node above that completes anything, ``tails`` the half-read character as a number. A byte
+    that cannot go on with a half-read character ends it as U+FFFD and is read anew.
     """
+    # By depth: ``began`` has the last node that completed something, ``missing`` the bytes that the half-read character
+    # still wants, ``codes`` the known bits of its code point, ``halves`` its bytes, ``low`` and ``high`` the range of
+    # its next byte.
     began[0] = -1
     for node in range(len(labels)):
         depth = np.int64(depths[node])

@@ -114,9 +114,10 @@ def kinds_of(characters: Iterable[str]) -> list[int]:
 
 @cache
 def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple[str, bool], ...]:
-    """Fold one character to nothing, one character or several.
+    """Fold one character to none, one or several, each with whether a match may end with it.
 
-    Full case folding, or :func:`~sfgen.ban.confusables.normalized`, of each character of its decomposition.
+    Full case folding, or :func:`~sfgen.ban.confusables.normalized`, of each character of its decomposition. Where the
+    character is canonically several, and something of the next one is kept, a match may not end with it.
 
     >>> pieces_of("ß", True, False), pieces_of("É", True, False), pieces_of("É", True, True)
     ((('s', True), ('s', True)), (('e', False), ('\u0301', True)), (('e', True),))
@@ -267,8 +268,5 @@ def _case_of(character: str, is_i: bool) -> int:
 
 @cache
 def reading_table(ignore_case: bool, normalize: bool) -> ReadingTable:
-    """Return the table that all matchers share.
-
-    It holds facts about characters, nothing about any text.
-    """
+    """Return the table that all matchers share; it depends on no text."""
     return ReadingTable(ignore_case, normalize)

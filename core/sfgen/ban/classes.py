@@ -80,9 +80,9 @@ def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClass
 
 
 def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
-    """Partition texts, mostly single characters, into classes.
+    """Partition texts, mostly single characters, into classes, int32 ``[texts]``.
 
-    Texts of a class do the same to every match.
+    Texts of a class do the same to every match. The numbers are not those of :func:`character_classes`.
     """
     if automata.pattern_automata is None:
         labels = _labels_by_words(automata, tuple(texts))
@@ -92,7 +92,7 @@ def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int3
 
 
 def _labels_by_characters(classes: CharacterMap, texts: Sequence[str]) -> NDArray[np.int32]:
-    """The same number for texts whose characters are of the same classes, one after the other."""
+    """Give equal numbers to texts whose characters are of equal classes."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = np.cumsum(lengths) - lengths
     characters = classes.numbers(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32))
@@ -106,7 +106,7 @@ def _labels_by_characters(classes: CharacterMap, texts: Sequence[str]) -> NDArra
 
 
 def _labels_by_words(automata: BanAutomata, texts: tuple[str, ...]) -> NDArray[np.int32]:
-    """What the words of a ban make of texts; a number may be left out."""
+    """Number texts by what the words of a ban see in them; some number may be left out."""
     unseen = _unseen_texts(texts, automata.ignore_case, automata.normalize)
     seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
     labels, numbers = unseen.labels.copy(), dict(unseen.numbers)
@@ -127,7 +127,7 @@ class _UnseenTexts(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _unseen_texts(texts: tuple[str, ...], ignore_case: bool, normalize: bool) -> _UnseenTexts:
-    """The classes of texts that depend on no word; the last few are cached, for the bans to come."""
+    """Classify texts as a ban without words would; the last few results are kept for the next bans."""
     seen, table = Seen((), ignore_case, normalize), reading_table(ignore_case, normalize)
     numbers: dict[Hashable, int] = {}
     labels = [numbers.setdefault(tuple([seen[letter] for letter in text]), len(numbers)) for text in texts]
@@ -146,7 +146,7 @@ _SeenUnit: TypeAlias = int | tuple[str, bool]
 class Seen(dict[str, Hashable]):
     """A lazy table from characters to what the banned words see.
 
-    That is a number, its extended kind, for a character that is no part of a word and folded to one like it.
+    That is a number, its extended kind, for a character that is in no word and is folded to one such character.
 
     Attributes:
         alphabet: The folded characters of which the words are made.
@@ -187,7 +187,7 @@ _KINDS = 4 * _CASE
 
 
 def _extended_kind(character: str, normalize: bool) -> int:
-    """The kind, and if marks are dropped the family of scripts that says which."""
+    """Return the kind, and where marks are dropped, the family of scripts that decides which."""
     return kind_of(character) + 4 * (spelling(character) if normalize else NO_SPELLING)
 
 
@@ -200,7 +200,7 @@ class _Unseen(NamedTuple):
 
 
 def _number(key: Hashable, numbers: dict[Hashable, int]) -> int:
-    """The class of what :class:`Seen` has of a character; a new one if need be."""
+    """Return the class of a key of :class:`Seen`, a new one if need be."""
     return key if isinstance(key, int) else numbers.setdefault(key, _KINDS + len(numbers))
 
 
@@ -218,7 +218,7 @@ def _with_members(labels: CharacterMap) -> CharacterClasses:
 
 @cache
 def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
-    """Compute the classes of characters that depend on no word."""
+    """Compute the classes of characters that depend on no word, for code points below ``last``."""
     kinds = np.full(last, NON_WORD, dtype=np.int32)
     may_change = np.zeros(last, dtype=np.bool_)
     blocks = (*UNSPACED_BLOCKS, *(SPELLING_BLOCKS if normalize else ()))
@@ -261,9 +261,9 @@ def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
 
 
 def _may_change(text: str, ignore_case: bool, normalize: bool) -> bool:
-    """Whether some character of the text may be read as another, or be of a kind that its category does not tell.
+    """Tell whether a character of the text may be read as another, or its category hides its kind.
 
-    Those that are dropped when normalized are not looked for.
+    Characters that are dropped when normalized are not looked for.
     """
     if ignore_case and text.casefold() != text:
         return True

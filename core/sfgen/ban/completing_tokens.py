@@ -7,6 +7,10 @@ stops where a match is complete (then it is whatever follows), and where nothing
 
 A token that ends inside a character completes nothing yet. But after ``talk`` the first half of an emoji is *dead*
 where ``talk`` is banned: whichever emoji it becomes, it ends the word.
+
+A strategy that can take tokens back may find out afterwards that a token completed a banned match, so
+:class:`CompletingTokens` may miss some. A mask must know all of them before, also those in which the whole match lies,
+and the dead ones: :class:`ForbiddenTokens` finds them by the state of the matcher, one number for each.
 """
 
 from __future__ import annotations
@@ -41,6 +45,12 @@ _MOST_CELLS: Final = 1 << 20
 
 _MOST_ANSWERS: Final = 32
 """How many answers are remembered."""
+
+# Of ``ForbiddenTokens``:
+_MOST_CELLS_KEPT: Final = 32 << 20  # of the table of steps
+_BYTES_KEPT: Final = 64 << 20  # of answers
+_MOST_WALKS: Final = 4  # that are kept to compare others with
+_SHARE: Final = 4  # at most one in N tokens is followed anew
 
 _UNSEEN: Final = -2
 """The state of a stop to which a walk did not come."""
@@ -77,7 +87,7 @@ class CompletingTokens:
         self._lock = threading.Lock()
 
     def of(self, matcher: SeamMatcher) -> Int32:
-        """Return the tokens that complete a partial match.
+        """Return the tokens that complete a partial match, int32, ascending; read-only.
 
         A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that
         complete one which begins within them, some may be found, too. All that is found does complete a match.
@@ -87,15 +97,12 @@ class CompletingTokens:
         return self._find(self._open, matcher, Finds.COMPLETING)
 
     def dead(self, matcher: SeamMatcher) -> Int32:
-        """Return the dead tokens: those after which the text is dead."""
+        """Return the tokens after which every continuation is banned, int32, ascending; read-only."""
         return self._find(self._all, matcher, Finds.DEAD)
 
     @staticmethod
     def is_dead(matcher: SeamMatcher) -> bool:
-        """Tell whether the text is dead: every continuation completes a match.
-
-        Such a text ends inside a character; its end would complete a match, too.
-        """
+        """Tell whether every continuation of the text is banned; it then ends inside a character."""
         return is_dead(matcher)
 
     def _find(self, states: MatcherStates, matcher: SeamMatcher, finds: Finds) -> Int32:
@@ -118,11 +125,109 @@ class CompletingTokens:
 
 @lru_cache(maxsize=8)
 def completing_tokens(automata: BanAutomata, trie: TokenTrie) -> CompletingTokens:
-    """Return the search of a ban and a vocabulary.
-
-    The last few are cached, so that texts share what was found.
-    """
+    """Return the search of a ban and a vocabulary; the last few are kept and shared by texts."""
     return CompletingTokens(automata, trie)
+
+
+class Forbidden(NamedTuple):
+    """The tokens that may not follow.
+
+    Attributes:
+        tokens: Int32, ascending; the tokens of text that complete a match, or after which every continuation would.
+        end: Whether the end of the text completes a match.
+    """
+
+    tokens: Int32
+    end: bool
+
+
+class _Walk(NamedTuple):
+    """What was found on a walk.
+
+    Attributes:
+        states: int32 ``[stops]``, the state at each stop; see ``TokenWalks.walk``.
+        forbidden: bool ``[ids]``, what was found.
+    """
+
+    states: Int32
+    forbidden: Flags
+
+
+class ForbiddenTokens:
+    """The tokens that a ban forbids in a vocabulary, by state.
+
+    It belongs to one thread. States are numbers, valid until ``forget``; ``COMPLETE`` is the one after a match.
+
+    >>> from sfgen.ban import BannedWords
+    >>> trie = TokenTrie.from_tokens([b"ta", b"lk", b"l", b"k", b"ing", b" "])
+    >>> forbidden = ForbiddenTokens(BannedWords(["talk"]).automata, trie)
+    >>> state = forbidden.begin(b"we ")
+    >>> for token in (b"ta", b"lk"):
+    ...     state = forbidden.next_state(state, token)
+    >>> forbidden.verdict(state)
+    Forbidden(tokens=array([5], dtype=int32), end=True)
+    """
+
+    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
+        self._automata = automata
+        self._walks = TokenWalks(automata, trie)
+        self._states = self._walks.states()
+        self._size = len(trie.token_ids)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all states."""
+        self._states.forget()
+        self._verdicts: OrderedDict[tuple[int, bool], Forbidden] = OrderedDict()
+        self._bytes_kept = 0
+        self._kept: dict[bool, list[_Walk]] = {False: [], True: []}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its caches should be dropped between two texts."""
+        return self._states.cells > _MOST_CELLS_KEPT
+
+    def begin(self, prompt: bytes) -> int:
+        """Return the state after a prompt."""
+        return self._states.begin(SeamMatcher(self._automata, prompt).mark())
+
+    def next_state(self, state: int, data: bytes) -> int:
+        """Return the state after the bytes of a token."""
+        return self._states.read(state, data)
+
+    def verdict(self, state: int, *, last: bool = False) -> Forbidden:
+        """Return the tokens that may not follow a state; ``last``: one more token ends the text."""
+        verdict = self._verdicts.get((state, last))
+        if verdict is None:
+            tokens = np.flatnonzero(self._find(state, last)).astype(np.int32)
+            verdict = self._verdicts[state, last] = Forbidden(tokens, self._states.ends_in_match(state))
+            self._bytes_kept += verdict.tokens.nbytes
+            while self._bytes_kept > _BYTES_KEPT and len(self._verdicts) > 1:
+                self._bytes_kept -= self._verdicts.popitem(last=False)[1].tokens.nbytes
+        return verdict
+
+    def _find(self, state: int, last: bool) -> Flags:
+        """Read all tokens from a state; return which are forbidden, bool ``[ids]``.
+
+        Most tokens do the same in many states: those that do not continue a partial match. So they are compared with a
+        walk from another state, and followed only as long as their states differ from those there.
+        """
+        walks, states, finds = self._walks, self._states, Finds.LAST if last else Finds.FORBIDDEN
+        kept = self._kept[last]
+        if state != COMPLETE and not states.is_inside(state):
+            first = walks.first(states, state)
+            differing = [walks.differing(first, walk.states) for walk in kept]
+            if differing and min(differing) <= self._size // _SHARE:
+                other = kept[int(np.argmin(differing))]
+                forbidden = other.forbidden.copy()
+                walks.walk(states, state, finds, forbidden, other=other.states)
+                return forbidden
+        forbidden = walks.nothing()
+        seen = walks.unseen()
+        walks.walk(states, state, finds, forbidden, seen=seen)
+        if not states.is_inside(state):
+            self._kept[last] = [*kept[-_MOST_WALKS + 1 :], _Walk(seen, forbidden)]
+        return forbidden
 
 
 class TokenWalks:
@@ -149,12 +254,12 @@ class TokenWalks:
         return np.full(len(self._classes), _UNSEEN, dtype=np.int32)
 
     def first(self, states: MatcherStates, state: int) -> Int32:
-        """Return the states after the first characters of all tokens."""
+        """Return the states after the first characters of all tokens, int32 ``[roots]``."""
         roots = self._characters.roots
         return states.after(np.full(roots, state, np.int32), self._classes[:roots])
 
     def differing(self, first: Int32, other: Int32) -> int:
-        """Count the tokens after whose first character two walks differ."""
+        """Count the tokens after whose first character two walks are in different states."""
         return int(self._characters.below[first != other[: len(first)]].sum())
 
     def walk(
@@ -168,7 +273,10 @@ class TokenWalks:
         other: Int32 | None = None,
         seen: Int32 | None = None,
     ) -> None:
-        """Find tokens."""
+        """Find tokens from the state ``start``; those that are found become true in ``chosen``, bool ``[ids]``."""
+        # ``most_steps``: the matcher's steps that may be needed. ``other``: the states of another walk for the same,
+        # from a state outside a character; only tokens that come to other states are followed, and ``chosen`` begins as
+        # its result. ``seen``: takes the state at each stop that the walk reaches.
         characters, classes = self._characters, self._classes
         halves = dict(self._halves(states, start))
         wanted = None
@@ -211,10 +319,10 @@ class TokenWalks:
         _choose_below(nodes, trie.subtree_ends, trie.token_starts, trie.token_ids, chosen)
 
     def _halves(self, states: MatcherStates, start: int) -> Iterator[tuple[int, int]]:
-        """Where tokens go on with a character that is half read: the stops on that way, and their states.
+        """Yield the stops at which tokens go on with a half-read character, and their states.
 
-        Read by itself, each byte that can go on with a character is one (U+FFFD), so it is a stop. What follows such a
-        stop is read anew where the character is still not whole.
+        Read alone, each byte that can continue a character is one (U+FFFD), so it is a stop. If the character is still
+        not whole behind such a stop, what follows is read anew.
         """
         if not states.is_inside(start):
             return
@@ -236,7 +344,7 @@ class TokenWalks:
     def _judge(
         self, states: MatcherStates, finds: Finds, chosen: Flags, stops: NDArray[np.int64], behind: Int32
     ) -> None:
-        """Say of the tokens whose last stops are these whether they are looked for."""
+        """Decide about the tokens that end behind ``stops`` (-1: the root) without a complete match."""
         characters = self._characters
         first, beyond = characters.edges[stops + 1], characters.edges[stops + 2]
         positions = ranges(first, beyond)
@@ -256,7 +364,7 @@ class TokenWalks:
             chosen[tokens[here]] = self._by_tail(states, finds, number)[tails[here]]
 
     def _by_tail(self, states: MatcherStates, finds: Finds, state: int) -> Flags:
-        """Which tails behind a state make a token one that is looked for; bool ``[tails]``, the first is no tail."""
+        """Tell which tails after a state make a token a found one, bool ``[tails]``; the first is no tail."""
         tails = np.zeros(len(self._characters.tail_texts), dtype=np.bool_)
         tails[0] = self._is_found_without_tail(states, finds, state)
         # A tail begins a character. So it cuts one short that is half read, and after that all tails are alike, but
@@ -277,6 +385,7 @@ class TokenWalks:
         return tails
 
     def _is_found_without_tail(self, states: MatcherStates, finds: Finds, state: int) -> bool:
+        """Tell whether a token that ends between characters is a found one."""
         if finds is Finds.LAST:
             return states.ends_in_match(state)
         if finds is Finds.COMPLETING or not states.is_inside(state):
@@ -296,7 +405,7 @@ class _StopClasses(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _stop_classes(automata: BanAutomata, trie: TokenTrie) -> _StopClasses:
-    """The characters of the tokens in the classes that a ban tells apart; kept for the last few."""
+    """Return the characters of the tokens as classes that a ban tells apart; the last few are kept."""
     characters = character_trie(trie)
     classes = text_classes(automata, characters.texts)
     _, first = np.unique(classes, return_index=True)
@@ -305,7 +414,7 @@ def _stop_classes(automata: BanAutomata, trie: TokenTrie) -> _StopClasses:
 
 
 def _number_of_pairs(states: Int32, classes: Int32) -> int:
-    """How many different pairs there are."""
+    """Count the distinct pairs."""
     return len(np.unique(states.astype(np.int64) << 32 | classes))
 
 
@@ -321,110 +430,3 @@ def _choose_below(
             chosen[token_ids[position]] = True
             count += 1
     return count
-
-
-_MOST_CELLS_KEPT: Final = 32 << 20
-_BYTES_KEPT: Final = 64 << 20
-_MOST_WALKS: Final = 4  # that are kept to compare others with
-_SHARE: Final = 4  # at most one in N tokens is followed anew
-
-
-class Verdict(NamedTuple):
-    """The tokens that may not follow.
-
-    Attributes:
-        tokens: Int32, ascending; the tokens of text that complete a match, or after which every continuation would.
-        end: Whether the end of the text completes a match.
-    """
-
-    tokens: Int32
-    end: bool
-
-
-class _Walk(NamedTuple):
-    """What was found on a walk.
-
-    Attributes:
-        states: int32 ``[stops]``, the state at each stop; see ``TokenWalks.walk``.
-        forbidden: bool ``[ids]``, what was found.
-    """
-
-    states: Int32
-    forbidden: Flags
-
-
-class ForbiddenTokens:
-    """The tokens that a ban forbids in a vocabulary, by state.
-
-    It belongs to one thread. States are numbers, valid until ``forget``; ``COMPLETE`` is the one after a match.
-
-    >>> from sfgen.ban import BannedWords
-    >>> trie = TokenTrie.from_tokens([b"ta", b"lk", b"l", b"k", b"ing", b" "])
-    >>> forbidden = ForbiddenTokens(BannedWords(["talk"]).automata, trie)
-    >>> state = forbidden.begin(b"we ")
-    >>> for token in (b"ta", b"lk"):
-    ...     state = forbidden.next_state(state, token)
-    >>> forbidden.verdict(state)
-    Verdict(tokens=array([5], dtype=int32), end=True)
-    """
-
-    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
-        self._automata = automata
-        self._walks = TokenWalks(automata, trie)
-        self._states = self._walks.states()
-        self._size = len(trie.token_ids)
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget all states."""
-        self._states.forget()
-        self._verdicts: OrderedDict[tuple[int, bool], Verdict] = OrderedDict()
-        self._bytes_kept = 0
-        self._kept: dict[bool, list[_Walk]] = {False: [], True: []}
-
-    @property
-    def is_full(self) -> bool:
-        """Whether its caches should be dropped between two texts."""
-        return self._states.cells > _MOST_CELLS_KEPT
-
-    def begin(self, prompt: bytes) -> int:
-        """Return the state after a prompt."""
-        return self._states.begin(SeamMatcher(self._automata, prompt).mark())
-
-    def next_state(self, state: int, data: bytes) -> int:
-        """Return the state after the bytes of a token."""
-        return self._states.read(state, data)
-
-    def verdict(self, state: int, *, last: bool = False) -> Verdict:
-        """Return the tokens that may not follow a state."""
-        verdict = self._verdicts.get((state, last))
-        if verdict is None:
-            tokens = np.flatnonzero(self._find(state, last)).astype(np.int32)
-            verdict = self._verdicts[state, last] = Verdict(tokens, self._states.ends_in_match(state))
-            self._bytes_kept += verdict.tokens.nbytes
-            while self._bytes_kept > _BYTES_KEPT and len(self._verdicts) > 1:
-                self._bytes_kept -= self._verdicts.popitem(last=False)[1].tokens.nbytes
-        return verdict
-
-    def _find(self, state: int, last: bool) -> Flags:
-        """Read all tokens from a state.
-
-        Most tokens do the same in many states: those that do not go on with a partial match. So they are compared
-        with a walk from another state, and only followed as long as they come to another state than there.
-        """
-        walks, states, finds = self._walks, self._states, Finds.LAST if last else Finds.FORBIDDEN
-        kept = self._kept[last]
-        if state != COMPLETE and not states.is_inside(state):
-            first = walks.first(states, state)
-            differing = [walks.differing(first, walk.states) for walk in kept]
-            if differing and min(differing) <= self._size // _SHARE:
-                other = kept[int(np.argmin(differing))]
-                forbidden = other.forbidden.copy()
-                walks.walk(states, state, finds, forbidden, other=other.states)
-                return forbidden
-        forbidden = walks.nothing()
-        seen = walks.unseen()
-        walks.walk(states, state, finds, forbidden, seen=seen)
-        if not states.is_inside(state):
-            self._kept[last] = [*kept[-_MOST_WALKS + 1 :], _Walk(seen, forbidden)]
-        return forbidden

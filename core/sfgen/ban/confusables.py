@@ -137,9 +137,7 @@ _SPELLING_STARTS: Final = tuple(first for first, *_ in SPELLING_BLOCKS)
 
 @cache
 def spelling(character: str) -> int:
-    """Return the family of scripts in which a character's marks spell.
-
-    ``NO_SPELLING`` for letters and marks of all other scripts.
+    """Return the family of scripts in which a character's marks spell; ``NO_SPELLING`` for all others.
 
     >>> [spelling(character) for character in "aกが\\u0301\\u0e31\\u3099"]
     [0, 2, 1, 0, 2, 1]
@@ -149,9 +147,7 @@ def spelling(character: str) -> int:
 
 
 def is_stray(mark: str, before: str) -> bool:
-    """Tell whether a combining mark that spells stands in a wrong position.
-
-    Such a mark is dropped, too.
+    """Tell whether a combining mark that spells stands after a letter of other scripts; it is dropped, too.
 
     >>> is_stray("\\u0e31", "ก"), is_stray("\\u0e31", "a")
     (False, True)
@@ -161,9 +157,7 @@ def is_stray(mark: str, before: str) -> bool:
 
 @cache
 def normalized(character: str, ignore_case: bool) -> str:
-    """Fold confusables in one character.
-
-    The result is nothing, one character or several, with stray marks still in it.
+    """Fold confusables in one character to none, one or several, with stray marks still in it.
 
     >>> [normalized(character, True) for character in "Ｔа\\u200b\\u0301ﬁßİН"]
     ['t', 'a', '', '', 'fi', 'ss', 'i', 'h']
@@ -182,7 +176,7 @@ def normalized(character: str, ignore_case: bool) -> str:
 
 
 def _seen(text: str) -> str:
-    """The text without what is dropped."""
+    """Return the text without dropped characters."""
     return "".join(character for character in text if not _is_dropped(character))
 
 
@@ -196,16 +190,13 @@ def _is_dropped(character: str) -> bool:
 
 
 def is_capital_i(character: str) -> bool:
-    """Tell whether a character looks like a capital I.
-
-    It then looks like a small l, too.
-    """
+    """Tell whether a character looks like a capital I, and so like a small l."""
     piece = unicodedata.normalize("NFKD", character)
     return piece == "I" or look_alikes().get(piece) == "I"
 
 
 def compatible(character: str, ignore_case: bool) -> str:
-    """Return what Unicode takes a character for: NFKC, or NFKC_Casefold, until nothing changes any more.
+    """Apply NFKC, or NFKC_Casefold, to a character until nothing changes any more.
 
     Folding and compatibility do not commute: the capital of a lunate sigma folds to a small one, of which NFKC makes a
     final sigma, which folds again.
@@ -305,7 +296,7 @@ def _from_unicode() -> _Confusables:
 
 
 def _script(character: str) -> str:
-    """The first word of its name, which is that of its script."""
+    """Return the first word of a character's name, which is that of its script."""
     return unicodedata.name(character, "").partition(" ")[0]
 
 

@@ -50,10 +50,11 @@ _lock = threading.Lock()
 
 
 def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
-    """Compute the automaton of the texts that have no banned match.
+    """Subtract banned texts from an automaton; ``None``: a matcher must run beside it.
 
     A match may begin in the prompt; one that lies in the prompt alone is allowed. The end of the text is a boundary.
-    Equal questions are answered once: the last few answers are kept.
+    The result is minimal, and ``dfa`` itself if nothing that it accepts is banned. It is ``None`` if the product passes
+    its budget, the prompt ends inside a character, or ``dfa`` accepts what is not UTF-8. The last few answers are kept.
 
     >>> clean = without(Dfa.from_choices(["hot", "cold", "hotel"]), BannedWords(["hot"]))
     >>> [clean.accepts(text) for text in ("hot", "cold", "hotel")]
@@ -66,7 +67,7 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
 
 
 def _ends_inside(prompt: bytes) -> bool:
-    """Whether a prompt ends inside of a character."""
+    """Tell whether a prompt ends inside a character."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(prompt)
     return bool(decoder.getstate()[0])
@@ -74,9 +75,10 @@ def _ends_inside(prompt: bytes) -> bool:
 
 @singledispatch
 def without_banned(source: GuideSource, banned: BannedWords, prompt: bytes = b"") -> GuideSource | None:
-    """Subtract banned words from a source of guides.
+    """Subtract banned words from a source of guides; texts are read alone and after ``prompt``.
 
-    Texts are read alone and after ``prompt``.
+    It is ``source`` itself if nothing that it accepts is banned; ``None`` where the difference cannot be made, and the
+    matcher must watch over the text.
     """
     return None
 
@@ -98,19 +100,18 @@ def _(source: Index, banned: BannedWords, prompt: bytes = b"") -> Index | None:
 
 
 def is_wholly_clean(source: GuideSource) -> bool:
-    """Tell whether a source that :func:`without_banned` has returned has no banned match at all.
+    """Tell whether a result of :func:`without_banned` has no banned match at all.
 
-    One of an automaton has none. In another one matches may lie where strings and what is around them meet, or in
-    numbers and names, so that a matcher must watch.
+    A difference of automata has none. In others matches may lie across the edges of strings, or in numbers and names,
+    so that a matcher must watch.
     """
     return isinstance(source, DfaIndex) or isinstance(getattr(getattr(source, "constraint", None), "dfa", None), Dfa)
 
 
 def clean_superset(constraint: object, banned: BannedWords, prompt: bytes = b"") -> Superset | None:
-    """Subtract banned words from a regular superset of a constraint's texts.
+    """Subtract banned words from a regular superset of a constraint's texts; ``None``: there is none.
 
-    The states of the automaton know which beginnings can be completed without a banned match, but for what makes it a
-    superset.
+    Its states know which beginnings can be completed without a banned match, but for what makes it a superset.
     """
     superset = constraint.superset() if isinstance(constraint, HasSuperset) else None
     if superset is None:
@@ -138,6 +139,7 @@ class _Start:
 
 @lru_cache(maxsize=_KEPT)
 def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
+    """Compute ``without`` once for equal automata, bans and states after the prompt."""
     name = dfa.pattern or ""
     pattern = Deterministic(dfa.transitions, dfa.byte_classes, dfa.accepting)
     if dfa.is_empty:
@@ -161,7 +163,7 @@ def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
 
 
 def _nothing_is_left(constraint: Constraint, banned: BannedWords, prompt: bytes) -> BannedWordsError:
-    """The error for a constraint each of whose texts has a banned match; a shortest one is shown."""
+    """Make the error for a constraint each of whose texts is banned; it shows a shortest one."""
     text, matcher = constraint.shortest(), banned.matcher(prompt)
     is_pattern = isinstance(constraint, Dfa)
     return BannedWordsError(
@@ -211,7 +213,7 @@ class _MatcherTable:
             self.steps[state, label] = target
 
     def may_end(self, states: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Whether the text may end in states, for all states; in others than the given ones it may not."""
+        """Tell for all matcher states whether the text may end there; false but for ``states``."""
         answers = np.zeros(len(self._marks), dtype=np.bool_)
         for state in states.tolist():
             self._matcher.reset(self._marks[state])
@@ -221,7 +223,7 @@ class _MatcherTable:
 
 
 def _product(pattern: ByCharacter, classes: CharacterMap, table: _MatcherTable) -> ByCharacter:
-    """The pairs that a text leads to, and what they do with characters that neither side tells apart."""
+    """Build the product of a pattern and a matcher, over the characters that either side tells apart."""
     labels, sides = paired(pattern.labels, classes)
     pattern_labels, character_classes = np.ascontiguousarray(sides.T)
     room = max(1, min(MAX_DFA_STATES, MAX_CELLS // max(1, len(sides))))

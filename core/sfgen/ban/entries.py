@@ -39,9 +39,7 @@ class Entry:
 
     @classmethod
     def parse(cls, word: str, match: MatchMode, ignore_case: bool, normalize: bool = False) -> Entry:
-        """Read one word that has passed :func:`check_word`.
-
-        ``parts`` is empty if nothing of it is kept.
+        """Read a word that has passed :func:`check_word`; ``parts`` is empty if nothing of it is kept.
 
         >>> Entry.parse("Small  talk*", "word", True)
         Entry(word='Small  talk*', parts=('small', 'talk'), left=True, right=False)
@@ -59,10 +57,7 @@ class Entry:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it has only word characters and white space.
-
-        Its marks can then stand in one order only, too.
-        """
+        """Whether it has only word characters and white space, and marks in one order only."""
         if len(self.parts) == 1 and _is_ascii_word(self.parts[0]):  # as most
             return True
         return all(
@@ -100,7 +95,7 @@ class Entry:
 
 
 def _is_ascii_word(part: str) -> bool:
-    """Whether it has only ASCII letters and digits, as most do: a quick check."""
+    """Tell whether a text has only ASCII letters and digits: a quick check that most words pass."""
     return part.isascii() and part.isalnum()
 
 
@@ -118,9 +113,7 @@ def _separate_scripts(part: str, separator: bytes) -> bytes:
 
 
 def unstar(word: str) -> tuple[str, bool]:
-    r"""Split a word into its text and whether it had a star.
-
-    Escapes are undone in the text.
+    r"""Split a word into its text, with escapes undone, and whether it had a star.
 
     >>> unstar("talk*"), unstar(r"f\*\*"), unstar("f**k")
     (('talk', True), ('f**', False), ('f**k', False))

@@ -64,7 +64,7 @@ class StringsMark(NamedTuple):
 class StringsMatcher:
     r"""A matcher of one text of JSON, with a matcher of each of its strings beside it.
 
-    A match in a string has the offsets of what is written for it.
+    A match in a string has the offsets of its text as written.
 
     >>> from sfgen.ban import BannedWords
     >>> matcher = StringsMatcher(BannedWords(["talk"]).matcher())
@@ -82,7 +82,7 @@ class StringsMatcher:
         self._cut = b""
 
     def advance(self, data: bytes) -> Match | None:
-        """Read the bytes of one token and return the first match completed, of the text before that of a string."""
+        """Read the bytes of one token; return the first match completed, in the text before a string."""
         start = self.banned.length
         found = self.banned.advance(data)
         for hole, part in self._parts(data) if self._has_begun else ():
@@ -95,7 +95,7 @@ class StringsMatcher:
         return found
 
     def _parts(self, data: bytes) -> Iterator[tuple[int | None, bytes]]:
-        """Divide bytes of the text by the holes in which they stand; ``None``: in none with a schema."""
+        """Divide bytes of the text by the schema holes that they stand in; ``None``: in none."""
         if self._holes is None:
             yield 0, data
             return

@@ -1,9 +1,17 @@
-"""Finding banned words in a text that is still being written, byte by byte, with exact rollback.
+"""Find banned words in a text that is still being written, byte by byte, with exact rollback.
 
 The bytes are decoded to characters, however they are cut. Each is folded for the words
-(:class:`~sfgen.ban.word_matcher.WordThreads`) and given as it is to the patterns
+(:class:`~sfgen.ban.word_matcher.Readings`) and given as it is to the patterns
 (:class:`~sfgen.ban.patterns.PatternThreads`). What they find is a match, unless a longer word that is allowed excuses
-it (:class:`~sfgen.ban.matcher.AllowedSpans`).
+it (:class:`AllowedSpans`): a banned match is excused if an allowed match begins no later and ends no earlier. ``class``
+excuses ``ass``, ``small talk`` excuses ``talk``. While an allowed match that covers a complete banned one may itself
+still become complete, the banned one is *pending*: it is neither reported nor forgotten. It is certain, and reported,
+as soon as no partial match of an allowed word begins early enough.
+
+An allowed match that becomes complete ends at the last character at the earliest, so it covers every match that ended
+before, if it begins early enough. Of many pending matches the one that begins first is therefore the hardest to excuse,
+and the only one that must be remembered; likewise of all allowed matches with the same end. (Characters that are
+dropped make an exception: a pattern's match may end with one, and then nothing that ended before it covers it.)
 """
 
 from __future__ import annotations
@@ -21,6 +29,9 @@ from sfgen.ban.word_matcher import BranchMark, Found, Readings, WordAutomata
 
 if TYPE_CHECKING:
     from sfgen.ban.patterns import PatternAutomata, PatternThreads
+
+
+_NAMED = 5  # words that may become complete, for views
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,22 +88,16 @@ class BanAutomata:
         )
 
     def name(self, number: int) -> str:
-        """Return the banned word or pattern of a number.
-
-        Patterns are counted after the words.
-        """
+        """Return the banned word or pattern of a number; patterns are counted after the words."""
         return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
     def pattern_threads(self, position: int) -> PatternThreads | None:
-        """Return a matcher of the patterns for one text."""
+        """Return a matcher of the patterns from an offset on; ``None``: there are none."""
         if self.pattern_automata is None:
             return None
         from sfgen.ban.patterns import PatternThreads
 
         return PatternThreads(self.pattern_automata, arguments.whole_number("position", position))
-
-
-_NAMED = 5  # words that may become complete, for views
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,132 +115,8 @@ class Match:
     end: int
 
 
-Span: TypeAlias = tuple[int, int]
-"""Start and end."""
-
-
-class UnderWay(NamedTuple):
-    """The partial matches of banned words, ordered by the state."""
-
-    starts: list[int]
-    waiting: list[list[Span]]  # groups of matches that have ended; which of them are complete depends on what follows
-
-
-class AllowedMark(NamedTuple):
-    """The state of allowed spans at one position.
-
-    Attributes:
-        threads: The marks of the allowed words' readings.
-        spans: The complete allowed matches that may cover one to come, as start and end in bytes.
-        pending: The complete banned matches that may still be excused.
-    """
-
-    threads: tuple[BranchMark, ...]
-    spans: tuple[Span, ...]
-    pending: tuple[Found, ...]
-
-
-class AllowedSpans:
-    """The allowed matches in one text, and the matches they may excuse."""
-
-    def __init__(self, automata: WordAutomata, position: int) -> None:
-        self.threads = Readings(automata, position)
-        self._spans: tuple[Span, ...] = ()  # complete, and may cover what is not complete
-        self._pending: tuple[Found, ...] = ()
-
-    def settle(self, found: list[Found], allowed: list[Found], last: int, waiting: list[Span]) -> list[Found]:
-        """Judge what one character has completed."""
-        if not (found or allowed or self._pending or self._spans):
-            return []
-        spans = _largest([*self._spans, *((start, end) for end, _, start, _ in allowed)])
-        candidates = [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
-        begun = self.threads.open_from()
-        certain = [match for match in candidates if begun is None or match[2] < begun]
-        pending = [match for match in candidates if begun is not None and match[2] >= begun]
-        self._pending = _hardest(pending, last)
-        self._spans = tuple(
-            span for span in spans if span[1] >= last or any(_is_covered(waits, [span]) for waits in waiting)
-        )
-        return certain
-
-    def at_end(self, found: Iterable[Found], allowed: Iterable[Found]) -> list[Found]:
-        """Return the matches that are certain if the text ends here."""
-        spans = [*self._spans, *((start, end) for end, _, start, _ in allowed)]
-        return [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
-
-    def open_from(self) -> int | None:
-        """Return where the earliest pending match begins, or ``None``."""
-        return min(self.pending_starts(), default=None)
-
-    def pending_starts(self) -> list[int]:
-        """Return where each pending match begins, ordered by ``state``."""
-        return [start for _, _, start, _ in self._pending]
-
-    def state(self, under_way: UnderWay, last: int) -> Hashable:
-        """Return what decides which partial matches will be excused.
-
-        That is the order in which they began.
-        """
-        begun = self.threads.starts()
-        ended = min((start for start, end in self._spans if end >= last), default=None)
-        order = sorted({*begun, *([] if ended is None else [ended])})
-
-        def rank(start: int) -> int:
-            return bisect_right(order, start)
-
-        waiting = []
-        for group in under_way.waiting:
-            open_spans = [span for span in group if not _is_covered(span, self._spans)]
-            waiting.append(
-                tuple(
-                    min((rank(start) for start, end in open_spans if (end > last) == late), default=-1)
-                    for late in (False, True)
-                )
-            )
-        return (
-            self.threads.state,
-            tuple(map(rank, begun)),
-            -1 if ended is None else rank(ended),
-            tuple(map(rank, under_way.starts)),
-            tuple(waiting),
-            tuple((rank(start), end > last) for end, _, start, _ in self._pending),
-        )
-
-    def mark(self) -> AllowedMark:
-        """Return the state, for ``reset``."""
-        return AllowedMark(self.threads.mark(), self._spans, self._pending)
-
-    def reset(self, mark: AllowedMark) -> None:
-        """Return to a mark."""
-        threads, self._spans, self._pending = mark
-        self.threads.reset(threads)
-
-
-def _is_covered(match: Span, spans: Iterable[Span]) -> bool:
-    start, end = match
-    return any(allowed_start <= start and end <= allowed_end for allowed_start, allowed_end in spans)
-
-
-def _largest(spans: list[Span]) -> list[Span]:
-    """The spans that lie in no other."""
-    kept: list[Span] = []
-    for span in sorted(set(spans), key=lambda span: (span[0], -span[1])):
-        if not _is_covered(span, kept):
-            kept.append(span)
-    return kept
-
-
-def _hardest(pending: list[Found], last: int) -> tuple[Found, ...]:
-    """One match that is excused only if all are; two where some end behind the last folded character."""
-    groups = ([match for match in pending if (match[0] > last) == late] for late in (False, True))
-    return tuple(min(group, key=lambda match: (match[2], match)) for group in groups if group)
-
-
 class Certain(NamedTuple):
-    """A match, and the position from which on it was certain.
-
-    What follows does not matter any more.
-    """
+    """A match, and the position from which on it is certain, whatever follows."""
 
     position: int  # the end of the character that made it certain, in bytes
     found: Found
@@ -500,7 +381,7 @@ class Matcher:
         )
 
     def _decode(self, data: bytes) -> Iterator[tuple[str, int]]:
-        """The characters that the bytes complete, each with its number of bytes."""
+        """Yield the characters that the bytes complete, each with its number of bytes."""
         data = self._pending + data
         while True:
             try:
@@ -522,7 +403,7 @@ class Matcher:
             data = data[used + replaced :]
 
     def _read(self, character: str, width: int) -> list[Found]:
-        """Read one character of ``width`` bytes: the matches that are certain then."""
+        """Read one character of ``width`` bytes; return the matches that are certain then."""
         start = self._position
         self._position = end = start + width
         words, allowed = self._words, self._allowed
@@ -545,7 +426,7 @@ class Matcher:
         return allowed.settle(found, excuses, self._last, [span for group in self._waiting() for span in group])
 
     def _read_as(self, reading: Reading) -> tuple[Sequence[Unit], Sequence[Sequence[Unit]]]:
-        """What the next character is folded to here, and what else it may be read as, where text is normalized."""
+        """Return the foldings of the next character, and its other readings, where text is normalized."""
         others = () if reading.is_capital_i and self._case == CAPITAL else reading.others
         self._case = case_after(self._case, reading)
         kept = []
@@ -556,7 +437,7 @@ class Matcher:
         return kept, others
 
     def _at_end(self) -> list[Found]:
-        """What is certain if the text ends here."""
+        """Return the matches that are certain if the text ends here."""
         found = self._words.at_end(self._last) if self._words else []
         if self._patterns:
             found += self._numbered(self._patterns.at_end())
@@ -565,22 +446,145 @@ class Matcher:
         return found if allowed is None else allowed.at_end(found, allowed.threads.at_end(self._last))
 
     def _under_way(self) -> UnderWay:
-        """What is not complete."""
+        """Return the partial matches."""
         starts = self._words.starts() if self._words else []
         starts += self._patterns.starts() if self._patterns else []
         return UnderWay(starts, self._waiting())
 
     def _waiting(self) -> list[list[Span]]:
-        """The matches of patterns that have ended and are not complete, in groups of which all will be, or none."""
+        """Return the matches of patterns that have ended and are not complete, by groups that share a fate."""
         groups = self._patterns.waiting() if self._patterns else []
         return [[(start, end) for end, start in spans] for spans in groups]
 
     def _numbered(self, found: list[Found]) -> Iterator[Found]:
-        """What patterns have found, with their numbers behind those of the words."""
+        """Number the matches of patterns behind those of the words."""
         words = len(self.automata.words)
         return ((end, by_boundary, start, words + number) for end, by_boundary, start, number in found)
 
 
 def _is_surrogate(half: bytes) -> bool:
-    """Whether it is the beginning of a surrogate, for whose end the decoder waits although it is no UTF-8 already."""
+    """Tell whether bytes begin a surrogate, for whose end the decoder waits in vain."""
     return len(half) == 2 and half[0] == 0xED and half[1] >= 0xA0
+
+
+Span: TypeAlias = tuple[int, int]
+"""Start and end."""
+
+
+class UnderWay(NamedTuple):
+    """The partial matches of banned words, ordered by the state."""
+
+    starts: list[int]
+    waiting: list[list[Span]]  # groups of matches that have ended; which of them are complete depends on what follows
+
+
+class AllowedMark(NamedTuple):
+    """The state of allowed spans at one position.
+
+    Attributes:
+        threads: The marks of the allowed words' readings.
+        spans: The complete allowed matches that may cover one to come, as start and end in bytes.
+        pending: The complete banned matches that may still be excused.
+    """
+
+    threads: tuple[BranchMark, ...]
+    spans: tuple[Span, ...]
+    pending: tuple[Found, ...]
+
+
+class AllowedSpans:
+    """The allowed matches in one text, and the matches they may excuse."""
+
+    def __init__(self, automata: WordAutomata, position: int) -> None:
+        self.threads = Readings(automata, position)
+        self._spans: tuple[Span, ...] = ()  # complete, and may cover what is not complete
+        self._pending: tuple[Found, ...] = ()
+
+    def settle(self, found: list[Found], allowed: list[Found], last: int, waiting: list[Span]) -> list[Found]:
+        """Judge the matches that one character has completed; return those that are certain now.
+
+        ``last`` is the end of the last folded character; ``waiting`` are banned matches that have ended and are not
+        complete.
+        """
+        if not (found or allowed or self._pending or self._spans):
+            return []
+        spans = _largest([*self._spans, *((start, end) for end, _, start, _ in allowed)])
+        candidates = [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
+        begun = self.threads.open_from()
+        certain = [match for match in candidates if begun is None or match[2] < begun]
+        pending = [match for match in candidates if begun is not None and match[2] >= begun]
+        self._pending = _hardest(pending, last)
+        self._spans = tuple(
+            span for span in spans if span[1] >= last or any(_is_covered(waits, [span]) for waits in waiting)
+        )
+        return certain
+
+    def at_end(self, found: Iterable[Found], allowed: Iterable[Found]) -> list[Found]:
+        """Return the matches that are certain if the text ends here."""
+        spans = [*self._spans, *((start, end) for end, _, start, _ in allowed)]
+        return [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
+
+    def open_from(self) -> int | None:
+        """Return where the earliest pending match begins, or ``None``."""
+        return min(self.pending_starts(), default=None)
+
+    def pending_starts(self) -> list[int]:
+        """Return where each pending match begins, ordered by ``state``."""
+        return [start for _, _, start, _ in self._pending]
+
+    def state(self, under_way: UnderWay, last: int) -> Hashable:
+        """Return a key of which partial matches will be excused: the order in which they began."""
+        begun = self.threads.starts()
+        ended = min((start for start, end in self._spans if end >= last), default=None)
+        order = sorted({*begun, *([] if ended is None else [ended])})
+
+        def rank(start: int) -> int:
+            return bisect_right(order, start)
+
+        waiting = []
+        for group in under_way.waiting:
+            open_spans = [span for span in group if not _is_covered(span, self._spans)]
+            waiting.append(
+                tuple(
+                    min((rank(start) for start, end in open_spans if (end > last) == late), default=-1)
+                    for late in (False, True)
+                )
+            )
+        return (
+            self.threads.state,
+            tuple(map(rank, begun)),
+            -1 if ended is None else rank(ended),
+            tuple(map(rank, under_way.starts)),
+            tuple(waiting),
+            tuple((rank(start), end > last) for end, _, start, _ in self._pending),
+        )
+
+    def mark(self) -> AllowedMark:
+        """Return the state, for ``reset``."""
+        return AllowedMark(self.threads.mark(), self._spans, self._pending)
+
+    def reset(self, mark: AllowedMark) -> None:
+        """Return to a mark."""
+        threads, self._spans, self._pending = mark
+        self.threads.reset(threads)
+
+
+def _is_covered(match: Span, spans: Iterable[Span]) -> bool:
+    """Tell whether one of the spans covers a match."""
+    start, end = match
+    return any(allowed_start <= start and end <= allowed_end for allowed_start, allowed_end in spans)
+
+
+def _largest(spans: list[Span]) -> list[Span]:
+    """Return the spans that lie in no other."""
+    kept: list[Span] = []
+    for span in sorted(set(spans), key=lambda span: (span[0], -span[1])):
+        if not _is_covered(span, kept):
+            kept.append(span)
+    return kept
+
+
+def _hardest(pending: list[Found], last: int) -> tuple[Found, ...]:
+    """Return a match that is excused only if all are; two where some end behind the last folded character."""
+    groups = ([match for match in pending if (match[0] > last) == late] for late in (False, True))
+    return tuple(min(group, key=lambda match: (match[2], match)) for group in groups if group)

@@ -1,8 +1,13 @@
-"""The states of a matcher, as numbers.
+"""The states of a matcher as numbers, and the texts that end inside a character.
 
 A matcher has finitely many states, and characters that it cannot tell apart form one class
 (:mod:`sfgen.ban.classes`). So it is asked once what a class does in a state, and all else is looking up, for many
 tokens at once: a lazy deterministic automaton (Thompson 1968).
+
+The classes also tell whether any way to finish a half character is left. After ``talk`` the first half of an emoji
+leads nowhere where ``talk`` is banned: whichever emoji it becomes, it ends the word. A token that ends so completes no
+match yet, and still nothing clean can follow. A search that does not know it tries all the halves that there are, with
+a forward pass after each.
 """
 
 from __future__ import annotations
@@ -65,12 +70,12 @@ class MatcherStates:
         return len(self._members)
 
     def begin(self, mark: SeamMark) -> int:
-        """Return the state of a mark; a token begins there."""
+        """Return the state of a mark of the same ban; a token begins there."""
         self._matcher.reset(mark)
         return self._number(self._matcher.length)
 
     def after(self, states: Int32, classes: Int32) -> Int32:
-        """Return the states after characters of some classes."""
+        """Return the states after characters of some classes, all int32 ``[n]``."""
         after: Int32 = self._steps[states, classes]
         unknown = after == _UNKNOWN
         if unknown.any():
@@ -106,10 +111,7 @@ class MatcherStates:
         return known is not None and bool(known[0].pending)
 
     def at(self, state: int) -> SeamMatcher:
-        """Return a matcher in a state.
-
-        It stays there until another method is called.
-        """
+        """Return a matcher in a state, valid until another method is called."""
         return self._at(state)[0]
 
     def _at(self, state: int) -> tuple[SeamMatcher, int]:
@@ -120,7 +122,7 @@ class MatcherStates:
         return self._matcher, position
 
     def _number(self, position: int) -> int:
-        """The number of the matcher's state, where a token is read that began at ``position``."""
+        """Return the number of the matcher's state, for a token that began at ``position``."""
         matcher = self._matcher
         key: Hashable
         if self._only_open:
@@ -147,7 +149,7 @@ _LENGTHS: Final = {2: (0x1F, 0x80, 0x7FF), 3: (0x0F, 0x800, 0xFFFF), 4: (0x07, 0
 
 
 def is_dead(matcher: SeamMatcher) -> bool:
-    r"""Tell whether the text is dead: every continuation completes a match.
+    r"""Tell whether every continuation of the text completes a match; the matcher is unchanged.
 
     Such a text ends inside a character; its end would complete a match, too.
 
@@ -183,10 +185,7 @@ class Endings(NamedTuple):
 
 @lru_cache(maxsize=8)
 def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
-    """Find the characters that some beginnings may become.
-
-    The last few results are cached.
-    """
+    """Find the characters that some beginnings may become; the last few results are kept."""
     found = [_codes(automata, pending)[0] for pending in beginnings]
     classes = np.concatenate([np.empty(0, np.int32), *found])
     starts = np.cumsum([0, *map(len, found)])[:-1]
@@ -196,12 +195,12 @@ def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
 
 @lru_cache(maxsize=4096)
 def _endings(automata: BanAutomata, pending: bytes) -> tuple[bytes, ...]:
-    """The bytes that complete a character, for one of each class of those that begin with ``pending``."""
+    """Return the bytes that complete a character, one for each class that ``pending`` may become."""
     return tuple(chr(code).encode()[len(pending) :] for code in _codes(automata, pending)[1].tolist())
 
 
 def _codes(automata: BanAutomata, pending: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The classes of the characters that begin with ``pending``, and the code point of one of each."""
+    """Return the classes of characters that begin with ``pending``, and one code point of each."""
     length = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
     bits, lowest, highest = _LENGTHS[length]
     code = pending[0] & bits

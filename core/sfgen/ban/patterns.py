@@ -67,7 +67,11 @@ class PatternThreads:
         self._places = tuple(_Place(automaton.start, (), ()) for automaton in self._automata)
 
     def step(self, character: str, start: int, end: int) -> list[PatternMatch]:
-        """Read the next character, which is not a surrogate."""
+        """Read the next character, not a surrogate; return the matches that are complete now.
+
+        They are complete whatever follows, and were not before. Of those with the same end that became complete in the
+        same way, the longest only.
+        """
         found: list[PatternMatch] = []
         if not self._places:
             return found
@@ -118,7 +122,7 @@ class PatternThreads:
         return [number for number, place in enumerate(self._places) if place.starts or any(place.waiting)]
 
     def waiting(self) -> list[tuple[tuple[int, int], ...]]:
-        """Return the matches that wait for what follows, in groups.
+        """Return the matches that wait for what follows, as (end, start) pairs in groups.
 
         Of a group all become complete, or none. The order of the groups is fixed by :attr:`state`.
         """
@@ -126,10 +130,7 @@ class PatternThreads:
 
     @property
     def state(self) -> Hashable:
-        """The state without offsets.
-
-        Where it is equal, the same characters complete matches, or none.
-        """
+        """The state without offsets; from equal states the same characters complete matches."""
         return tuple([place.configuration.state for place in self._places])
 
     def mark(self) -> object:
@@ -172,7 +173,7 @@ class _Sources(NamedTuple):
     threads: tuple[int, ...]
 
     def of(self, begun: tuple[int, ...], waiting: tuple[_Spans, ...], end: int) -> _Spans:
-        """The matches."""
+        """Return the matches."""
         new = ((end, min([begun[thread] for thread in self.threads])),) if self.threads else ()
         if not self.waiting:
             return new
@@ -230,7 +231,7 @@ class _Automaton:
         self.start: Final = self._configuration((0, (), ()))
 
     def step(self, configuration: _Configuration, label: bytes, in_text: bool) -> _Step:
-        """What a character with this label does to a configuration; it will be remembered."""
+        """Compute the step of a configuration with a label, and keep it."""
         context, threads, waiting = configuration.state
         read: dict[int, list[int]] = {}  # state → the threads that come to it
         for index, state in enumerate((*threads, self._read_border(context))):
@@ -261,6 +262,7 @@ class _Automaton:
         return step
 
     def _read(self, state: int, label: Iterable[int]) -> int:
+        """Return the state after the byte classes of a character; -1: none."""
         for byte_class in label:
             if state < 0:
                 break
@@ -268,9 +270,11 @@ class _Automaton:
         return state
 
     def _read_border(self, state: int) -> int:
+        """Return the state after a border; -1: none."""
         return -1 if state < 0 else self.transitions[state * self._classes + self._border]
 
     def _configuration(self, state: _State) -> _Configuration:
+        """Return the configuration of a state, each made once."""
         known = self._configurations.get(state)
         if known is None:
             complete_at_end = tuple(index for index, match in enumerate(state[2]) if self.accepting[match])
@@ -278,7 +282,7 @@ class _Automaton:
         return known
 
     def _forget(self) -> None:
-        """Begin anew. Texts go on from the configurations that they are in."""
+        """Forget all steps; texts go on from their configurations."""
         for configuration in list(self._configurations.values()):
             configuration.in_prompt.clear()
             configuration.in_text.clear()
@@ -306,7 +310,7 @@ class _Labels(dict[str, bytes]):
         return label
 
     def classes(self) -> CharacterMap:
-        """A number for each character, the same for those with the same label."""
+        """Number the characters, equal numbers for equal labels."""
         numbers: dict[bytes, int] = {}
         symbols = range(int(self._symbols.rows.max()) + 1)
         labels = [chr(symbol).encode().translate(self._byte_classes) for symbol in symbols]
@@ -316,7 +320,7 @@ class _Labels(dict[str, bytes]):
 
 
 def _state_of_all_texts(automaton: Deterministic, texts: Deterministic, symbols: int) -> int:
-    """The state from which every text is accepted; -1 if there is none. Minimal automata have one at most."""
+    """Return the state that accepts every text; -1: none. A minimal automaton has one at most."""
     transitions, byte_classes, accepting = automaton
     # Every symbol of one byte leads back to it. Few other states have that property, so each can be tried.
     single = np.unique(byte_classes[: min(symbols, 0x80)])

@@ -3,7 +3,12 @@
 Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.entries.Entry`) and what a character
 is read as: the folded text lies in one piece, and every entry is compared at every place where it could begin, with the
 marks of the text in canonical order.
-Patterns are looked for by Python's ``re`` (:mod:`sfgen.ban.scan`).
+
+Patterns are looked for by Python's ``re``. It prefers one of the matches that begin at a place, while any of them is
+banned. So where it finds one that does not count, because it ends in the prompt or a longer allowed word excuses it, it
+is asked again for one that ends beyond: by the pattern with a lookahead behind it that leaves no more than N
+characters. ``re`` backtracks, and may not come to an end (see :mod:`sfgen.regex.oracle`). Where it does not, the
+automata of the patterns are trusted.
 """
 
 from __future__ import annotations
@@ -28,6 +33,9 @@ from sfgen.ban.words import BannedWords
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+_SECONDS = 0.25  # for a pattern, and as much again for each million of characters
+
+
 class _Piece(NamedTuple):
     """A folded character, and the byte offsets of the original one."""
 
@@ -43,7 +51,7 @@ _Place: TypeAlias = tuple[int, int, int]
 
 
 class _FoldedText:
-    """A text, folded; where a character can be read in several ways, in all of them.
+    """A folded text, with all readings of each character.
 
     Attributes:
         readings: Of each character that is kept its readings, each a sequence of folded characters.
@@ -75,19 +83,19 @@ class _FoldedText:
             start = end
 
     def _kind(self, kind: int, kept: list[_Piece]) -> int:
-        """The kind of the next character, where a mark takes over that of the one before."""
+        """Return the kind of the next character; a mark has that of the one before."""
         if kind != MARK:
             return kind
         before = kept or (self.readings[-1][0] if self.readings else [])
         return before[-1].kind if before else NON_WORD
 
     def at(self, position: _Place) -> _Piece:
-        """The folded character there."""
+        """Return the folded character at a position."""
         character, reading, number = position
         return self.readings[character][reading][number]
 
     def after(self, position: _Place) -> list[_Place]:
-        """The positions that may follow."""
+        """Return the positions that may follow."""
         character, reading, number = position
         if number + 1 < len(self.readings[character][reading]):
             return [(character, reading, number + 1)]
@@ -96,7 +104,7 @@ class _FoldedText:
         return [(character + 1, other, 0) for other in range(len(self.readings[character + 1]))]
 
     def is_bounded_before(self, position: _Place) -> bool:
-        """Whether there is a boundary before it, in some reading of what stands there."""
+        """Tell whether there is a boundary before a position, in some reading."""
         character, reading, number = position
         if number:
             before = [self.readings[character][reading][number - 1].kind]
@@ -105,12 +113,15 @@ class _FoldedText:
         return self.at(position).kind != SPACED or any(kind != SPACED for kind in before)
 
     def is_bounded_after(self, position: _Place) -> bool:
-        """Whether there is a boundary behind it, in some reading of what stands there."""
+        """Tell whether there is a boundary after a position, in some reading."""
         after = self.after(position)
         return not after or self.at(position).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
 
     def spelled(self, start: _Place, may_begin: Callable[[str], bool], longest: int) -> Iterator[tuple[str, _Place]]:
-        """The texts that begin at a position, with their marks in canonical order, and where they end."""
+        """Yield the texts from a position on, marks in canonical order, and where each ends.
+
+        ``may_begin`` tells whether a text without its marks begins a wanted one, of at most ``longest`` characters.
+        """
         waiting = [(start, "", "")]
         while waiting:
             position, text, letters = waiting.pop()
@@ -125,7 +136,7 @@ class _FoldedText:
                 waiting += [(other, text, letters) for other in self.after(position)]
 
     def matches(self, words: BannedWords, *, allowed: bool = False) -> Iterator[tuple[int, bool, int, int]]:
-        """Every match of a banned (or allowed) entry: its end, whether it needs a boundary there, start, number."""
+        """Yield every match of an entry: end, whether it needs a boundary there, start, number."""
         entries = words.allowed_entries if allowed else words.entries
         if not entries:
             return
@@ -142,7 +153,7 @@ class _FoldedText:
                                 yield self.at(end).end, entries[index].right, self.at(start).start, index
 
     def _ends_of(self, entry: Entry, start: _Place, position: _Place) -> set[_Place]:
-        """Where a match of the entry may end of which the first word lies between two positions."""
+        """Return where an entry's match may end, whose first word lies between two positions."""
         if entry.left and not self.is_bounded_before(start):
             return set()
         positions = {position}
@@ -157,7 +168,7 @@ class _FoldedText:
         return {end for end in positions if self.at(end).may_end and (not entry.right or self.is_bounded_after(end))}
 
     def _after_gaps(self, positions: set[_Place]) -> set[_Place]:
-        """Where one may be after one or more non-word characters."""
+        """Return the positions after one or more non-word characters."""
         waiting = [other for position in positions for other in self.after(position) if self.at(other).kind == NON_WORD]
         gaps = set(waiting)
         found = set()
@@ -202,7 +213,7 @@ def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str |
 
 
 def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, int, int]]:
-    """The matches that end in ``text`` when it is read after ``prompt``: end, kind of end, start, number."""
+    """Return the matches that end in ``text``, read after ``prompt``: end, kind of end, start, number."""
     whole = prompt + text
     origin = len(prompt.encode())
     written = _FoldedText(whole, words, origin)
@@ -222,12 +233,12 @@ def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, i
 
 
 def _as_bytes(text: str | bytes, name: str) -> bytes:
-    """UTF-8; what cannot be written in it becomes U+FFFD, which has as many bytes as a surrogate would."""
+    """Encode to UTF-8; a surrogate becomes U+FFFD, which is as long."""
     return _SURROGATE.sub("\ufffd", text).encode() if isinstance(text, str) else arguments.data(name, text)
 
 
 def _after(prompt: bytes, data: bytes) -> tuple[str, str]:
-    r"""Prompt and text as one text; a character belongs to the text if its last byte does.
+    r"""Decode prompt and text; a character belongs to the text if its last byte does.
 
     >>> _after(b"n\xc3", b"\xa9e"), _after(b"n\xc3", b"e")
     (('n', 'ée'), ('n�', 'e'))
@@ -264,25 +275,28 @@ class _Heads:
         self._letters = sorted(map(_letters, self._one))
 
     def numbers(self, head: str) -> list[int]:
-        """The numbers of the entries that have this first word."""
+        """Return the numbers of the entries with this first word."""
         number = self._one.get(head)
         return [] if number is None else [number, *self._others.get(head, ())]
 
     def may_begin(self, text: str) -> bool:
-        """Whether a text begins some of them, but for combining marks."""
+        """Tell whether a text begins some of them, combining marks aside."""
         position = bisect_left(self._letters, text)
         return position < len(self._letters) and self._letters[position].startswith(text)
 
 
 @lru_cache(maxsize=8)
 def _heads(words: BannedWords, allowed: bool) -> _Heads:
-    """Kept, since many texts ask for the same list."""
+    """Return the first words of a list; the last few are kept, since many texts ask for them."""
     return _Heads(words.allowed_entries if allowed else words.entries)
 
 
 def _letters(text: str) -> str:
-    """A text without its combining marks."""
+    """Return a text without its combining marks."""
     return text if text.isascii() else "".join(letter for letter in text if not unicodedata.combining(letter))
+
+
+_NOWHERE = -(1 << 62)
 
 
 class _Excused:
@@ -297,22 +311,17 @@ class _Excused:
                 self._ends.append(end)
 
     def until(self, start: int) -> int:
-        """The last end with which a match that begins at ``start`` is excused; before all offsets if there is none."""
+        """Return the last end that excuses a match beginning at ``start``; ``_NOWHERE``: none."""
         index = bisect_right(self._starts, start)
         return self._ends[index - 1] if index else _NOWHERE
 
     def steps(self, origin: int) -> list[tuple[int, int]]:
-        """The starts from which :meth:`until` is something else, with what it is."""
+        """Return the starts at which :meth:`until` changes, with its values."""
         return [(origin, _NOWHERE), *zip(self._starts, self._ends, strict=True)]
-
-
-_NOWHERE = -(1 << 62)
 
 
 _Span: TypeAlias = tuple[int, int]
 """Where a match begins and ends, in characters."""
-
-_SECONDS = 0.25  # for a pattern, and as much again for each million of characters
 
 
 class _Wanted(NamedTuple):
@@ -323,10 +332,7 @@ class _Wanted(NamedTuple):
 
 
 def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[int, _Span]]:
-    """Find matches of the banned patterns that do not overlap.
-
-    If there are any matches, some are found.
-    """
+    """Find some matches of the banned patterns, if there are any, that do not overlap."""
     seconds = _SECONDS * (1 + len(text) / 1e6)
     found: list[tuple[int, _Span]] = []
     trusted: dict[int, list[_Span]] | None = None
@@ -340,7 +346,7 @@ def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[
 
 
 def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> list[_Span] | None:
-    """What ``re`` finds; ``None`` if it cannot read the pattern, or does not come to an end in time."""
+    """Find matches by ``re``; ``None``: it cannot read the pattern, or takes too long."""
     from sfgen.regex import oracle  # which takes a quarter of a second, and most bans have no pattern
     from sfgen.regex.parse import re_tree
     from sfgen.regex.python_re import sre_compiler
@@ -385,7 +391,7 @@ def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> li
 
 
 def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[int, list[_Span]]:
-    """What the automata find, by the number of the pattern."""
+    """Find matches by the automata, by the number of the pattern."""
     shift = wanted[0].end - 1  # what ends at 0 or before is no match to them
     threads = words.pattern_threads(-shift)
     assert threads is not None
@@ -404,7 +410,7 @@ def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[i
 
 
 def _apart(spans: Iterable[_Span]) -> list[_Span]:
-    """The first spans that do not overlap, the longest of those that begin together."""
+    """Return the first spans that do not overlap, the longest of those that begin together."""
     kept: list[_Span] = []
     for span in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not kept or span[0] >= kept[-1][1]:

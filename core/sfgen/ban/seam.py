@@ -102,10 +102,10 @@ class SeamMatcher:
         self._compare()
 
     def _compare(self) -> None:
-        """See whether both readings still differ: in equal states, they find the same from now on.
+        """Notice when both readings agree: in equal states, they find the same from now on.
 
-        But a partial match may have begun earlier in the text alone: a mark at its start is a part of the letter
-        before it where there is a prompt.
+        But a partial match may have begun earlier in the text alone: a mark at its start is a part of the letter before
+        it where there is a prompt.
         """
         after, alone = self._after, self._alone
         self._differ = self._differ and (
@@ -226,5 +226,5 @@ class SeamMatcher:
 
 
 def _first(one: Certain | None, other: Certain | None) -> Certain | None:
-    """The one that was certain first."""
+    """Return the match that was certain first."""
     return min((certain for certain in (one, other) if certain is not None), default=None)

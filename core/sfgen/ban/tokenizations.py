@@ -121,14 +121,14 @@ class Routes:
     def transitions(self, max_routes: int | None = None) -> dict[int, list[tuple[int, int]]]:
         """Return the state table of the automaton of the tokenizations.
 
-        For each state it has pairs of a token id and the next state. The tokenizations are entered in their order, and
-        states numbered as they come up; state 0 is the start, and ``-1`` means that a word is complete. A state is one
-        beginning of tokenizations, so there can be as many as tokens in all of them together.
+        For each state it has pairs of a token id and the next state. The tokenizations are entered in their order, at
+        most ``max_routes``, and states numbered as they come up; state 0 is the start, and ``-1`` means that a word is
+        complete. A state is one beginning of tokenizations, so there can be as many as tokens in all of them together.
         """
         return transitions(islice(self, max_routes))
 
     def _of_length(self, length: int) -> Iterator[Route]:
-        """The tokenizations of N tokens: a walk from the ends of the words to their starts.
+        """Yield the tokenizations of N tokens, walking from the ends of the words to their starts.
 
         All words are walked at once, so that the order is that of the tokens: at each step the ends of unread text are
         grouped by the token that is read next.
@@ -157,7 +157,7 @@ class Routes:
                 tokens.pop()
 
     def _before(self, ends: list[tuple[int, int]], length: int) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-        """The tokens that can be the last of ``length`` tokens that end at one of the positions, by id."""
+        """Yield the tokens, by id, that can end at ``ends`` as the last of ``length``, with where they begin."""
         starts: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for number, end in ends:
             spelling = self._spellings[number]
@@ -170,7 +170,7 @@ class Routes:
 
 
 def transitions(routes: Iterable[Route]) -> dict[int, list[tuple[int, int]]]:
-    """Return the table of :meth:`Routes.transitions` for any tokenizations.
+    """Build the table of :meth:`Routes.transitions` for any tokenizations.
 
     One that continues where another is complete adds nothing: the word is found before.
 
@@ -212,10 +212,10 @@ class _Pieces:
 
 
 def _without_fallback(ids: Mapping[bytes, list[int]]) -> dict[bytes, list[int]]:
-    """The ids of tokens of one byte, less byte-fallback tokens (``<0x74>``) of bytes that have another token.
+    """Drop byte-fallback tokens (``<0x74>``) of bytes that have another token.
 
-    A vocabulary knows what tokens write, not what they are called. But byte-fallback tokens stand in the order of
-    their bytes, so that their ids differ from the bytes by one number.
+    A vocabulary knows what tokens write, not what they are called. But byte-fallback tokens stand in the order of their
+    bytes, so that their ids differ from the bytes by one number.
     """
     offsets = Counter(token_id - token[0] for token, token_ids in ids.items() for token_id in token_ids)
     ((offset, count),) = offsets.most_common(1) or [(0, 0)]
@@ -228,7 +228,7 @@ def _without_fallback(ids: Mapping[bytes, list[int]]) -> dict[bytes, list[int]]:
 
 
 def _cut(word: str, text: bytes, pieces: _Pieces) -> _Spelling:
-    """Where the text of a word can be cut into tokens, from its start on."""
+    """Find all ways to cut the text of a word into tokens."""
     steps: list[tuple[tuple[int, tuple[int, ...]], ...]] = [()]
     lengths = [1]  # no token leads to the start
     counts = [1]

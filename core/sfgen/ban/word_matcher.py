@@ -1,6 +1,9 @@
-"""The partial matches of a list of words in one text, character by character.
+"""The partial matches of a list of words in one text, character by character, in every way to read it.
 
-:class:`WordAutomata` holds the automata of the list, :class:`WordThreads` what they know of the text.
+:class:`WordAutomata` holds the automata of the list, :class:`WordThreads` the partial matches in one reading of a text,
+and :class:`Readings` those in all readings. Nearly every character is read in one way, and then there is one *branch*.
+Where confusables are folded, a bar is a bar and a letter, and the text is read in both ways from there. Branches that
+know the same have the same future and become one, which takes but a few characters.
 """
 
 from __future__ import annotations
@@ -82,7 +85,9 @@ class WordThreads:
         self._threads: Threads = {}
 
     def step(self, unit: Unit, kind: int, previous: int, start: int, before: int, end: int) -> Sequence[Found]:
-        """Read one folded character."""
+        """Read one folded character; return the words that it completes, in no order."""
+        # ``previous``: the kind before, ``NON_WORD`` at the start. Offsets in bytes: ``start`` and ``end`` of the
+        # original character, ``before`` the end of the folded character before.
         found: Sequence[Found] = ()
         if self._trie is not None:
             found = self._step_trie(self._trie, unit, kind, previous, start, before, end)
@@ -109,10 +114,7 @@ class WordThreads:
         return found
 
     def at_end(self, previous: int, before: int) -> list[Found]:
-        """Return the words that the end of the text would complete.
-
-        Another boundary would complete them, too. Nothing changes.
-        """
+        """Return the words that the end of the text, or another boundary, would complete."""
         found = []
         if self._trie is not None:
             found = [
@@ -144,9 +146,9 @@ class WordThreads:
         return starts
 
     def under_way(self, most: int) -> list[int]:
-        """Return the numbers of some partially matched words.
+        """Return the numbers of some partially matched words, the first begun first.
 
-        Of these more than a boundary was read; the one that began first comes first.
+        More than a boundary was read of each.
         """
         automata = self._automata
         found: list[int] = []
@@ -174,7 +176,7 @@ class WordThreads:
         return self._automaton.ends_with(self._node, other._node) and self._threads.keys() >= other._threads.keys()
 
     def adopt_starts(self, other: WordThreads) -> None:
-        """Take the earlier start of each partial match that both have."""
+        """Take the earlier start of each partial match shared with ``other``, which this one includes."""
         theirs = other._threads
         self._threads = {node: min(start, theirs.get(node, start)) for node, start in self._threads.items()}
         depth = self._automaton.depth(other._node)  # the bytes at the end of both streams that are the same
@@ -199,28 +201,25 @@ class WordThreads:
         self._window = list(window)
 
     def forget_from(self, position: int) -> None:
-        """Forget the words that begin at a position or later.
-
-        It forgets them as far as they can be told from the others.
-        """
+        """Forget the words that begin at a position or later, as far as they can be told apart."""
         self._threads = {node: start for node, start in self._threads.items() if start < position}
         depth = self._depth(self._automaton.pending(self._node))
         if not depth or self._window[-depth] >= position:
             self._node = ROOT
 
     def _depth(self, node: int) -> int:
-        """The bytes of a node, less the boundary before the word, which is not part of it."""
+        """Return the bytes of a node, less the boundary before the word."""
         depth = self._automaton.depth(node)
         return depth - 1 if self._automaton.first_byte(node) == SEPARATOR else depth
 
     def _read(self, byte: int, start: int, end: int, boundary: bool) -> list[Found]:
-        """One byte of the stream, from a character that begins at ``start``."""
+        """Read one byte of the stream, of a character that begins at ``start``."""
         self._node = self._automaton.step(self._node, byte)
         self._window.append(start)
         return self._outputs(end, boundary) if self._automaton.accepts(self._node) else []
 
     def _outputs(self, end: int, boundary: bool) -> list[Found]:
-        """The words that the last byte has completed."""
+        """Return the words that the last byte has completed."""
         automata, window = self._automata, self._window
         shown = len(window) - boundary  # the boundary after a word is not part of it
         return [
@@ -231,7 +230,7 @@ class WordThreads:
     def _step_trie(
         self, trie: GapTrie, unit: Unit, kind: int, previous: int, start: int, before: int, end: int
     ) -> list[Found]:
-        """The entries with literal punctuation."""
+        """Read a character for the entries with literal punctuation."""
         literal = self._automata.literal
         bounded = kind != SPACED or previous != SPACED
         found = []
@@ -243,7 +242,7 @@ class WordThreads:
         return found
 
     def _trim(self) -> None:
-        """Forget what the automaton has forgotten."""
+        """Drop the part of the window that the automaton has forgotten."""
         window = self._window
         del window[: len(window) - self._automaton.depth(self._node)]
 
@@ -258,6 +257,7 @@ class _Branch:
         self.kind = kind
 
     def step(self, units: Sequence[Unit], start: int, before: int, end: int) -> list[Found]:
+        """Read the folded characters of one character; return the words that they complete."""
         found: list[Found] = []
         for unit in units:
             kind = self.kind if unit.kind == MARK else unit.kind
@@ -288,7 +288,7 @@ class Readings:
     def step(
         self, units: Sequence[Unit], others: Sequence[Sequence[Unit]], start: int, before: int, end: int
     ) -> Sequence[Found]:
-        """Read one character."""
+        """Read one character in each of its readings; return the words that it completes, in no order."""
         if not others and len(self._branches) == 1:
             branch = self._branches[0]
             if len(units) > 1:
@@ -308,10 +308,7 @@ class Readings:
         return found
 
     def at_end(self, before: int) -> list[Found]:
-        """Return the words that the end of the text would complete.
-
-        Another boundary would complete them, too. Nothing changes.
-        """
+        """Return the words that the end of the text, or another boundary, would complete."""
         return [match for branch in self._branches for match in branch.threads.at_end(branch.kind, before)]
 
     def open_from(self) -> int | None:
@@ -324,10 +321,7 @@ class Readings:
         return [start for branch in self._branches for start in branch.threads.starts()]
 
     def under_way(self, most: int) -> list[int]:
-        """Return the numbers of some partially matched words.
-
-        Of these more than a boundary was read; the one that began first comes first.
-        """
+        """Return the numbers of some partially matched words, the first begun first."""
         numbers = [number for branch in self._branches for number in branch.threads.under_way(most)]
         return list(dict.fromkeys(numbers))[:most]
 
@@ -349,10 +343,7 @@ class Readings:
             branch.threads.reset(threads)
 
     def forget_from(self, position: int) -> None:
-        """Forget the words that begin at a position or later.
-
-        It forgets them as far as they can be told from the others.
-        """
+        """Forget the words that begin at a position or later, as far as they can be told apart."""
         for branch in self._branches:
             branch.threads.forget_from(position)
         if len(self._branches) > 1:
@@ -360,9 +351,9 @@ class Readings:
 
 
 def _distinct(branches: list[_Branch]) -> list[_Branch]:
-    """The branches that know what no other does, in an order that their states tell.
+    """Drop branches that know no more than another; order them by their states.
 
-    Of two that know the same the one whose words began first is kept. What is left out leaves the starts of its words
+    Of two that know the same the one whose words began first is kept. A dropped branch leaves the starts of its words
     to the one that knows them as well: a word begins where it does in the reading that saw it first.
     """
     kept: dict[tuple[int, tuple[int, int], tuple[int, ...]], _Branch] = {}

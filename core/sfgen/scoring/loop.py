@@ -1,8 +1,8 @@
 """The scores of some choices after one prompt: a generator without input or output, as the decode loop is.
 
-It goes through the prefix tree of the choices, depth first. What follows a branch is read in one forward pass, up to
-the next branch, and the scores at each of its positions are wanted; then the session goes back to the branch. So the
-prompt is read once, and each token of the tree once. A driver asks several prompts' requests together.
+It goes through the prefix tree of the choices, depth first, so that what they share is read once. The tokens between
+two branches are read in one forward pass, with the scores at each of their positions; then the session goes back to the
+branch. So the prompt is read once, and each token of the tree once. A driver asks several prompts' requests together.
 """
 
 from __future__ import annotations
@@ -59,16 +59,13 @@ class Scored:
 
     @property
     def total_probability(self) -> float:
-        """The sum of the choices' own probabilities.
-
-        The rest is what the model leaves for other texts.
-        """
+        """The sum of the choices' own probabilities; other texts have the rest."""
         return math.fsum(math.exp(score.logprob) for score in self.scores)
 
 
 @dataclass(slots=True, eq=False)
 class PrefixNode:
-    """The place after some tokens.
+    """The position after some tokens.
 
     Attributes:
         depth: How many they are.

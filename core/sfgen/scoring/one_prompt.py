@@ -1,4 +1,4 @@
-"""Score some choices after one prompt."""
+"""Score some choices after one prompt: the function for users, the preparation of its loop, and the driver."""
 
 from __future__ import annotations
 
@@ -49,16 +49,6 @@ def score(model: Model | str | Path, prompt: Prompt, choices: Iterable[str]) -> 
     return list(drive_scoring(loop, model).scores)
 
 
-def drive_scoring(loop: ScoringLoop, model: Model) -> Scored:
-    """Run the scoring loop of a single prompt: a batch of one."""
-    told: Iterator[tuple[int, Scored | SfgenError]] = drive_batch([loop], batch_of(model, 1))
-    for _, event in told:
-        if isinstance(event, SfgenError):
-            raise event
-        return event
-    raise InternalError("scoring ended without a result")
-
-
 def checked_choices(choices: Iterable[str]) -> tuple[str, ...]:
     """Check the choices, and drop those that occur twice."""
     texts = tuple(dict.fromkeys(arguments.texts("choices", choices)))
@@ -89,3 +79,13 @@ def prepare_scoring(model: Model, prompt: str | Sequence[int], choices: Sequence
             hint="Give a shorter prompt, or use a model with a longer context.",
         )
     return ScoringLoop(vocabulary, choices, spelled, len(prompt_ids))
+
+
+def drive_scoring(loop: ScoringLoop, model: Model) -> Scored:
+    """Run the scoring loop of a single prompt: a batch of one."""
+    told: Iterator[tuple[int, Scored | SfgenError]] = drive_batch([loop], batch_of(model, 1))
+    for _, event in told:
+        if isinstance(event, SfgenError):
+            raise event
+        return event
+    raise InternalError("scoring ended without a result")

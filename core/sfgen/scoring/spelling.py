@@ -60,7 +60,7 @@ class Spelling:
         return Spelled(root, tuple(ids[len(root) :] for ids in whole))
 
     def _together(self, choice: str) -> Ids:
-        """The tokens of the prompt and a choice, cut as one text where that can be."""
+        """Return the tokens of prompt and choice, cut as one text where that is possible."""
         if isinstance(self.prompt, str):
             with suppress(SfgenError):  # a model that does not read each character
                 ids = tuple(self.model.encode(self.prompt + choice)) if choice else self.prompt_ids
@@ -69,7 +69,7 @@ class Spelling:
         return (*self.prompt_ids, *self._behind(choice))
 
     def _behind(self, choice: str) -> Ids:
-        """The tokens of a choice behind those of the prompt, which stay as they are."""
+        """Return the tokens of a choice after those of the prompt, which stay as they are."""
         data = choice.encode()
         for start in range(len(self._tail) + 1):
             found = self._canonical.after(self._tail[start:], data)
@@ -92,7 +92,7 @@ class Spelling:
         return tuple(reversed(end))
 
     def _fewest(self, data: bytes) -> Ids:
-        """The fewest tokens that write some bytes; of several such the longest first, the lowest id of equal ones."""
+        """Return the fewest tokens that write some bytes, the longest first, the lowest id of equal ones."""
         ids: dict[bytes, int] = {}
         for number, text in enumerate(self.model.vocabulary.tokens):
             if text and text in data:
@@ -117,6 +117,6 @@ class Spelling:
 
 
 def _common(one: Ids, other: Ids) -> int:
-    """How many tokens two texts have in common at their start."""
+    """Count the tokens that two texts share at their start."""
     count = min(len(one), len(other))
     return next((position for position in range(count) if one[position] != other[position]), count)
