@@ -18,8 +18,7 @@ from patterns import language
 import sfgen.regex.position_automaton as places_module
 from sfgen.errors import PatternError, SfgenError
 from sfgen.regex import Characters, parse
-from sfgen.regex.pieces import read_pieces
-from sfgen.regex.position_automaton import MAX_CONFIGURATIONS, PatternPlaces
+from sfgen.regex.position_automaton import MAX_CONFIGURATIONS, PatternPositions, read_pieces
 
 FOLDER = Path(__file__).parent.parent / "data" / "patterns"
 
@@ -124,7 +123,7 @@ EXAMPLES: list[tuple[str, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("pattern", "after"), EXAMPLES, ids=[pattern for pattern, _ in EXAMPLES])
 def test_examples(pattern: str, after: dict[str, str]) -> None:
-    places = PatternPlaces(pattern)
+    places = PatternPositions(pattern)
     for text, expected in after.items():
         place = read(places, text)
         assert marked(pattern, places.last_read(place), places.next(place)) == expected, text
@@ -140,13 +139,13 @@ def marked(pattern: str, last: tuple[tuple[int, int], ...], following: tuple[tup
 
 
 def test_the_end() -> None:
-    places = PatternPlaces("(?:ab?){2}|")
+    places = PatternPositions("(?:ab?){2}|")
     tried = ["", "a", "aa", "ab", "aba", "aab", "abab", "aaa", "b"]
     assert [text for text in tried if places.may_end(read(places, text))] == ["", "aa", "aba", "aab", "abab"]
 
 
 def test_places_are_values() -> None:
-    places = PatternPlaces("(?:a|b)+")
+    places = PatternPositions("(?:a|b)+")
     assert read(places, "aba") == read(places, "bba") != read(places, "bab")
     assert len({places.start, read(places, "a"), read(places, "aa"), read(places, "ab")}) == 3
 
@@ -156,7 +155,7 @@ def test_what_is_no_pattern_is_refused_as_elsewhere(pattern: str) -> None:
     with pytest.raises(PatternError) as expected:
         parse(pattern)
     with pytest.raises(PatternError, match=re.escape(str(expected.value))):
-        PatternPlaces(pattern)
+        PatternPositions(pattern)
 
 
 # ---- counts ----------------------------------------------------------------------------------------------------------
@@ -210,7 +209,7 @@ def test_the_corpus_is_read_piece_by_piece() -> None:
     patterns = corpus()
     assert len(patterns) >= 350
     for name, (pattern, accepts) in patterns.items():
-        places = PatternPlaces(pattern)
+        places = PatternPositions(pattern)
         for piece in pieces(read_pieces(pattern)):
             text = pattern[piece.start : piece.end]
             assert isinstance(parse(text), Characters), (name, text)
@@ -230,7 +229,7 @@ def test_the_corpus_agrees_with_the_automaton() -> None:
         if name.startswith("refused/") or not is_exact(pattern):
             continue
         dfa = language(pattern)
-        places = PatternPlaces(pattern)
+        places = PatternPositions(pattern)
         random = Random(0)
         for text in accepts:
             for tried in (text, mutated(text, text or "a", random), text[:-1]):
@@ -248,7 +247,7 @@ AMBIGUOUS = [
 
 @pytest.mark.parametrize(("pattern", "text", "end"), AMBIGUOUS)
 def test_too_many_counts_are_forgotten_and_nothing_is_missed(pattern: str, text: str, end: str) -> None:
-    places = PatternPlaces(pattern)
+    places = PatternPositions(pattern)
     place = read(places, text)
     assert any(None in counts for _, counts in place.read)
     assert len(place.read) <= MAX_CONFIGURATIONS + 2 * len(pattern)
@@ -257,23 +256,23 @@ def test_too_many_counts_are_forgotten_and_nothing_is_missed(pattern: str, text:
 
 
 def test_what_is_counted_afterwards_is_counted() -> None:
-    places = PatternPlaces(r"(\w{1,100} ?){1,100}!{3}")
+    places = PatternPositions(r"(\w{1,100} ?){1,100}!{3}")
     place = read(places, "word " * 15 + "!!")
     assert places.next(place) == ((20, 21),)
     assert places.next(places.step(place, "!")) == ()
 
 
 def test_large_patterns() -> None:
-    many = PatternPlaces("(?:(?:a{1000}){1000}){1000}b")
+    many = PatternPositions("(?:(?:a{1000}){1000}){1000}b")
     assert many.next(read(many, "a" * 1000)) == ((6, 7),)
     random = Random(0)
     words = ["".join(random.choices("abcdefgh", k=8)) for _ in range(3_000)]
-    listed = PatternPlaces(f"(?:(?:{'|'.join(words)}) )*")
+    listed = PatternPositions(f"(?:(?:{'|'.join(words)}) )*")
     place = read(listed, f"{words[7]} {words[2999]}")
     assert listed.last_read(place) == ((6 + 9 * 2999 + 7, 6 + 9 * 2999 + 8),)
-    optional = PatternPlaces("a?" * 3_000)
+    optional = PatternPositions("a?" * 3_000)
     assert len(optional.next(read(optional, "aaa"))) == 2_997
-    nest = PatternPlaces("(" * 99 + "a{1,2}" + "){1,2}" * 99)
+    nest = PatternPositions("(" * 99 + "a{1,2}" + "){1,2}" * 99)
     assert nest.last_read(read(nest, "a" * 40)) == ((99, 100),)
 
 
@@ -288,7 +287,7 @@ def test_a_step_takes_time_in_proportion_to_the_pattern(pattern: str, monkeypatc
         enter(*arguments)
 
     monkeypatch.setattr(places_module._Walk, "_enter", counted)
-    places = PatternPlaces(pattern)
+    places = PatternPositions(pattern)
     place = read(places, "aa")
     assert len(place.read) >= 90
     calls = 0

@@ -15,8 +15,7 @@ import sfgen.regex.position_automaton as places_module
 from sfgen.automata import Dfa
 from sfgen.errors import PatternError
 from sfgen.regex import parse
-from sfgen.regex.pieces import read_pieces
-from sfgen.regex.position_automaton import PatternPlaces
+from sfgen.regex.position_automaton import PatternPositions, read_pieces
 
 
 def is_text(characters: str) -> bool:
@@ -75,7 +74,7 @@ def test_random_patterns_agree_with_re() -> None:
             continue
         patterns += 1
         oracle = compiled(pattern)
-        places = PatternPlaces(pattern)
+        places = PatternPositions(pattern)
         tree = TreeSampler(pattern, letters)
         likely = [tree.text(random) for _ in range(10)]
         for text in {*short_texts(letters), *likely, *(mutated(text, letters, random) for text in likely)}:
@@ -106,7 +105,7 @@ def test_no_pattern_that_is_read_makes_it_raise() -> None:
         except PatternError:
             continue
         taken += 1
-        places = PatternPlaces(pattern)
+        places = PatternPositions(pattern)
         last = 0
         for start, end in sorted({(piece.start, piece.end) for piece in pieces(read_pieces(pattern))}):
             assert last <= start < end <= len(pattern), (seed, pattern)
@@ -143,7 +142,7 @@ def test_each_piece_is_offered_exactly_where_it_can_read() -> None:
             continue
         pattern = drawn[0]
         random = Random(seed)
-        places = PatternPlaces(pattern)
+        places = PatternPositions(pattern)
         sampler = LanguageSampler(dfa)
         texts = [sampler.text(random) for _ in range(4)]
         starts = sorted({text[:end] for text in texts for end in range(len(text) + 1)})

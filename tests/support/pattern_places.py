@@ -11,12 +11,20 @@ from sfgen.automata.edges import WholeCharacters
 from sfgen.regex import Anchor, Atomic, Look, parse
 from sfgen.regex.ast import contains
 from sfgen.regex.characters import union
-from sfgen.regex.pieces import Alternation, Part, Piece, Repeat, Sequence, read_pieces
-from sfgen.regex.position_automaton import PatternPlaces, Place
+from sfgen.regex.position_automaton import (
+    Alternation,
+    Part,
+    PatternPositions,
+    Piece,
+    Position,
+    Repeat,
+    Sequence,
+    read_pieces,
+)
 from sfgen.regex.scan import scan
 
 
-def read(places: PatternPlaces, text: str) -> Place:
+def read(places: PatternPositions, text: str) -> Position:
     return reduce(places.step, text, places.start)
 
 
@@ -46,7 +54,7 @@ def compare(pattern: str, letters: str, most: int, *, exact: bool = True) -> int
         most: How many pairs of a place and a state are gone on from.
         exact: Whether both must say the same; else nothing may be missing from the places.
     """
-    places = PatternPlaces(pattern)
+    places = PatternPositions(pattern)
     dfa = language(pattern)
     if dfa is None:
         if exact:

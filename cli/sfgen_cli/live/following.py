@@ -15,7 +15,7 @@ from sfgen_cli.live.moment import Moment, Token
 from sfgen_cli.live.rows import Row, visible, wrapped
 
 if TYPE_CHECKING:
-    from sfgen.regex.position_automaton import PatternPlaces, Place, Span
+    from sfgen.regex.position_automaton import PatternPositions, Position, Span
     from sfgen.trace.scene import Scene
 
 _AT_FIRST = 0.1  # seconds that the steps through the pattern may take,
@@ -47,7 +47,7 @@ class _Reached:
     """
 
     token: Token | None
-    place: Place
+    place: Position
     half: bytes
 
 
@@ -88,7 +88,7 @@ class Following:
 
     def __init__(self, pattern: str, *, patient: bool) -> None:
         self._pattern, self._patient = pattern, patient
-        self._places: PatternPlaces | None = None
+        self._places: PatternPositions | None = None
         self._way: list[_Reached] = []
         self._began = time.perf_counter()
         self._spent = 0.0
@@ -143,11 +143,11 @@ class Following:
 
     def _reached(self, tokens: list[Token]) -> _Reached | None:
         """How far the text has come; ``None`` if the pattern cannot be followed, or not in time."""
-        from sfgen.regex.position_automaton import PatternPlaces
+        from sfgen.regex.position_automaton import PatternPositions
 
         if not self._way:
             try:
-                self._places = PatternPlaces(self._pattern)
+                self._places = PatternPositions(self._pattern)
             except SfgenError:  # another engine may read patterns that this one refuses
                 return None
             self._way = [_Reached(None, self._places.start, b"")]
@@ -166,7 +166,7 @@ class Following:
         return self._way[-1] if len(self._way) > len(tokens) else None
 
 
-def _after(places: PatternPlaces, reached: _Reached, token: Token) -> _Reached:
+def _after(places: PatternPositions, reached: _Reached, token: Token) -> _Reached:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     place = reached.place
     for character in decoder.decode(reached.half + token.data):

@@ -161,11 +161,11 @@ class PathPicture:
     @cached_property
     def _marked(self) -> list[Text]:
         """The pattern after each character, with what was read and what can be next; empty if there is none."""
-        from sfgen.regex.position_automaton import PatternPlaces
+        from sfgen.regex.position_automaton import PatternPositions
 
         if (pattern := self.dfa.pattern) is None:
             return []
-        places = PatternPlaces(pattern)
+        places = PatternPositions(pattern)
         read = self.walk.text[: len(self.walk.states) - 1]
         way = accumulate(read, places.step, initial=places.start)
         return [marked_pattern(pattern, places.last_read(place), places.next(place)) for place in way]

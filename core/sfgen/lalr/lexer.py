@@ -30,8 +30,7 @@ from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.ordered_threads import NO_OBLIGATIONS, OrderedMachine, OrderedPlace, OrderedThreads, Programs
 from sfgen.lalr.tables import END, NO_STATE, Lexer, ParseTables, Terminal
-from sfgen.regex.anchors import settle
-from sfgen.regex.ast import Alternation, Characters, Node
+from sfgen.regex.ast import Alternation, Characters, Node, settle
 from sfgen.regex.characters import union
 from sfgen.regex.parse import parse
 

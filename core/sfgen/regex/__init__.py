@@ -4,7 +4,6 @@
 into lookarounds. The tree is what :mod:`sfgen.automata` builds its automaton from.
 """
 
-from sfgen.regex.anchors import settle
 from sfgen.regex.ast import (
     Alternation,
     Anchor,
@@ -16,6 +15,7 @@ from sfgen.regex.ast import (
     Look,
     Node,
     Repeat,
+    settle,
 )
 from sfgen.regex.parse import parse
 

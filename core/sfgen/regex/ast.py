@@ -8,17 +8,22 @@ it is put into trees that say where in a text a pattern matches.
 
 Nodes are made through the functions :func:`concatenation`, :func:`alternation` and :func:`repeat`, which keep the tree
 flat and drop what cannot matter.
+
+:func:`settle` takes the anchors out of a tree. An anchor at a place that is certainly the start (or the end) of the
+text matches the empty text there; one that certainly never holds matches nothing. Most anchors of real patterns are of
+this kind, and then the plain automaton will do. Any other becomes the lookaround that means the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import groupby
 from typing import TypeAlias
 
-from sfgen.regex.characters import Ranges, union
+from sfgen import arguments
+from sfgen.regex.characters import Ranges, complement, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +205,6 @@ def alternation(branches: Iterable[Node]) -> Node:
 def repeat(child: Node, minimum: int, maximum: int | None, *, lazy: bool = False, position: int | None = None) -> Node:
     """Repeat a node; simplify where the counts or the node allow.
 
-    Args:
-        child: What is repeated.
-        minimum: The fewest times.
-        maximum: The most times; ``None``: any number.
-        lazy: Whether fewer times are tried first.
-        position: The quantifier's offset in the pattern, in characters.
-
     >>> repeat(Characters(((97, 97),)), 0, 0)
     Empty()
     """
@@ -219,11 +217,6 @@ def repeat(child: Node, minimum: int, maximum: int | None, *, lazy: bool = False
 
 def look(child: Node, *, behind: bool, negative: bool) -> Node:
     """Make a lookahead or lookbehind for ``child``; simplify where possible.
-
-    Args:
-        child: What is looked for.
-        behind: Whether it is a lookbehind.
-        negative: Whether ``child`` must not match.
 
     >>> look(Empty(), behind=False, negative=True)
     Characters(ranges=())
@@ -249,10 +242,6 @@ def children(node: Node) -> tuple[Node, ...]:
 def contains(tree: Node, kinds: type[Node] | tuple[type[Node], ...]) -> bool:
     """Tell whether the tree has a node of one of the kinds.
 
-    Args:
-        tree: The root; it counts, too.
-        kinds: Classes of nodes.
-
     >>> contains(Repeat(Empty(), 0, 1), Empty)
     True
     """
@@ -269,9 +258,6 @@ def width(node: Node) -> tuple[int, int | None]:
     """Bound the number of characters that ``node`` can match.
 
     What cannot match at all (the empty set) counts as one character, so that the bounds stay bounds.
-
-    Returns:
-        The fewest and the most; ``None`` is no limit.
     """
     match node:
         case Characters():
@@ -302,14 +288,93 @@ def add_widths(widths: Iterable[tuple[int, int | None]]) -> tuple[int, int | Non
 
 
 def scale_width(one: tuple[int, int | None], minimum: int, maximum: int | None) -> tuple[int, int | None]:
-    """Multiply a width by the counts of a repeat.
-
-    Args:
-        one: The fewest and the most characters of one repetition.
-        minimum: The fewest repetitions.
-        maximum: The most; ``None``: any number.
-    """
+    """Multiply a width by the counts of a repeat."""
     least, most = one
     if most == 0:
         return 0, 0
     return least * minimum, None if most is None or maximum is None else most * maximum
+
+
+Width: TypeAlias = tuple[int, int | None]
+_NONE: Width = (0, 0)
+_UNKNOWN: Width = (0, None)
+
+_ANYTHING = Characters(complement(()))
+_NEWLINE = Characters(((10, 10),))
+_NOT_NEWLINE = Characters(complement(((10, 10),)))
+
+# Every anchor says that something does not stand on one side of its place.
+_MEANING = {
+    AnchorKind.TEXT_START: Look(_ANYTHING, behind=True, negative=True),
+    AnchorKind.LINE_START: Look(_NOT_NEWLINE, behind=True, negative=True),
+    AnchorKind.TEXT_END: Look(_ANYTHING, behind=False, negative=True),
+    AnchorKind.FINAL_LINE_END: Look(
+        alternation([_NOT_NEWLINE, concatenation([_NEWLINE, _ANYTHING])]), behind=False, negative=True
+    ),
+    AnchorKind.LINE_END: Look(_NOT_NEWLINE, behind=False, negative=True),
+}
+
+# The fewest characters between an anchor and its end of the text with which it certainly does not hold.
+_TOO_FAR = {AnchorKind.TEXT_START: 1, AnchorKind.TEXT_END: 1, AnchorKind.FINAL_LINE_END: 2}
+
+
+def settle(tree: Node, *, within_text: bool = False) -> Node:
+    """Replace the anchors of a tree; the language stays the same.
+
+    Args:
+        tree: What :func:`sfgen.regex.parse.parse` made of the whole pattern.
+        within_text: Whether other text may stand before and behind it. Else the pattern is for a whole text.
+
+    Returns:
+        A tree without anchors, with lookarounds where they matter.
+
+    Raises:
+        UsageError: No tree.
+
+    >>> settle(Anchor(AnchorKind.TEXT_START, "^", 0))
+    Empty()
+    """
+    if not isinstance(tree, Node):
+        raise arguments.refusal("tree", "a syntax tree", tree, hint="sfgen.regex.parse makes one of a pattern.")
+    around = _UNKNOWN if arguments.flag("within_text", within_text) else _NONE
+    return _settle(tree, around, around) if contains(tree, Anchor) else tree
+
+
+def _settle(node: Node, before: Width, after: Width) -> Node:
+    """Replace the anchors of ``node``, by the number of characters before and after it."""
+    match node:
+        case Anchor(kind):
+            at_start = kind in (AnchorKind.TEXT_START, AnchorKind.LINE_START)
+            fewest, most = before if at_start else after
+            if most == 0:
+                return Empty()
+            return NOTHING if fewest >= _TOO_FAR.get(kind, fewest + 1) else _MEANING[kind]
+        case Concatenation(parts):
+            # The widths of what stands after each part, from the last part to the first.
+            following = [after]
+            for part in reversed(parts[1:]):
+                following.append(add_widths((width(part), following[-1])))
+            settled: list[Node] = []
+            for part, rest in zip(parts, reversed(following), strict=True):
+                settled.append(_settle(part, before, rest))
+                before = add_widths((before, width(settled[-1])))
+            return concatenation(settled)
+        case Alternation(branches):
+            options = []
+            for branch in branches:
+                options.append(_settle(branch, before, after))
+            return alternation(options)
+        case Repeat(child, minimum, maximum):
+            if maximum != 1:
+                others = (0, scale_width(width(child), 1, None if maximum is None else maximum - 1)[1])
+                before, after = add_widths((before, others)), add_widths((after, others))
+            return repeat(_settle(child, before, after), minimum, maximum, lazy=node.lazy, position=node.position)
+        case Atomic(child):
+            # What an atomic group takes does not depend on whether the rest of the pattern can match behind it.
+            return replace(node, child=_settle(child, before, _UNKNOWN))
+        case Look(child, behind):
+            # Outside a lookahead's own match anything can follow, and before a lookbehind's.
+            child = _settle(child, _UNKNOWN, after) if behind else _settle(child, before, _UNKNOWN)
+            return look(child, behind=behind, negative=node.negative)
+        case _:
+            return node

@@ -80,10 +80,6 @@ def complement(ranges: Ranges) -> Ranges:
 def intersection(left: Iterable[tuple[int, int]], right: Iterable[tuple[int, int]]) -> Ranges:
     """Return the characters that are in both sets.
 
-    Args:
-        left: Ranges of code points, sorted and disjoint.
-        right: Others.
-
     >>> intersection(((97, 99), (101, 103)), ((99, 101),))
     ((99, 99), (101, 101))
     """
@@ -102,21 +98,12 @@ def intersection(left: Iterable[tuple[int, int]], right: Iterable[tuple[int, int
 
 
 def difference(left: Ranges, right: Ranges) -> Ranges:
-    """Return the characters of ``left`` that are not in ``right``.
-
-    Args:
-        left: What is taken from.
-        right: What is taken out.
-    """
+    """Return the characters of ``left`` that are not in ``right``."""
     return complement(union(complement(left), right))
 
 
 def disjoint(left: Ranges, right: Ranges) -> bool:
     """Tell whether the two sets have no character in common.
-
-    Args:
-        left: Ranges of code points, sorted and disjoint.
-        right: Others.
 
     >>> disjoint(((97, 99),), ((99, 120),))
     False
@@ -136,11 +123,6 @@ def class_ranges(items: Iterable[Item], *, ignore_case: bool, ascii_only: bool) 
     """Return the characters that a class with these members matches in ``re``.
 
     A negated class is its complement, which is taken by the caller.
-
-    Args:
-        items: The members as ``re``'s parser gives them.
-        ignore_case: The flag ``(?i)``.
-        ascii_only: The flag ``(?a)``: categories and case-insensitive matching know ASCII only.
     """
     return _class_ranges(tuple(items), ignore_case, ascii_only)
 
@@ -198,13 +180,6 @@ def property_ranges(text: str, *, ignore_case: bool) -> Ranges:
     """Return the characters of a Unicode property, as the package ``regex`` does.
 
     ``(?a)`` makes no difference.
-
-    Args:
-        text: The escape as written: a backslash, p or P, and a name, in braces if longer than a letter.
-        ignore_case: Under ``(?i)`` a property about case, such as ``Lu``, matches every cased letter.
-
-    Raises:
-        regex.error: No such property.
     """
     compiled = regex.compile(f"{text}+", regex.V0 | (regex.IGNORECASE if ignore_case else 0))
     return _spans(compiled.finditer(_every_character()))
@@ -223,11 +198,7 @@ def _every_character() -> str:
 
 @cache
 def cased() -> tuple[str, Ranges]:
-    """Find the code points that some change of case makes, or changes.
-
-    Returns:
-        Their text, in order, and their ranges.
-    """
+    """Find the code points that some change of case makes, or changes: as a text in order, and as ranges."""
     cased: set[str] = set()
     everything = _every_character()
     for start in range(0, len(everything), 256):

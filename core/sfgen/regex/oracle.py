@@ -1,7 +1,7 @@
-"""The oracle: what ``re`` itself says of a text.
+"""The answers of ``re`` itself: whether a text matches, and its groups.
 
-Everywhere else sfgen reads a pattern by way of an automaton of its own. Here ``re`` is asked, so that a fault of that
-automaton comes to light before its text is given out. ``re`` backtracks, and may think for years about a text that
+Everywhere else sfgen reads a pattern by an automaton of its own. ``re`` checks each finished text, so that a fault of
+that automaton comes to light before the text is given out. ``re`` backtracks, and may think for years about a text that
 matches (``(a+)+b|a+c`` and forty times ``a`` before ``c``), and meanwhile no other thread runs. So it is asked with a
 time limit, and where none can be set, only if the pattern cannot keep it long.
 """
@@ -37,15 +37,8 @@ _CHARACTERS = (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY, sre.AT)
 def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
     r"""Ask ``re.fullmatch(pattern, text, re.ASCII)``; without the flag under ``(?u)``.
 
-    Unicode properties (``\p{L}``), which ``re`` does not know, are the sets of the ``regex`` package.
-
-    Args:
-        pattern: The pattern.
-        text: The text.
-        seconds: How long ``re`` may take.
-
-    Returns:
-        ``None`` if ``re`` cannot tell: it cannot read the pattern, or does not come to an end in time.
+    Unicode properties (``\p{L}``), which ``re`` does not know, are the sets of the ``regex`` package. ``None``: ``re``
+    cannot read the pattern, or does not come to an end in time.
 
     >>> fullmatch("[0-9]+", "2026"), fullmatch("[0-9]+", "20x6"), fullmatch(r"\p{Lu}+", "ÄÖ")
     (True, False, True)
@@ -77,15 +70,7 @@ def group_names(pattern: str) -> tuple[str, ...]:
 
 
 def groups(pattern: str, text: str, *, seconds: float = 0.25) -> tuple[Group, ...] | None:
-    """Find the named groups of ``re.fullmatch(pattern, text, re.ASCII)``, in order.
-
-    Args:
-        pattern: The pattern.
-        text: The text.
-        seconds: How long ``re`` may take.
-
-    Returns:
-        ``None`` where ``re`` finds no match, or cannot tell: see :func:`fullmatch`.
+    """Find the named groups of ``re.fullmatch(pattern, text, re.ASCII)``, in order; ``None`` as :func:`fullmatch`.
 
     >>> [group.span for group in groups("(?P<letters>[a-z]*)(?P<digit>[0-9])?", "ab")]
     [(0, 2), None]
@@ -106,14 +91,7 @@ def groups(pattern: str, text: str, *, seconds: float = 0.25) -> tuple[Group, ..
 
 
 def who_refuses(pattern: str, text: bytes) -> str | None:
-    r"""Name the judge that refuses a finished text: ``re.fullmatch`` or UTF-8.
-
-    Args:
-        pattern: What the text should match.
-        text: Bytes that should be UTF-8.
-
-    Returns:
-        ``None`` where both accept it, or ``re`` takes too long.
+    r"""Name the judge that refuses a finished text: ``re.fullmatch`` or UTF-8; ``None`` where neither does.
 
     >>> who_refuses("[0-9]+", b"12"), who_refuses("[0-9]+", b"1x"), who_refuses(".", b"\xff")
     (None, 're.fullmatch', 'UTF-8')
@@ -126,16 +104,7 @@ def who_refuses(pattern: str, text: bytes) -> str | None:
 
 
 def in_time(question: Callable[[], Answer], seconds: float, steps: int) -> Answer | None:
-    """Ask ``re`` with a limit of time, or of steps without timers.
-
-    Args:
-        question: Asks ``re``.
-        seconds: How long it may take.
-        steps: A bound on its steps, from :func:`ways`.
-
-    Returns:
-        ``None`` if there is no answer.
-    """
+    """Ask ``re`` with a limit of time, or of steps (:func:`ways`) without timers; ``None``: no answer."""
     if _can_set_an_alarm():
         return _within(seconds, question)
     return question() if steps <= _MOST_STEPS else None
@@ -182,10 +151,6 @@ def ways(tree: Tree, length: int) -> int:
 
     Counting stops above ``_MOST_STEPS``.
 
-    Args:
-        tree: The pattern, as ``re`` parses it.
-        length: The text's length in characters.
-
     >>> [ways(re_tree(pattern), 9) for pattern in ("abc", "a|b*", "a{2,4}(b?c)*")]
     [1, 11, 3069]
     """
@@ -223,15 +188,7 @@ def ways(tree: Tree, length: int) -> int:
 
 @lru_cache(maxsize=256)
 def read_pattern(pattern: str, *, ascii_only: bool = True) -> tuple[re.Pattern[str], Tree] | None:
-    """Compile a pattern with ``re``, and parse it.
-
-    Args:
-        pattern: The pattern.
-        ascii_only: Whether ``re.ASCII`` is on where the pattern does not say ``(?u)`` or ``(?a)``.
-
-    Returns:
-        The compiled pattern and its tree; ``None`` if it cannot be read.
-    """
+    """Compile a pattern with ``re``, and parse it; ``None`` where it cannot be read."""
     try:
         text, sets = _without_properties(pattern)
         with warnings.catch_warnings():
@@ -252,11 +209,7 @@ def _without_properties(pattern: str) -> tuple[str, dict[int, str]]:
 
 
 def _put_sets(tree: Tree, flags: int, sets: dict[int, str]) -> None:
-    """Put the sets of the properties into the tree.
-
-    Raises:
-        ValueError: A property is under ``(?i)``, where ``re`` would fold its set anew.
-    """
+    """Put the sets of the properties into the tree; under ``(?i)``, ``re`` would fold them anew: ``ValueError``."""
     for position, (operator, argument) in enumerate(tree):
         if operator is sre.SUBPATTERN:
             _, added, removed, inner = argument

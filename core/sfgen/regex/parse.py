@@ -85,17 +85,11 @@ def parse(pattern: str, *, ascii_only: bool = True) -> Node:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A pattern in which some pieces were replaced, for ``re``'s parser.
-
-    Args:
-        pattern: The user's pattern.
-        text: The pattern to parse.
-        replacements: (piece, what stands for it) in the order of the pattern.
-    """
+    """A pattern in which some pieces were replaced, for ``re``'s parser."""
 
     pattern: str
     text: str
-    replacements: tuple[tuple[Construct, str], ...]
+    replacements: tuple[tuple[Construct, str], ...]  # (piece, what stands for it) in the order of the pattern
 
     @classmethod
     def replace(cls, pattern: str, replacements: Iterable[tuple[Construct, str]]) -> _Source:
@@ -137,12 +131,7 @@ class _Source:
 
 
 def re_tree(text: str, ascii_only: bool = True) -> Any:
-    """Parse a pattern with ``re``'s own parser.
-
-    Args:
-        text: The pattern.
-        ascii_only: Whether ``re.ASCII`` is the default; ``(?u)`` in the pattern switches it off.
-    """
+    """Parse a pattern with ``re``'s own parser."""
     if not ascii_only:
         return sre_parser.parse(text, 0)
     try:
@@ -154,18 +143,7 @@ def re_tree(text: str, ascii_only: bool = True) -> Any:
 
 
 def replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Source, dict[int, Construct]]:
-    """Replace each Unicode property by a private-use character.
-
-    Args:
-        pattern: The pattern.
-        properties: Where its properties stand, in order.
-
-    Returns:
-        The pattern that ``re`` can read, and which code point stands for which property.
-
-    Raises:
-        PatternError: There is no such property.
-    """
+    """Replace each Unicode property by a private-use character; also which code point stands for which property."""
     if not properties:
         return _Source(pattern, pattern, ()), {}
     named = {int(digits, 16) for digits in re.findall(r"\\U([0-9a-fA-F]{8})", pattern)}
@@ -324,12 +302,7 @@ class _Translator:
 
 
 def word_boundary(holds: bool, *, ascii_only: bool) -> Node:
-    r"""Make the tree of ``\b`` or ``\B`` from lookarounds.
-
-    Args:
-        holds: ``\b``: exactly one of the two sides has a word character. Else ``\B``.
-        ascii_only: Whether words are made of ASCII characters only.
-    """
+    r"""Make the tree of ``\b``, if it ``holds``, or of ``\B`` from lookarounds."""
     word = Characters(class_ranges([(sre.CATEGORY, sre.CATEGORY_WORD)], ignore_case=False, ascii_only=ascii_only))
     sides: list[list[Node]] = []
     for word_before in (True, False):

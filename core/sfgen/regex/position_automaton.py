@@ -1,27 +1,289 @@
-r"""Where in the pattern's own text the reading of a text stands, for views that move a marker through it.
+r"""The position automaton of a pattern, for views that mark in the pattern's own text what is being read.
 
-This is the position automaton (Glushkov 1961, McNaughton and Yamada 1960): its states are the pieces of the pattern's
-text that read a character, and a step goes from a piece to one that can stand behind it. A minimal automaton is no use
-here, for it has merged what was written in several places: after ``hot``, two pieces of ``hot|hotel`` may have read the
-last character.
+Its states are the *pieces* of the pattern's text that read one character: literals, escapes, dots, classes, properties.
+A step goes from a piece to one that can stand behind it (Glushkov 1961, McNaughton and Yamada 1960). A minimal
+automaton will not do, for it has merged pieces that are written in several places: after ``hot``, two pieces of
+``hot|hotel`` may have read the last character.
+
+The tree of pieces has sequences, alternations and repeats above its leaves. The pattern is read with the tokenizer of
+``re``'s own parser; :func:`sfgen.regex.parse.parse` reads the text of each piece alone, under its flags, and tells its
+characters. Comments, anchors and lookarounds read nothing and are left out; atomic groups and possessive repeats are
+plain ones. So the tree may have more texts than the pattern, and :class:`sfgen.automata.Dfa` has the last word on what
+the pattern accepts.
 
 Repeats are counted, not written out: a piece goes with the number of times that each repeat around it has come round.
 So ``{3}`` and ``{0,2000}`` cost the same and both are exact. Where counts make for too many possibilities at once
 (``(\w{1,100} ?){1,100}`` after some dozens of letters), the repeats that have begun by then are no longer counted: more
-pieces are shown than are possible, never fewer. The same holds for what is no concern of single pieces: anchors and
-lookarounds are passed over, and atomic groups are plain groups. The automaton itself has the last word on what a
-pattern accepts (:class:`sfgen.automata.Dfa`); this only says where it is written.
+pieces are shown than are possible, never fewer.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from sfgen.regex.pieces import Alternation, Part, Piece, Repeat, Sequence, read_pieces
+from sfgen.regex.ast import Characters
+from sfgen.regex.characters import Ranges
+from sfgen.regex.parse import parse
+from sfgen.regex.python_re import skip_escape, sre_parser
+from sfgen.regex.scan import ANCHORS, scan
+
+
+@dataclass(eq=False, slots=True)
+class Piece:
+    """A stretch of the pattern's text that reads one character."""
+
+    start: int
+    end: int
+    characters: Ranges
+    parent: Joined | None = None
+    index: int = 0  # among the parent's parts
+
+    @property
+    def nullable(self) -> bool:
+        """Whether it can match the empty text."""
+        return False
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it can match no text at all."""
+        return not self.characters
+
+
+@dataclass(eq=False, slots=True)
+class Sequence:
+    """Parts one after another; without any, the empty text.
+
+    Each part can match some text, and knows its index here.
+    """
+
+    parts: list[Part]
+    parent: Joined | None = None
+    index: int = 0
+    nullable: bool = field(init=False)
+    impossible: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        self.nullable = all(part.nullable for part in self.parts)
+        _adopt(self, self.parts)
+
+
+@dataclass(eq=False, slots=True)
+class Alternation:
+    """One of some branches; without any, no text at all.
+
+    Each branch can match some text.
+    """
+
+    branches: list[Part]
+    parent: Joined | None = None
+    index: int = 0
+    nullable: bool = field(init=False)
+    impossible: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nullable = any(branch.nullable for branch in self.branches)
+        self.impossible = not self.branches
+        _adopt(self, self.branches)
+
+
+@dataclass(eq=False, slots=True)
+class Repeat:
+    """A child from ``minimum`` to ``maximum`` times; ``None`` is no limit.
+
+    The child can match some text.
+    """
+
+    child: Part
+    minimum: int
+    maximum: int | None
+    parent: Joined | None = None
+    index: int = 0
+    nullable: bool = field(init=False)
+    impossible: bool = field(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        if self.child.nullable:
+            self.minimum = 0  # the same texts, and then no time round needs to be empty
+        self.nullable = self.minimum == 0
+        _adopt(self, [self.child])
+
+
+Joined: TypeAlias = Sequence | Alternation | Repeat
+Part: TypeAlias = Piece | Joined
+
+
+def _adopt(parent: Joined, children: list[Part]) -> None:
+    for index, child in enumerate(children):
+        child.parent, child.index = parent, index
+
+
+def sequence(parts: list[Part]) -> Part:
+    """Join the parts one after another; simplify where possible."""
+    if any(part.impossible for part in parts):
+        return Alternation([])
+    return parts[0] if len(parts) == 1 else Sequence(parts)
+
+
+def alternation(branches: list[Part]) -> Part:
+    """Join the branches that can match; simplify where possible."""
+    possible = [branch for branch in branches if not branch.impossible]
+    return possible[0] if len(possible) == 1 else Alternation(possible)
+
+
+def repeat(child: Part, minimum: int, maximum: int | None) -> Part:
+    """Repeat the child; simplify where possible."""
+    if maximum == 0 or (child.impossible and minimum == 0):
+        return Sequence([])
+    return child if child.impossible else Repeat(child, minimum, maximum)
+
+
+def read_pieces(pattern: str) -> Part:
+    """Parse a pattern into the tree of its pieces.
+
+    >>> tree = read_pieces("(?i)[a-z]{3}0")
+    >>> [tree.parts[0].child.start, tree.parts[0].child.end], [tree.parts[1].start, tree.parts[1].end]
+    ([4, 9], [12, 13])
+    """
+    parse(pattern)  # from here on it is known to be a pattern, and groups are not nested too deep
+    return _Reader(pattern).run()
+
+
+@lru_cache(maxsize=4096)
+def piece_characters(text: str, flags: frozenset[str]) -> Ranges:
+    """Return the characters that a piece reads under some flags.
+
+    >>> piece_characters("k", frozenset("i"))
+    ((75, 75), (107, 107))
+    """
+    letters = "".join(sorted(flags & set("isu")))  # no other flag makes a difference to a piece by itself
+    tree = parse(f"(?{letters}){text}" if letters else text)
+    assert isinstance(tree, Characters), text
+    return tree.ranges
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group that is still open: its branches so far, and the flags that hold in it."""
+
+    flags: frozenset[str]
+    looks: bool = False  # it is a lookaround
+    branches: list[list[Part]] = field(default_factory=lambda: [[]])
+
+
+class _Reader:
+    """One pass over a pattern that :func:`parse` takes."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.source: Any = sre_parser.Tokenizer(pattern)
+        found = scan(pattern)
+        self.quantifiers = {construct.start: construct for construct in found.repeats}
+        self.property_ends = {construct.start: construct.end for construct in found.properties}
+        self.groups = [_Group(frozenset())]  # the open ones, outermost first
+
+    def run(self) -> Part:
+        source = self.source
+        while (token := source.get()) is not None:
+            start = source.tell() - len(token)
+            group = self.groups[-1]
+            verbose = "x" in group.flags
+            if verbose and token in sre_parser.WHITESPACE:
+                continue
+            if verbose and token == "#":
+                self.skip_past("\n")
+            elif start in self.quantifiers:
+                self.quantifier(start)
+            elif token == "|":
+                group.branches.append([])
+            elif token == "(":
+                self.open_group()
+            elif token == ")":
+                self.close_group()
+            elif token not in ANCHORS:
+                self.piece(token, start)
+        return self.finished(self.groups[0])
+
+    def skip_past(self, terminator: str) -> None:
+        while (token := self.source.get()) is not None and token != terminator:
+            pass
+
+    def finished(self, group: _Group) -> Part:
+        return alternation([sequence(branch) for branch in group.branches])
+
+    def piece(self, token: str, start: int) -> None:
+        """A literal, an escape, a dot or a class."""
+        source = self.source
+        if start in self.property_ends:
+            source.seek(self.property_ends[start])
+        elif token[0] == "\\":
+            skip_escape(source, token)
+        elif token == "[":
+            source.match("^")
+            source.get()  # the first member, which may be the character ] itself
+            self.skip_past("]")
+        end = source.tell()
+        group = self.groups[-1]
+        group.branches[-1].append(Piece(start, end, piece_characters(self.pattern[start:end], group.flags)))
+
+    def quantifier(self, start: int) -> None:
+        construct = self.quantifiers[start]
+        self.source.seek(construct.end)
+        maximum: int | None
+        match construct.text[0]:
+            case "*":
+                minimum, maximum = 0, None
+            case "+":
+                minimum, maximum = 1, None
+            case "?":
+                minimum, maximum = 0, 1
+            case _:
+                fewest, comma, most = construct.text[1 : construct.text.index("}")].partition(",")
+                minimum = int(fewest or 0)
+                maximum = int(most) if most else None if comma else minimum
+        branch = self.groups[-1].branches[-1]
+        branch[-1] = repeat(branch[-1], minimum, maximum)
+
+    def open_group(self) -> None:
+        source = self.source
+        group = _Group(self.groups[-1].flags, looks=False)
+        if source.match("?"):
+            kind = source.get()
+            if kind == "P":
+                source.getuntil(">", "group name")
+            elif kind == "#":
+                self.skip_past(")")
+                return
+            elif kind in "=!<":
+                if kind == "<":
+                    source.get()
+                group.looks = True
+            elif kind not in ":>":
+                scoped = self.flags(kind, group)
+                if not scoped:
+                    self.groups[0].flags = group.flags  # such flags stand before everything else
+                    return
+        self.groups.append(group)
+
+    def flags(self, letter: str, group: _Group) -> bool:
+        """Read flags, put them into force in a group, and say whether they are for that group only."""
+        letters = ""
+        while letter not in ":)":
+            letters += letter
+            letter = self.source.get()
+        on, _, off = letters.partition("-")
+        if set(on) & set("au"):
+            group.flags -= set("au")  # one takes the place of the other
+        group.flags = (group.flags | set(on)) - set(off)
+        return letter == ":"
+
+    def close_group(self) -> None:
+        group = self.groups.pop()
+        self.groups[-1].branches[-1].append(Sequence([]) if group.looks else self.finished(group))
+
 
 Counts: TypeAlias = tuple[int | None, ...]
 """How often each repeat around a part has come round, this time included, outermost first; ``None`` is not counted."""
@@ -36,7 +298,7 @@ MAX_CONFIGURATIONS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """The pieces that may have read the last character, with their counts."""
 
     read: frozenset[Configuration]
@@ -44,29 +306,23 @@ class Place:
 
 
 class _Following(NamedTuple):
-    """What a text may go on with at a place."""
+    """The pieces that may read the next character, and whether the text may end."""
 
     read: frozenset[Configuration]
     may_end: bool
 
 
-class PatternPlaces:
+class PatternPositions:
     r"""Which pieces of a pattern's text read what.
 
-    Places are hashable and equal if they are the same place of the same object. What is computed for one is kept for a
+    Positions are hashable and equal if they are the same of the same object. What is computed for one is kept for a
     while, so that a view may ask again and again.
 
-    Args:
-        pattern: The pattern.
-
-    Raises:
-        PatternError: :func:`sfgen.regex.parse` refuses it.
-
-    >>> places = PatternPlaces("[a-z]{3}[0-9]")
-    >>> place = places.start
+    >>> positions = PatternPositions("[a-z]{3}[0-9]")
+    >>> position = positions.start
     >>> for character in "abc":
-    ...     place = places.step(place, character)
-    >>> places.last_read(place), places.next(place), places.may_end(place)
+    ...     position = positions.step(position, character)
+    >>> positions.last_read(position), positions.next(position), positions.may_end(position)
     (((0, 5),), ((8, 13),), False)
     """
 
@@ -76,37 +332,29 @@ class PatternPlaces:
         self._most_steps = MAX_CONFIGURATIONS + 2 * len(pattern)
         self._following = lru_cache(maxsize=64)(self._follow)
         self._after = lru_cache(maxsize=256)(self._step)
-        self.start = Place(frozenset(), at_start=True)
+        self.start = Position(frozenset(), at_start=True)
 
-    def step(self, position: Place, character: str) -> Place:
-        """Read one more character.
-
-        Args:
-            position: Where the text stands.
-            character: What comes next.
-
-        Returns:
-            The place behind it; one without spans if no piece can read the character.
-        """
+    def step(self, position: Position, character: str) -> Position:
+        """Read one more character."""
         return self._after(position, ord(character))
 
-    def last_read(self, position: Place) -> tuple[Span, ...]:
+    def last_read(self, position: Position) -> tuple[Span, ...]:
         """List the pieces that may have read the last character, in order."""
         return _spans(position.read)
 
-    def next(self, position: Place) -> tuple[Span, ...]:
+    def next(self, position: Position) -> tuple[Span, ...]:
         """List the pieces that may read the next character, in order."""
         return _spans(self._following(position).read)
 
-    def may_end(self, position: Place) -> bool:
+    def may_end(self, position: Position) -> bool:
         """Tell whether the text that was read can be complete."""
         return self._following(position).may_end
 
-    def _step(self, position: Place, code: int) -> Place:
+    def _step(self, position: Position, code: int) -> Position:
         following = self._following(position).read
-        return Place(frozenset(reader for reader in following if _reads(reader[0], code)))
+        return Position(frozenset(reader for reader in following if _reads(reader[0], code)))
 
-    def _follow(self, position: Place) -> _Following:
+    def _follow(self, position: Position) -> _Following:
         walk = _Walk(self._most_steps)
         if position.at_start:
             walk.begin(self._tree)
@@ -131,9 +379,6 @@ class _Walk:
 
     A part of the tree that is met again with the same counts is not walked again, so each step takes time in proportion
     to the pattern, times the different counts.
-
-    Args:
-        most_steps: How many parts may be met; ``None`` is no limit.
     """
 
     def __init__(self, most_steps: int | None) -> None:

@@ -15,10 +15,5 @@ __all__ = ["sre", "sre_compiler", "sre_parser"]
 
 
 def skip_escape(source: Any, begun: str) -> None:
-    """Read the rest of an escape outside of a class, as ``\\x41``.
-
-    Args:
-        source: The parser's tokenizer, of which the escape's first two characters are read.
-        begun: These two.
-    """
+    """Read the rest of an escape outside of a class, as ``\\x41``."""
     sre_parser._escape(source, begun, sre_parser.State())

@@ -55,13 +55,7 @@ class Constructs:
 
 
 def scan(pattern: str) -> Constructs:
-    """List the constructs of a pattern.
-
-    Raises:
-        PatternError: A property without a name, or as the end of a range in a class; a flag that has no meaning.
-        PatternTooLarge: Groups nested deeper than :data:`MAX_NESTING`.
-        re.error: An escape or a name that does not end.
-    """
+    """List the constructs of a pattern."""
     return _Scanner(pattern).run()
 
 
