@@ -61,6 +61,10 @@ _MAY_IMPORT: dict[str, set[str]] = {
 """The packages that each may import, besides itself and the ground."""
 
 
+_ROOMS = {"sfgen.schema": ("scalars", "reading", "meaning", "writing", "telling")}
+"""The rooms of a package: each may import those before it, and what stands beside the rooms may import them all."""
+
+
 @pytest.fixture(scope="module")
 def files() -> dict[str, Path]:
     return modules()
@@ -82,6 +86,33 @@ def test_imports_between_packages_go_one_way(files: dict[str, Path], graph: Grap
         f"  {_file(files[module])} imports {_file(files[target])}: {_package(module)} may not import {_package(target)}"
         for module, target in wrong
     )
+
+
+def test_imports_between_the_rooms_of_a_package_go_one_way(files: dict[str, Path], graph: Graph) -> None:
+    wrong = _wrong_way_in_rooms(graph)
+    assert not wrong, "\n".join(f"{_file(files[module])} imports {_file(files[target])}" for module, target in wrong)
+
+
+def test_every_room_has_its_place_in_the_order(files: dict[str, Path]) -> None:
+    for package, rooms in _ROOMS.items():
+        folders = {path.parent.name for path in files.values() if path.parent.parent.name == package.rpartition(".")[2]}
+        assert folders == set(rooms)
+
+
+@pytest.mark.parametrize(
+    ("module", "target", "is_wrong"),
+    [
+        ("sfgen.schema.meaning.groups", "sfgen.schema.reading.keywords", False),
+        ("sfgen.schema.reading.keywords", "sfgen.schema.meaning.groups", True),
+        ("sfgen.schema.reading.read", "sfgen.schema.reading.keywords", False),
+        ("sfgen.schema.json_schema", "sfgen.schema.telling.position", False),
+        ("sfgen.schema.telling.position", "sfgen.schema.json_schema", True),
+        ("sfgen.template.template", "sfgen.schema.json_schema", False),
+        ("sfgen.schema", "sfgen.schema.reading.read", False),
+    ],
+)
+def test_which_way_an_import_between_rooms_may_go(module: str, target: str, is_wrong: bool) -> None:
+    assert _wrong_way_in_rooms({module: {target}}) == ([(module, target)] if is_wrong else [])
 
 
 def test_every_package_has_its_place_in_the_order(files: dict[str, Path]) -> None:
@@ -128,6 +159,24 @@ def _wrong_way(graph: Graph) -> list[tuple[str, str]]:
         for target in sorted(targets)
         if _package(target) not in _MAY_IMPORT[_package(module)] | _GROUND | {"sfgen", _package(module)}
     ]
+
+
+def _wrong_way_in_rooms(graph: Graph) -> list[tuple[str, str]]:
+    """The imports within a package that go against the order of its rooms: (module, what it imports)."""
+    return [
+        (module, target)
+        for module, targets in sorted(graph.items())
+        for target in sorted(targets)
+        for package, rooms in _ROOMS.items()
+        if target.startswith(f"{package}.") and (own := _room(module, package, rooms)) < len(rooms)
+        if _room(target, package, rooms) > own
+    ]
+
+
+def _room(module: str, package: str, rooms: tuple[str, ...]) -> int:
+    """The number of the room that a module is in; one more than the last for what is in none."""
+    inner = module.removeprefix(f"{package}.").partition(".")[0]
+    return rooms.index(inner) if module.startswith(f"{package}.") and inner in rooms else len(rooms)
 
 
 def _package(module: str) -> str:

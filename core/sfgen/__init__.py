@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     from sfgen.models.spec import ModelSpec
     from sfgen.models.transformers_model import from_transformers
     from sfgen.protocols import Guide
-    from sfgen.schema.from_examples import schema_of
-    from sfgen.schema.from_tools import tools_schema
     from sfgen.schema.json_schema import JsonSchema
+    from sfgen.schema.reading.from_examples import schema_of
+    from sfgen.schema.reading.from_tools import tools_schema
     from sfgen.scoring import ChoiceScore, score
     from sfgen.substring.substring import Substring
     from sfgen.template.template import Template
@@ -103,10 +103,10 @@ _HOME = {
     "load_model": "sfgen.models",
     "read_trace": "sfgen.trace",
     "run_job": "sfgen.jobs",
-    "schema_of": "sfgen.schema.from_examples",
+    "schema_of": "sfgen.schema.reading.from_examples",
     "score": "sfgen.scoring",
     "stream": "sfgen.decoding",
-    "tools_schema": "sfgen.schema.from_tools",
+    "tools_schema": "sfgen.schema.reading.from_tools",
 }
 
 __all__ = [

@@ -19,12 +19,12 @@ from tried import some_of, tried
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.rules import CountedList
-from sfgen.schema.compile import Compiled, compile_schema
-from sfgen.schema.document import SchemaDocument
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.options import WritingOptions
-from sfgen.schema.read import read_schema
-from sfgen.schema.validity import Validity
+from sfgen.schema.reading.document import SchemaDocument
+from sfgen.schema.reading.read import read_schema
+from sfgen.schema.telling.validity import Validity
+from sfgen.schema.writing.compile import Compiled, compile_schema
+from sfgen.schema.writing.layout import WritingOptions
 
 _OPTIONS = {
     "default": WritingOptions(),

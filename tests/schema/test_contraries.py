@@ -17,10 +17,10 @@ from tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError
-from sfgen.schema.drafts import URIS
-from sfgen.schema.exact_validator import CLASSES
-from sfgen.schema.formats import CHECKED_SINCE, FORMATS, at_most, format_texts
-from sfgen.schema.keywords import Draft
+from sfgen.schema.meaning.negation import CHECKED_SINCE
+from sfgen.schema.reading.keywords import URIS, Draft
+from sfgen.schema.scalars.formats import FORMATS, at_most, format_texts
+from sfgen.schema.telling.exact_validator import CLASSES
 
 NEAR = {
     "date": st.from_regex(r"\A[0-9]{3,5}-[0-9]{1,2}-[0-9٢]{2}\n?\Z") | st.dates().map(str),

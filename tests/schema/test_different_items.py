@@ -19,7 +19,7 @@ from tried import rounds, tried
 
 from sfgen import Dfa, Index, JsonSchema, Vocabulary
 from sfgen.errors import SchemaError
-from sfgen.schema.chosen_items import atoms
+from sfgen.schema.writing.structures import atoms
 
 _VALUES: list[Any] = [
     *(None, True, False, 0, 1, 2, -1, 1.5, "a", "b", ""),
@@ -304,11 +304,11 @@ def test_items_of_many_states_are_refused_before_all_of_them_are_made(monkeypatc
     tree = {"type": "object", "properties": {"a": {"$ref": "#/$defs/tree"}, "b": _SMALL}, "additionalProperties": False}
     schema = {"type": "array", "uniqueItems": True, "items": {"$ref": "#/$defs/tree"}, "$defs": {"tree": tree}}
     whole = _depths(schema)
-    monkeypatch.setattr("sfgen.schema.one_form.MOST_STATES", 60)
+    monkeypatch.setattr("sfgen.schema.writing.one_form.MOST_STATES", 60)
     fewer = _depths(schema)
     assert 0 < len(fewer) < len(whole)
     assert JsonSchema(schema).notes[0].startswith("Some valid values are never written")
-    monkeypatch.setattr("sfgen.schema.one_form.MOST_STATES", 5)
+    monkeypatch.setattr("sfgen.schema.writing.one_form.MOST_STATES", 5)
     with pytest.raises(SchemaError, match="uniqueItems is not supported for items as large as these"):
         _depths(schema)
 

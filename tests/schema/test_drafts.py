@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from sfgen.schema.drafts import URIS, draft_of_uri, guessed_draft
-from sfgen.schema.keywords import Draft
-from sfgen.schema.read import read_schema
+from sfgen.schema.reading.keywords import URIS, Draft, draft_of_uri, guessed_draft
+from sfgen.schema.reading.read import read_schema
 
 LATEST = Draft.DRAFT_2020_12
 

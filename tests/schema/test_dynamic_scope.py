@@ -14,10 +14,9 @@ from tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError
-from sfgen.schema.drafts import URIS
-from sfgen.schema.dynamic_scope import STATIC
-from sfgen.schema.keywords import Draft
-from sfgen.schema.read import read_schema
+from sfgen.schema.reading.document import STATIC
+from sfgen.schema.reading.keywords import URIS, Draft
+from sfgen.schema.reading.read import read_schema
 
 RESOURCES = ("http://e.com/a", "http://e.com/b", "http://e.com/c")
 NAMES = ("x", "y")

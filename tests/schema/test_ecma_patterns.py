@@ -18,7 +18,7 @@ from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.errors import PatternError, PatternTooLarge
 from sfgen.regex.characters import cased
-from sfgen.schema.ecma_patterns import pattern_texts, texts_found_by_either
+from sfgen.schema.scalars.ecma_patterns import pattern_texts, texts_found_by_either
 
 REAL = json.loads((Path(__file__).parent.parent / "data" / "ecma_patterns.json").read_text("utf-8"))
 

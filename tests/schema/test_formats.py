@@ -20,10 +20,15 @@ from tried import rounds, tried
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.errors import UsageError
-from sfgen.schema.format_patterns import BASE64_OF_ASCII, between, whole_numbers
-from sfgen.schema.formats import FORMATS, format_texts
-from sfgen.schema.host_names import host_names
-from sfgen.schema.jsonschema_package import is_valid_syntax
+from sfgen.schema.scalars.formats import (
+    BASE64_OF_ASCII,
+    FORMATS,
+    between,
+    format_texts,
+    host_names,
+    is_valid_syntax,
+    whole_numbers,
+)
 
 CHECKER = Draft202012Validator.FORMAT_CHECKER
 

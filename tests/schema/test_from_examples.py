@@ -16,8 +16,8 @@ from tried import tried
 
 from sfgen import JsonSchema, schema_of
 from sfgen.errors import InputError, SchemaTooLarge, UsageError
-from sfgen.schema.formats import format_texts
-from sfgen.schema.from_examples import MAX_DEPTH, common_order, format_of
+from sfgen.schema.reading.from_examples import MAX_DEPTH, common_order, format_of
+from sfgen.schema.scalars.formats import format_texts
 
 Json = Any
 

@@ -31,7 +31,7 @@ from tried import rounds, tried
 from sfgen import BannedWords, Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError
 from sfgen.models.uniform import UniformModel
-from sfgen.schema.examples import examples
+from sfgen.schema.telling.tree import examples
 
 EXAMPLES, SEEDS = rounds(50), rounds(6)
 
@@ -44,7 +44,7 @@ def models() -> list[UniformModel]:
 
 def texts(schema: JsonSchema, seeds: int = SEEDS) -> list[str]:
     """What the schema has to show, and what is drawn."""
-    shown = examples(schema, EXAMPLES)
+    shown = examples(schema.reader, schema.compiled, EXAMPLES)
     return [*(text for text in shown if not schema.validate(text)), *drawn(schema, seeds)]
 
 
@@ -238,7 +238,7 @@ def test_bounds_that_leave_nothing(source: Any) -> None:
 
 @pytest.mark.parametrize("name", STRICTER)
 def test_a_type_that_asks_for_more_says_what(name: str) -> None:
-    """They are listed in ``sfgen.schema.pydantic_type``. One that fails here has a schema that says more: good news."""
+    """``sfgen.schema.reading.from_pydantic`` lists them. One that fails here has a schema that says more: good news."""
     case = STRICTER[name]
     schema = JsonSchema(case.source)
     assert schema.accepts(case.text)

@@ -15,7 +15,7 @@ from tried import tried
 
 from sfgen import JsonSchema, tools_schema
 from sfgen.errors import InputError, SchemaError
-from sfgen.schema.from_tools import MAX_BYTES, read_tools
+from sfgen.schema.reading.from_tools import MAX_BYTES, read_tools
 
 Json = Any
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfgen.schema.json_position import START, Expects, JsonPosition, Way
+from sfgen.schema.telling.position import START, Expects, JsonPosition, Way
 
 VALUES = st.recursive(
     st.none()

@@ -31,8 +31,7 @@ CHECKED = "print(json.dumps([[checker.conforms(iri, name) for iri in IRIS] for n
 BEFORE = f"import json; IRIS = {IRIS!r}; "
 THEIRS = "import jsonschema; checker = jsonschema.Draft202012Validator.FORMAT_CHECKER; "
 OURS = (
-    "from sfgen.schema.jsonschema_package import jsonschema; "
-    "checker = jsonschema().Draft202012Validator.FORMAT_CHECKER; "
+    "from sfgen.schema.scalars.formats import jsonschema; checker = jsonschema().Draft202012Validator.FORMAT_CHECKER; "
 )
 
 

@@ -12,9 +12,8 @@ from tried import some_of
 from sfgen import JsonSchema
 from sfgen.automata.pictures import to_dot, to_mermaid
 from sfgen.errors import SchemaError
-from sfgen.schema.examples import examples
-from sfgen.schema.tree import graph, to_dict, tree
-from sfgen.schema.walk import walk
+from sfgen.schema.telling.position import walk
+from sfgen.schema.telling.tree import examples, graph, to_dict, tree
 
 NODE = {
     "type": "object",
@@ -44,6 +43,10 @@ SCHEMAS: dict[str, Any] = {
 OPTIONS: list[dict[str, Any]] = [{}, {"spacing": "compact"}, {"indent": 2}, {"spacing": "any"}, {"order": "any"}]
 
 
+def texts_of(schema: JsonSchema, count: int) -> list[str]:
+    return examples(schema.reader, schema.compiled, count)
+
+
 @pytest.mark.parametrize(("name", "options"), some_of(product(SCHEMAS, OPTIONS), 13), ids=str)
 def test_examples_are_texts_of_the_schema(name: str, options: dict[str, Any]) -> None:
     if "indent" in options and name in ("record", "anything"):
@@ -51,17 +54,17 @@ def test_examples_are_texts_of_the_schema(name: str, options: dict[str, Any]) ->
             _ = JsonSchema(SCHEMAS[name], **options).compiled
         return
     schema = JsonSchema(SCHEMAS[name], **options)
-    texts = examples(schema, 25)
+    texts = texts_of(schema, 25)
     assert len(texts) == len(set(texts)) >= 2
     for text in texts:
         assert schema.accepts(text), text
         assert schema.validate(text) == []
     assert len(texts[0].encode()) == len(schema.shortest())
-    assert examples(schema, 10) == texts[:10]
+    assert texts_of(schema, 10) == texts[:10]
 
 
 def test_examples_reach_every_optional_part() -> None:
-    values = [json.loads(text) for text in examples(JsonSchema(SCHEMAS["record"]), 24)]
+    values = [json.loads(text) for text in texts_of(JsonSchema(SCHEMAS["record"]), 24)]
     assert {name for value in values for name in value} >= {"name", "on", "list", "tags"}
     assert any(set(value) - {"name", "on", "list", "tags"} for value in values)
     assert {value["on"] for value in values if "on" in value} >= {None, True, False}
@@ -71,12 +74,12 @@ def test_examples_reach_every_optional_part() -> None:
 
 def test_examples_reach_parts_that_look_alike() -> None:
     texts = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "required": ["b"]}
-    shown = examples(JsonSchema({"type": "array", "items": texts}), 4)
+    shown = texts_of(JsonSchema({"type": "array", "items": texts}), 4)
     assert any("a" in item for text in shown for item in json.loads(text)), shown
 
 
 def test_a_schema_of_few_texts_has_few_examples() -> None:
-    assert sorted(examples(JsonSchema({"enum": [1, 2]}), 10)) == ["1", "2"]
+    assert sorted(texts_of(JsonSchema({"enum": [1, 2]}), 10)) == ["1", "2"]
 
 
 def test_examples_do_not_repeat_what_must_differ() -> None:
@@ -85,7 +88,7 @@ def test_examples_do_not_repeat_what_must_differ() -> None:
         {"propertyNames": {"enum": ["red", "blue"]}, "additionalProperties": {"type": "null"}, "type": "object"},
     ):
         for order in ("schema", "any"):
-            texts = examples(JsonSchema(schema, order=order), 8)
+            texts = texts_of(JsonSchema(schema, order=order), 8)
             assert texts
             assert all(JsonSchema(schema).validate(text) == [] for text in texts), texts
 
@@ -137,7 +140,7 @@ def test_the_graph_has_every_rule_and_part() -> None:
 )
 def test_the_way_of_a_text(text: str, verdict: str, stopped: int | None, path: str, follows: str | None) -> None:
     schema = JsonSchema(SCHEMAS["record"])
-    way = walk(schema, text)
+    way = walk(schema.reader, schema.compiled, text)
     assert (way.verdict, way.stopped, way.stretches[-1].path) == (verdict, stopped, path)
     assert schema.accepts(text) == (verdict == "match")
     assert "".join(stretch.read for stretch in way.stretches) == text[:stopped]

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from tried import tried
 
 from sfgen.errors import SchemaError
-from sfgen.schema.drafts import URIS
-from sfgen.schema.from_python import from_python
-from sfgen.schema.keywords import KINDS, Draft
-from sfgen.schema.metaschema import misfits
-from sfgen.schema.read import read_schema
+from sfgen.schema.reading.keywords import KINDS, URIS, Draft
+from sfgen.schema.reading.read import read_schema
+from sfgen.schema.reading.strict_json import from_python
+from sfgen.schema.reading.well_formed import misfits
 
 ORACLES = {
     Draft.DRAFT_04: jsonschema.Draft4Validator,

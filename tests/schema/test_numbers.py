@@ -22,9 +22,8 @@ from sfgen.automata.determinize import Deterministic
 from sfgen.automata.examples import examples
 from sfgen.automata.minimize import minimize
 from sfgen.errors import SchemaTooLarge
-from sfgen.schema.decimals import Interval, decimals
-from sfgen.schema.multiples import Step, multiples, states_of
-from sfgen.schema.numbers import MAX_LISTED, MAX_STATES, NumberLimits, NumberTooLarge, number_automaton
+from sfgen.schema.scalars.decimals import Interval, Step, decimals, multiples, states_of
+from sfgen.schema.scalars.numbers import MAX_LISTED, MAX_STATES, NumberLimits, NumberTooLarge, number_automaton
 
 # ---- the oracle ------------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,8 @@ from tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError
-from sfgen.schema.drafts import URIS
-from sfgen.schema.keywords import Draft
-from sfgen.schema.read import read_schema
+from sfgen.schema.reading.keywords import URIS, Draft
+from sfgen.schema.reading.read import read_schema
 
 # ---- nullable -------------------------------------------------------------------------------------------------------
 

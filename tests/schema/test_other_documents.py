@@ -21,11 +21,10 @@ from tried import tried
 from sfgen import JsonSchema
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
 from sfgen.models import load_vocabulary
-from sfgen.schema.drafts import URIS
 from sfgen.schema.file import load, save
-from sfgen.schema.keywords import Draft
-from sfgen.schema.other_documents import OtherDocuments
-from sfgen.schema.read import read_schema
+from sfgen.schema.reading.keywords import URIS, Draft
+from sfgen.schema.reading.other_documents import OtherDocuments
+from sfgen.schema.reading.read import read_schema
 
 
 def put(folder: Path, **documents: Any) -> Path:
@@ -178,10 +177,10 @@ def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, a__json={"$id": "http://e.com/a"}, b__json={"$id": "http://e.com/a"})
     with pytest.raises(SchemaError, match=r"is the identifier of a\.json and of b\.json"):
         read_schema({"$ref": "http://e.com/a"}, tmp_path)
-    monkeypatch.setattr("sfgen.schema.other_documents.MAX_TOTAL_BYTES", 3)
+    monkeypatch.setattr("sfgen.schema.reading.other_documents.MAX_TOTAL_BYTES", 3)
     with pytest.raises(SchemaTooLarge, match="3 bytes together"):
         read_schema({"$ref": "http://e.com/a"}, tmp_path)
-    monkeypatch.setattr("sfgen.schema.other_documents.MAX_FILES", 1)
+    monkeypatch.setattr("sfgen.schema.reading.other_documents.MAX_FILES", 1)
     with pytest.raises(SchemaTooLarge, match="more than 1 files"):
         read_schema({"$ref": "http://e.com/a"}, tmp_path)
     assert read_schema({"$ref": "a.json"}, tmp_path).files  # whose path leads to it

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfgen.schema.pattern_search import PatternUnreadableError, search_of
+from sfgen.schema.telling.exact_validator import PatternUnreadableError, search_of
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge
-from sfgen.schema.json_file import MAX_BYTES
-from sfgen.schema.read import is_file_name, read_schema
-from sfgen.schema.short_form import read_short_form
-from sfgen.schema.strict_json import MAX_DEPTH
+from sfgen.schema.reading.read import is_file_name, read_schema
+from sfgen.schema.reading.short_form import read_short_form
+from sfgen.schema.reading.strict_json import MAX_BYTES, MAX_DEPTH
 
 PERSON = {"type": "object", "properties": {"age": {"type": "integer"}}}
 

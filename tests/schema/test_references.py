@@ -10,12 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sfgen.errors import SchemaError
-from sfgen.schema.drafts import URIS
-from sfgen.schema.keywords import Draft
-from sfgen.schema.read import read_schema
-from sfgen.schema.references import UnresolvedError, value_at
-from sfgen.schema.strict_json import escaped
-from sfgen.schema.well_formed import circle
+from sfgen.schema.reading.document import UnresolvedError, value_at
+from sfgen.schema.reading.keywords import URIS, Draft
+from sfgen.schema.reading.read import read_schema
+from sfgen.schema.reading.strict_json import escaped
+from sfgen.schema.reading.well_formed import circle
 
 
 def resolved(schema: dict[str, Any], reference: str, base: str = "") -> str:

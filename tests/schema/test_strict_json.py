@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sfgen.schema.strict_json import (
+from sfgen.schema.reading.strict_json import (
     MAX_DEPTH,
     MAX_EXPONENT,
     MAX_NUMBER_LENGTH,

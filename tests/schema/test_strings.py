@@ -14,10 +14,9 @@ from sfgen.automata.examples import examples
 from sfgen.ban import BannedWords, scan
 from sfgen.errors import PatternError, SchemaTooLarge, UsageError
 from sfgen.grammar.rules import CountedText, Leaf
-from sfgen.schema import strings
-from sfgen.schema.strings import StringLimits, is_clean, string_rule
-from sfgen.schema.text_lengths import of_length
-from sfgen.schema.written_text import any_text, counted_text, write, written
+from sfgen.schema.scalars import strings
+from sfgen.schema.scalars.strings import StringLimits, is_clean, string_rule
+from sfgen.schema.scalars.written_text import any_text, counted_text, of_length, write, written
 
 WORDS = BannedWords(["talk", "hell no"])
 TEXTS = st.text(st.sampled_from('ab-1" \\\n\té日😀') | st.characters(exclude_categories=["Cs"]), max_size=9)

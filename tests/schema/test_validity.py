@@ -13,12 +13,11 @@ from json_schema_strategy import from_schema
 from tried import tried
 
 from sfgen.errors import SchemaError
-from sfgen.schema.drafts import URIS
-from sfgen.schema.exact_validator import is_multiple
-from sfgen.schema.keywords import Draft
-from sfgen.schema.read import read_schema
-from sfgen.schema.references import value_at
-from sfgen.schema.validity import Fault, Validity
+from sfgen.schema.reading.document import value_at
+from sfgen.schema.reading.keywords import URIS, Draft
+from sfgen.schema.reading.read import read_schema
+from sfgen.schema.telling.exact_validator import is_multiple
+from sfgen.schema.telling.validity import Fault, Validity
 
 
 def validity(schema: Any) -> Validity:

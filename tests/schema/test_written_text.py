@@ -11,8 +11,8 @@ from sfgen.automata import Dfa
 from sfgen.errors import SchemaError
 from sfgen.grammar.rules import Leaf
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.strings import StringLimits, string_rule
-from sfgen.schema.written_text import any_text, counted_text, write, written
+from sfgen.schema.scalars.strings import StringLimits, string_rule
+from sfgen.schema.scalars.written_text import any_text, counted_text, write, written
 
 LETTERS = st.sampled_from(['"', "\\", "\n", "\t", "\b", "\f", "\r", "\x00", "\x0b", "\x1f", "\x7f", *"abnu01/é日😀"])
 TEXTS = st.text(LETTERS | st.characters(exclude_categories=["Cs"]), max_size=12)

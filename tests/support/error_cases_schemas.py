@@ -10,7 +10,7 @@ import pytest
 from error_case import Before, Case, both, files, patched
 from error_cases_patterns import small_tokenizer
 
-from sfgen.schema.json_file import MAX_BYTES
+from sfgen.schema.reading.strict_json import MAX_BYTES
 
 _CHECK = "check --text 1 --schema"
 _INDEX = ["index", "--schema"]
@@ -160,19 +160,19 @@ SCHEMAS = [
         [*_DIR, '{"$ref": "c.json"}'],
         2,
         ". has more than 1 files and folders",
-        both(files(a__json="{}", b__json="{}"), patched("sfgen.schema.other_documents.MAX_FILES", 1)),
+        both(files(a__json="{}", b__json="{}"), patched("sfgen.schema.reading.other_documents.MAX_FILES", 1)),
     ),
     Case(
         [*_DIR, '{"$ref": "c.json"}'],
         2,
         "the files of . pass the limit of 3 bytes together",
-        both(files(a__json="{}", b__json="{}"), patched("sfgen.schema.other_documents.MAX_TOTAL_BYTES", 3)),
+        both(files(a__json="{}", b__json="{}"), patched("sfgen.schema.reading.other_documents.MAX_TOTAL_BYTES", 3)),
     ),
     Case(
         [*_DIR, '{"$ref": "a.json"}'],
         2,
         "a.json the schema and all that it refers to pass the limit of 19 bytes",
-        both(files(a__json="{}"), patched("sfgen.schema.bundle.MAX_BYTES", 19)),
+        both(files(a__json="{}"), patched("sfgen.schema.reading.other_documents.MAX_BYTES", 19)),
     ),
     Case([*_CHECK.split(), json.dumps(_MANY_SCOPES)], 2, "dynamic references make more than 1,000 schemas"),
     Case([*_CHECK.split(), '{"$ref": "#"}'], 2, "goes round in a circle"),
@@ -189,7 +189,7 @@ SCHEMAS = [
         "check --like r.json",
         2,
         "r.json passes the limit of 4 bytes",
-        both(files(r__json="[1, 2]"), patched("sfgen.schema.records.MAX_BYTES", 4)),
+        both(files(r__json="[1, 2]"), patched("sfgen.schema.reading.from_examples.MAX_BYTES", 4)),
     ),
     Case("check --like r.json", 2, "nested deeper than 64 lists and objects", files(r__json="[" * 70 + "]" * 70)),
     Case("gen --like - --schema name x", 2, "--schema and --like cannot be used together"),
@@ -207,7 +207,7 @@ SCHEMAS = [
         "check --tools t.json",
         2,
         "t.json passes the limit of 4 bytes",
-        both(files(t__json='[{"name": "a"}]'), patched("sfgen.schema.from_tools.MAX_BYTES", 4)),
+        both(files(t__json='[{"name": "a"}]'), patched("sfgen.schema.reading.from_tools.MAX_BYTES", 4)),
     ),
     # --- what is written by it
     Case("gen --schema name --engine fsm x", 2, "--engine fsm and --schema cannot be used together"),

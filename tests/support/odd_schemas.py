@@ -13,7 +13,7 @@ from combined_schemas import combined_schemas
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from real_schemas import real_schemas
 
-from sfgen.schema.keywords import ANY_DRAFT, TYPES
+from sfgen.schema.reading.keywords import ANY_DRAFT, TYPES
 
 _LARGEST_MUTANT = 40_000  # bytes of most real schemas that are mutated
 _LARGE_SHARE = 0.01  # of those that may be larger

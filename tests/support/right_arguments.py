@@ -220,7 +220,7 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.schema.json_schema.JsonSchema.readings.text": lambda: b'{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.value.text": lambda: '{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.parsed.text": lambda: '{"name": "Ada"}',
-    "sfgen.schema.read.read_schema.source": lambda: "name, age int",
+    "sfgen.schema.reading.read.read_schema.source": lambda: "name, age int",
     "sfgen.index.index.Index.load.path": lambda: stored_index() and Path("stored.safetensors"),
     "sfgen.index.index.DfaIndex.load.path": lambda: stored_index() and Path("stored.safetensors"),
     "sfgen.index.index.DfaIndex.save.path": lambda: Path("written.safetensors"),

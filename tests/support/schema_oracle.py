@@ -10,7 +10,7 @@ import json
 from decimal import Decimal, localcontext
 from typing import Any
 
-from sfgen.schema.jsonschema_package import jsonschema as imported_jsonschema
+from sfgen.schema.scalars.formats import jsonschema as imported_jsonschema
 
 jsonschema = imported_jsonschema()
 

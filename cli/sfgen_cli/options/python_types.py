@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from sfgen.errors import InputError, UsageError, first_line
-from sfgen.schema.pydantic_type import INSTALL, PydanticType, pydantic_type
+from sfgen.schema.reading.from_pydantic import INSTALL, PydanticType, pydantic_type
 
 _EXAMPLE = "For example: --pydantic app.models:Person, or with a file: --pydantic person.py:Person"
 _MOST_NAMED = 8  # classes of a module that a hint lists

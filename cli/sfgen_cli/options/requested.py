@@ -22,8 +22,8 @@ from sfgen_cli.shell.usage import quoted
 if TYPE_CHECKING:
     from sfgen import Dfa, Grammar, Index, JsonSchema, Substring, Template, Vocabulary
     from sfgen.protocols import GuideSource
-    from sfgen.schema.document import SchemaDocument
-    from sfgen.schema.pydantic_type import PydanticType
+    from sfgen.schema.reading.document import SchemaDocument
+    from sfgen.schema.reading.from_pydantic import PydanticType
     from sfgen_cli.options.constraint import ConstraintOptions, ReferenceName
 
 _STDIN = "-"
@@ -144,7 +144,7 @@ class RequestedConstraint:
         """The tools that are called, as a chat template is told of them; ``None`` without any."""
         if self.schema_option != "--tools" or self.schema is None:
             return None
-        from sfgen.schema.from_tools import ToolsDocument
+        from sfgen.schema.reading.from_tools import ToolsDocument
 
         return self.schema.described if isinstance(self.schema, ToolsDocument) else None
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sfgen import JsonSchema, Substring
-    from sfgen.schema.document import SchemaDocument
-    from sfgen.schema.pydantic_type import PydanticType
+    from sfgen.schema.reading.document import SchemaDocument
+    from sfgen.schema.reading.from_pydantic import PydanticType
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from sfgen_cli.options.prompts import read_stdin
 from sfgen_cli.shell import process
 
 if TYPE_CHECKING:
-    from sfgen.schema.document import SchemaDocument
+    from sfgen.schema.reading.document import SchemaDocument
 
 _STDIN = "-"
 
@@ -24,7 +24,7 @@ def inferred(file: Path) -> SchemaDocument:
     process.import_numpy()
     from sfgen import schema_of
     from sfgen.schema import read_schema
-    from sfgen.schema.records import records_of
+    from sfgen.schema.reading.from_examples import records_of
 
     if str(file) == _STDIN:
         return read_schema(schema_of(*records_of(read_stdin(), "stdin")))
@@ -41,6 +41,6 @@ def of_tools(file: Path) -> SchemaDocument:
         SchemaError: It is not a list of tools, or a schema is wrong.
     """
     process.import_numpy()
-    from sfgen.schema.from_tools import read_tools, read_tools_file
+    from sfgen.schema.reading.from_tools import read_tools, read_tools_file
 
     return read_tools(read_stdin(), "stdin") if str(file) == _STDIN else read_tools_file(file)

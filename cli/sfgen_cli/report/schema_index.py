@@ -15,7 +15,7 @@ from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema, Vocabulary
-    from sfgen.schema.walk import Walk
+    from sfgen.schema.telling.position import Walk
     from sfgen_cli.options.index import Looks
 
 
@@ -41,7 +41,7 @@ def run_schema(request: IndexRequest) -> None:
         if looks.form != "schema":
             _ = schema.network
     if looks.form == "schema":
-        from sfgen.schema.words import as_indented_json
+        from sfgen.schema.reading.words import as_indented_json
 
         write(f"{as_indented_json(schema.document.root)}\n")
         return
@@ -61,7 +61,7 @@ def run_schema(request: IndexRequest) -> None:
 
 def _show_rules(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, looks: Looks, *, quiet: bool) -> None:
     """Show all rules: as a tree, as data, or as a graph."""
-    from sfgen.schema import tree
+    from sfgen.schema.telling import tree
 
     if looks.is_graph:
         from sfgen_cli.report.index_output import write_graph
@@ -78,7 +78,7 @@ def _tree_table(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, mo
     from rich.table import Table
     from rich.text import Text
 
-    from sfgen.schema.tree import tree
+    from sfgen.schema.telling.tree import tree
 
     facts = {"schema": on_one_line(name), "rules": f"{len(schema.compiled.grammar.rules):,}"}
     if vocabulary is not None:
@@ -99,7 +99,7 @@ def _tree_table(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, mo
 
 def _record(schema: JsonSchema, vocabulary: Vocabulary | None) -> dict[str, Any]:
     """What ``--json`` prints of a schema. Keys stay; more may be added."""
-    from sfgen.schema import tree
+    from sfgen.schema.telling import tree
 
     fields: dict[str, Any] = {**schema.to_dict(), **tree.to_dict(schema.compiled)}
     if vocabulary is not None:
@@ -108,9 +108,9 @@ def _record(schema: JsonSchema, vocabulary: Vocabulary | None) -> dict[str, Any]
 
 
 def _show_examples(schema: JsonSchema, count: int, *, json: bool) -> None:
-    from sfgen.schema.examples import examples
+    from sfgen.schema.telling.tree import examples
 
-    for text in examples(schema, count):
+    for text in examples(schema.reader, schema.compiled, count):
         if json:
             write_json({"text": text})
         else:
@@ -121,10 +121,10 @@ def _show_path(schema: JsonSchema, name: str, text: str, *, json: bool) -> None:
     """Show where a text gets to."""
     from rich.text import Text
 
-    from sfgen.schema.walk import walk
+    from sfgen.schema.telling.position import walk
     from sfgen_cli.report.tables import plain_or_boxed
 
-    way = walk(schema, text)
+    way = walk(schema.reader, schema.compiled, text)
     if json:
         write_json(
             {

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 from sfgen.schema import read_schema
-from sfgen.schema.document import SchemaDocument
-from sfgen.schema.pydantic_type import PydanticType
-from sfgen.schema.validity import Fault, Validity
+from sfgen.schema.reading.document import SchemaDocument
+from sfgen.schema.reading.from_pydantic import PydanticType
+from sfgen.schema.telling.validity import Fault, Validity
 from sfgen.substring.substring import Substring
 from sfgen_cli.report.matching import Complaint
 

@@ -21,7 +21,7 @@ from sfgen.integrations.guided import check_strings
 from sfgen.integrations.no_healing import refuse_healing
 from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.short_form import read_short_form
+from sfgen.schema.reading.short_form import read_short_form
 
 CONSTRAINTS = ("regex", "choices", "schema", "grammar")
 BAN = "ban"

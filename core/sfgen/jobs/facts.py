@@ -145,7 +145,7 @@ class ConstraintFacts:
         """The schema and its options as JSON."""
         if self.schema is None:
             return None
-        from sfgen.schema.words import as_json
+        from sfgen.schema.reading.words import as_json
 
         return as_json({**self.schema.to_dict(), "schema": self.schema.document.root})
 
@@ -165,7 +165,7 @@ def _digest(text: str) -> str:
 
 
 def _schema_digest(schema: JsonSchema) -> str:
-    from sfgen.schema.words import as_json
+    from sfgen.schema.reading.words import as_json
 
     return _digest(as_json(schema.document.root))
 

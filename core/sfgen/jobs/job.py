@@ -110,7 +110,7 @@ class Job:
         object.__setattr__(self, "chat", arguments.flag("chat", self.chat))
         object.__setattr__(self, "messages", checked_messages(self.messages))
         if self.tools is not None:
-            from sfgen.schema.from_tools import described_tools
+            from sfgen.schema.reading.from_tools import described_tools
 
             object.__setattr__(self, "tools", described_tools(self.tools))
         _ = self.prompts_by

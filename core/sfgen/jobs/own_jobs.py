@@ -206,7 +206,7 @@ def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Gr
     from sfgen.automata import Dfa
     from sfgen.language.grammar import GrammarSource
     from sfgen.schema.json_schema import JsonSchema
-    from sfgen.schema.read import read_inline
+    from sfgen.schema.reading.read import read_inline
     from sfgen.substring.substring import Substring
 
     value = own.value

@@ -12,7 +12,7 @@ from os import PathLike
 from sfgen.index.saved_text import SavedText
 from sfgen.protocols import Tokens
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.words import as_json
+from sfgen.schema.reading.words import as_json
 from sfgen.substring.file import options_of, substring_of
 
 _FILE = SavedText("schema", 1, ("schema", "options"))

@@ -20,19 +20,22 @@ from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
 from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import GrammarTooLarge
-from sfgen.schema.compile import Compiled, compile_schema
-from sfgen.schema.document import SchemaDocument
-from sfgen.schema.guide import SchemaGuide
-from sfgen.schema.options import WritingOptions
-from sfgen.schema.pydantic_type import PydanticType, pydantic_type
-from sfgen.schema.read import read_schema
-from sfgen.schema.validity import Fault, Validity
+from sfgen.schema.reading.document import SchemaDocument
+from sfgen.schema.reading.from_pydantic import PydanticType, pydantic_type
+from sfgen.schema.reading.read import read_schema
+from sfgen.schema.reading.strict_json import with_floats
+from sfgen.schema.telling.validity import Fault, Validity
+from sfgen.schema.writing.compile import Compiled, compile_schema
+from sfgen.schema.writing.layout import WritingOptions
 from sfgen.substring.substring import Substring, quoted_documents
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen.protocols import Guide, Superset
+from sfgen.grammar.guide import NetworkReadBeside
+from sfgen.schema.telling.position import START, JsonPosition, expected_at
+from sfgen.schema.telling.validity import json_path
 
 _SHOWN = 60  # characters of a schema in a repr
 _KEPT = 16  # schemas without banned words
@@ -50,7 +53,7 @@ class JsonSchema:
 
     Args:
         schema: A dict, a bool, JSON text, the short form (``"name, age? int"``, see
-            :mod:`sfgen.schema.short_form`), the path of a file, or what
+            :mod:`sfgen.schema.reading.short_form`), the path of a file, or what
             :func:`sfgen.schema.read_schema` has read; or a Python type that pydantic reads (a model, a dataclass,
             ``list[Model]``), whose schema it is. ``sfgen.schema_of`` makes a dict of examples, ``sfgen.tools_schema``
             of tools.
@@ -60,7 +63,7 @@ class JsonSchema:
         indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
         require_all: Whether all declared properties are there.
         infer_types: Whether a schema without ``type`` whose keywords are all about one type, such as ``items`` and
-            ``minItems``, is written as that type alone; see :mod:`sfgen.schema.inferred_types`. A note says where.
+            ``minItems``, is written as that type alone; see :mod:`sfgen.schema.meaning.groups`. A note says where.
         schema_dir: The directory of other documents that it may refer to, by their ``$id`` or by their path; as
             ``"URL=DIRECTORY"`` also by the path behind a URL. They become a part of the schema; nothing is fetched.
             The metaschemas of the drafts can be referred to without.
@@ -197,7 +200,7 @@ class JsonSchema:
         options, documents = self._options, self.documents
         quoted = {name: document.to_dict()["substring"] for name, document in documents.items()}
         return {
-            "schema": _plain(self._document.root),
+            "schema": with_floats(self._document.root),
             "spacing": options.spacing,
             "indent": options.indent,
             "extra_properties": options.extra_properties,
@@ -418,10 +421,28 @@ def _text_or_bytes(text: object) -> str | bytes:
     raise arguments.refusal("text", "a text or bytes", text)
 
 
-def _plain(value: Any) -> Any:
-    """A value of a schema with numbers that JSON's writers know."""
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value if value is None or isinstance(value, str | bool | int) else float(value)
+class SchemaGuide(NetworkReadBeside[JsonPosition]):
+    """Walks one sequence through the network of a schema; see ``NetworkGuide``.
+
+    Args:
+        tokens: The network over a vocabulary.
+        compiled: The rules of the schema.
+        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
+
+    Raises:
+        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
+    """
+
+    def __init__(self, tokens: TokenPositions, compiled: Compiled, max_tokens: int | None = None) -> None:
+        super().__init__(tokens, START, max_tokens)
+        self._compiled = compiled
+
+    def _read_on(self, reading: JsonPosition, piece: bytes) -> JsonPosition:
+        return reading.read(piece)
+
+    def describe(self) -> str:
+        """Tell the position and what is expected: ``$.address.street: a string``."""
+        there = self._reading()
+        names, rule_of = self.tokens.network.names, self.tokens.network.rule_of
+        running = {names[rule_of[state]] for state, _, _ in self._positions[-1]}
+        return f"{json_path(there.way)}: {expected_at(self._compiled, there, running)}"

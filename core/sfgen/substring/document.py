@@ -27,6 +27,9 @@ UNITS: tuple[Unit, ...] = ("character", "word", "line")
 MAX_BYTES = 1 << 24
 """The most bytes of a document: each takes some 50 bytes of memory while suffixes are sorted."""
 
+SUBSTRING_OF = "x-substring-of"
+"""The keyword of a JSON Schema by which a string stands in the document of this name, given beside the schema."""
+
 _WHITE_SPACE = np.array([code for code in range(0x3001) if chr(code).isspace()], dtype=np.uint32)
 _LINE_ENDS = np.array([ord("\n"), ord("\r")], dtype=np.uint32)
 _FIRST = 7  # bytes by which suffixes are sorted first: nine bits for each fill a number of 64

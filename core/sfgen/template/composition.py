@@ -16,7 +16,7 @@ from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import Expression
 from sfgen.protocols import Superset
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.written_text import any_text
+from sfgen.schema.scalars.written_text import any_text
 from sfgen.substring.substring import Substring
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
 

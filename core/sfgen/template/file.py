@@ -18,7 +18,7 @@ from sfgen.language.file import grammar_of, options_of
 from sfgen.language.grammar import Grammar
 from sfgen.protocols import Tokens
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.words import as_json
+from sfgen.schema.reading.words import as_json
 from sfgen.substring import file as substring_file
 from sfgen.substring.substring import Substring
 from sfgen.template.template import Template

@@ -18,7 +18,7 @@ from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.language.grammar import GrammarSource
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.read import is_file_name
+from sfgen.schema.reading.read import is_file_name
 from sfgen.substring.substring import Substring
 from sfgen.template.parts import Constraint
 from sfgen.template.syntax import Hole, items_of, quoted_from

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfgen.errors import ModelError
-from sfgen.schema.jsonschema_package import jsonschema
+from sfgen.schema.scalars.formats import jsonschema
 
 
 def installed_ray() -> Any:

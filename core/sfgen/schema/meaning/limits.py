@@ -1,0 +1,425 @@
+"""What the numbers, counts, arrays and objects of a branch must satisfy: the strictest of all that its schemas say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
+from typing import Any, NamedTuple
+
+from sfgen.errors import SchemaTooLarge
+from sfgen.schema.meaning.conjunction import ANYTHING, NONE, Conjunction, Plain, Subschema, both
+from sfgen.schema.meaning.negation import negated
+from sfgen.schema.reading.keywords import Draft
+from sfgen.schema.scalars.strings import is_found
+
+MAX_EXPONENT = 400
+"""The most digits before or behind the point of a number in a schema."""
+
+MAX_COUNT = 1_000_000
+"""The most that a text may have to have: characters of a string, items of an array."""
+
+MAX_PREFIX = 1_000
+"""The most items that a schema may describe one by one."""
+
+MAX_PATTERNS = 6
+"""The most patterns of names of one object: each of them may be found or not."""
+
+MAX_VALUE_DEPTH = 60
+"""How deep arrays and objects may stand in each other in a value that a schema names."""
+
+_BEYOND = 2**31 - 2
+"""An upper limit from here on says nothing: no text comes so far, and no register counts so far."""
+
+
+class Contradiction(Exception):
+    """No value can satisfy a schema.
+
+    This is not an error by itself: the value may be one that can be left out.
+
+    Args:
+        reason: What contradicts itself, in one line, with the keywords.
+        pointer: Where.
+    """
+
+    def __init__(self, reason: str, pointer: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.pointer = pointer
+
+
+class Bound(NamedTuple):
+    """A limit. Of two lower ones the greater is the stricter.
+
+    Args:
+        value: The limit.
+        is_exclusive: Whether the limit itself is outside.
+        keyword: The keyword that it comes from.
+        pointer: Where the schema with the keyword stands.
+    """
+
+    value: Fraction
+    is_exclusive: bool
+    keyword: str
+    pointer: str
+
+    def __str__(self) -> str:
+        return f"{self.keyword} {shown_number(self.value)}"
+
+
+def exact(number: Any, pointer: str) -> Fraction:
+    """Convert a number of a schema without rounding.
+
+    A float is the decimal that it is written as.
+
+    Args:
+        number: An int, float or Decimal.
+        pointer: Where it stands, for messages.
+
+    Raises:
+        SchemaTooLarge: It has too many digits.
+
+    >>> exact(0.1, "") == Fraction(1, 10)
+    True
+    """
+    decimal = number if isinstance(number, Decimal) else Decimal(repr(number))
+    if decimal and abs(decimal.adjusted()) > MAX_EXPONENT:
+        raise SchemaTooLarge(
+            f"a number passes the limit of {MAX_EXPONENT} digits", pointer, hint="Use a smaller limit, or none."
+        )
+    return Fraction(decimal)
+
+
+def shown_number(value: Fraction) -> str:
+    """Write a number for a message.
+
+    >>> shown_number(Fraction(5)), shown_number(Fraction(1, 4))
+    ('5', '0.25')
+    """
+    return str(value.numerator) if value.denominator == 1 else str(Decimal(value.numerator) / value.denominator)
+
+
+def number_bounds(plain: Plain) -> tuple[Bound | None, Bound | None]:
+    """Find the strictest lower and upper limit of numbers.
+
+    Raises:
+        Contradiction: Nothing is between them.
+    """
+    lower: list[Bound] = []
+    upper: list[Bound] = []
+    for one in plain:
+        for found, keyword, exclusive in (
+            (lower, "minimum", "exclusiveMinimum"),
+            (upper, "maximum", "exclusiveMaximum"),
+        ):
+            limit, beyond = one.schema.get(keyword), one.schema.get(exclusive)
+            if isinstance(beyond, bool):  # draft 04: whether the limit itself is outside
+                if limit is not None:
+                    name = exclusive if beyond else keyword
+                    found.append(Bound(exact(limit, one.pointer), beyond, name, one.pointer))
+                continue
+            if limit is not None:
+                found.append(Bound(exact(limit, one.pointer), False, keyword, one.pointer))
+            if beyond is not None:
+                found.append(Bound(exact(beyond, one.pointer), True, exclusive, one.pointer))
+    return _between(
+        max(lower, key=lambda bound: (bound.value, bound.is_exclusive), default=None),
+        min(upper, key=lambda bound: (bound.value, not bound.is_exclusive), default=None),
+    )
+
+
+def count_bounds(plain: Plain, least: str, greatest: str) -> tuple[int, int | None]:
+    """Find the strictest limits of a length or a count.
+
+    The lower one is 0 where nothing is said.
+
+    Args:
+        plain: The schemas.
+        least: The keyword of the lower limit.
+        greatest: The keyword of the upper limit.
+
+    Raises:
+        Contradiction: Nothing is between them.
+        SchemaTooLarge: The lower limit passes :data:`MAX_COUNT`.
+    """
+    lower = max(_bounds(plain, least), default=None)
+    upper = min(_bounds(plain, greatest), default=None)
+    if lower is not None and lower.value > MAX_COUNT:
+        raise SchemaTooLarge(f"{lower} passes the limit of {MAX_COUNT:,}", lower.pointer, hint="Ask for fewer.")
+    _between(lower, upper)
+    most = None if upper is None or upper.value >= _BEYOND else int(upper.value)
+    return (0 if lower is None else int(lower.value), most)
+
+
+def _bounds(plain: Plain, keyword: str) -> Iterable[Bound]:
+    for one in plain:
+        if keyword in one.schema:
+            yield Bound(exact(one.schema[keyword], one.pointer), False, keyword, one.pointer)
+
+
+def _between(lower: Bound | None, upper: Bound | None) -> tuple[Bound | None, Bound | None]:
+    if lower is not None and upper is not None:
+        if lower.value > upper.value:
+            raise Contradiction(f"{lower} is above {upper}", upper.pointer)
+        if lower.value == upper.value and (lower.is_exclusive or upper.is_exclusive):
+            raise Contradiction(f"{lower} leaves nothing below {upper}", upper.pointer)
+    return lower, upper
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+
+
+class Contains(NamedTuple):
+    """What some items of an array must be.
+
+    Args:
+        item: What they are.
+        minimum: The fewest of them.
+        maximum: The most; ``None``: any number.
+        otherwise: What the other items are, where there is a most: none of them.
+    """
+
+    item: Conjunction
+    minimum: int
+    maximum: int | None
+    otherwise: Conjunction
+
+
+@dataclass(frozen=True)
+class ArrayLimits:
+    """What an array must satisfy.
+
+    Args:
+        prefix: What the first items are, one by one.
+        rest: What the items behind them are; ``None``: there are none.
+        minimum: The fewest items.
+        maximum: The most items; ``None``: any number.
+        contains: What some items must be, and how many: the fewest, and the most.
+        are_unique: Whether no two items are equal.
+    """
+
+    prefix: tuple[Conjunction, ...]
+    rest: Conjunction | None
+    minimum: int
+    maximum: int | None
+    contains: tuple[Contains, ...] = ()
+    are_unique: bool = False
+
+    def item(self, index: int) -> Conjunction | None:
+        """Return what an item must satisfy; ``None``: there is none."""
+        return self.prefix[index] if index < len(self.prefix) else self.rest
+
+
+def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
+    """Collect what the arrays of a branch must satisfy.
+
+    Args:
+        plain: The branch.
+        draft: The draft by which it is read.
+
+    Raises:
+        Contradiction: No array can.
+        SchemaTooLarge: Too many items are described one by one, or must be there.
+    """
+    described = [_items_said(one, draft) for one in plain]
+    minimum, maximum = count_bounds(plain, "minItems", "maxItems")
+    length = max((len(prefix) for prefix, _ in described), default=0)
+    if length > MAX_PREFIX:
+        raise SchemaTooLarge(
+            f"an array describes more than {MAX_PREFIX:,} items one by one", plain[0].pointer, hint="Use items."
+        )
+    prefix = [ANYTHING] * length
+    rest = ANYTHING
+    for some, others in described:
+        prefix = [both(item, some[index] if index < len(some) else others) for index, item in enumerate(prefix)]
+        rest = both(rest, others)
+    is_closed = any(one.schema is False for one in rest)
+    if maximum is not None:
+        prefix, is_closed = prefix[:maximum], is_closed or maximum <= length
+    if is_closed and minimum > len(prefix):
+        pointer = next(one.pointer for one in plain if "minItems" in one.schema)
+        raise Contradiction(f"minItems {minimum} is above the {len(prefix)} items that there may be", pointer)
+    most = len(prefix) if is_closed else maximum
+    are_unique = any(one.schema.get("uniqueItems") is True for one in plain) and (most is None or most > 1)
+    contains = tuple(found for one in plain if (found := _contains(one, draft)) is not None)
+    return ArrayLimits(tuple(prefix), None if is_closed else rest, minimum, most, contains, are_unique)
+
+
+def _contains(one: Subschema, draft: Draft) -> Contains | None:
+    """What one schema says that some items must be; ``None`` if nothing."""
+    if not one.says("contains", draft):
+        return None
+    counts = draft >= Draft.DRAFT_2019_09
+    least = int(one.schema.get("minContains", 1)) if counts else 1
+    most = int(one.schema["maxContains"]) if counts and "maxContains" in one.schema else None
+    if most is not None and most < least:
+        raise Contradiction(f"minContains {least} is above maxContains {most}", one.pointer)
+    item = one.part("contains")
+    if least == 0 and most is None:
+        return None
+    return Contains(item, least, most, () if most is None else (negated(item[0]),) if item else NONE)
+
+
+def _items_said(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction]:
+    """What one schema says of the first items, one by one, and of those behind."""
+    schema = one.schema
+    listed, others = ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
+    if isinstance(schema.get(listed), list):
+        prefix = [one.part(listed, index) for index in range(len(schema[listed]))]
+        return prefix, one.part(others) if others in schema else ANYTHING
+    return [], one.part("items") if "items" in schema else ANYTHING
+
+
+# ---- objects ---------------------------------------------------------------------------------------------------------
+
+
+class Property(NamedTuple):
+    """A property that has a name.
+
+    Args:
+        name: Its name, not written.
+        value: What its value is.
+        is_declared: Whether a schema has it among its ``properties``; else it is only required.
+        is_required: Whether it must be there.
+    """
+
+    name: str
+    value: Conjunction
+    is_declared: bool
+    is_required: bool
+
+
+class Others(NamedTuple):
+    """The properties whose names match some patterns and no others.
+
+    Args:
+        found: The patterns that are found in the name.
+        not_found: Those that are not.
+        value: What the value is.
+    """
+
+    found: tuple[str, ...]
+    not_found: tuple[str, ...]
+    value: Conjunction
+
+
+@dataclass(frozen=True)
+class ObjectLimits:
+    """What an object must satisfy.
+
+    Args:
+        properties: The properties that have names: the declared ones in the order of the schema, then the others.
+        others: All other properties that there may be, by the patterns that are found in their names.
+        says_additional: Whether the schema speaks of names in which no pattern is found. Where it does not, the options
+            tell.
+        names: What all names are, as strings.
+        minimum: The fewest properties.
+        maximum: The most; ``None``: any number.
+    """
+
+    properties: tuple[Property, ...]
+    others: tuple[Others, ...]
+    says_additional: bool
+    names: Conjunction = ANYTHING
+    minimum: int = 0
+    maximum: int | None = None
+
+    def value(self, name: str) -> Conjunction | None:
+        """Return what a property's value must satisfy.
+
+        It is ``None`` where no property has this name.
+        """
+        known = next((one.value for one in self.properties if one.name == name), None)
+        if known is not None:
+            return known
+        for others in self.others:
+            if all(is_found(pattern, name) for pattern in others.found) and not any(
+                is_found(pattern, name) for pattern in others.not_found
+            ):
+                return others.value
+        return None
+
+
+def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
+    """Collect what the objects of a branch must satisfy.
+
+    Args:
+        plain: The branch.
+        draft: The draft by which it is read.
+
+    Raises:
+        Contradiction: No object can.
+        SchemaTooLarge: There are too many patterns of names.
+    """
+    named: dict[str, None] = {}
+    declared = set[str]()
+    required: dict[str, Subschema] = {}
+    names = ANYTHING
+    for one in plain:
+        named.update(dict.fromkeys(one.schema.get("properties", ())))
+        if not one.is_made:
+            declared |= named.keys()
+        if isinstance(one.schema.get("required"), list):  # draft 03 had a boolean here
+            for name in one.schema["required"]:
+                required.setdefault(name, one)
+        if one.says("propertyNames", draft):
+            names = both(names, one.part("propertyNames"))
+    minimum, maximum = count_bounds(plain, "minProperties", "maxProperties")
+    undeclared = {name: _value(plain, name) for name in required if name not in named}
+    for name, value in undeclared.items():
+        if any(one.schema is False for one in value):
+            raise Contradiction(
+                f"required {name!r} is not among the properties, and additionalProperties is false",
+                required[name].pointer,
+            )
+    if maximum is not None and len(required) > maximum:
+        pointer = next(one.pointer for one in plain if "maxProperties" in one.schema)
+        raise Contradiction(f"required names more than maxProperties {maximum}", pointer)
+    properties = [Property(name, _value(plain, name), name in declared, name in required) for name in named]
+    properties += [Property(name, value, False, True) for name, value in undeclared.items()]
+    says_additional = any("additionalProperties" in one.schema for one in plain)
+    return ObjectLimits(tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum)
+
+
+def _others(plain: Plain) -> Iterator[Others]:
+    """The properties whose names are not declared, by the patterns that may be found in them."""
+    patterns = list(dict.fromkeys(pattern for one in plain for pattern in one.schema.get("patternProperties", ())))
+    if len(patterns) > MAX_PATTERNS:
+        pointer = next(one.pointer for one in plain if "patternProperties" in one.schema)
+        raise SchemaTooLarge(
+            f"patternProperties have more than {MAX_PATTERNS} patterns together", pointer, hint="Join some of them."
+        )
+    for is_in in product((True, False), repeat=len(patterns)):
+        found = tuple(pattern for pattern, kept in zip(patterns, is_in, strict=True) if kept)
+        value = ANYTHING
+        for one in plain:
+            value = both(value, _of_name(one, found))
+        if not any(one.schema is False for one in value):
+            yield Others(found, tuple(pattern for pattern in patterns if pattern not in found), value)
+
+
+def _of_name(one: Subschema, found: Sequence[str]) -> Conjunction:
+    """What one schema says of a name that it does not declare and in which some patterns are found."""
+    value, spoken = ANYTHING, False
+    for pattern in one.schema.get("patternProperties", ()):
+        if pattern in found:
+            value, spoken = both(value, one.part("patternProperties", pattern)), True
+    if not spoken and "additionalProperties" in one.schema:
+        return one.part("additionalProperties")
+    return value
+
+
+def _value(plain: Plain, name: str) -> Conjunction:
+    """What the value of a property is, by its name."""
+    value = ANYTHING
+    for one in plain:
+        found = [pattern for pattern in one.schema.get("patternProperties", ()) if is_found(pattern, name)]
+        if name in one.schema.get("properties", ()):
+            value = both(value, one.part("properties", name))
+            for pattern in found:
+                value = both(value, one.part("patternProperties", pattern))
+        else:
+            value = both(value, _of_name(one, found))
+    return value

@@ -1,0 +1,217 @@
+"""What does not satisfy a schema's plain keywords: a union of made schemas that say the contrary of one keyword each.
+
+Every keyword is about one type, so its contrary asks for that type. Keywords of the document's drafts do for most;
+what none of them can say has a name that begins with a hyphen, which no schema that was read is asked for:
+
+* ``-patterns``: patterns that must not be found in a string; ``-formats``: formats that it must not have, of those of
+  which it is known what validators take for one; ``-texts``: strings that it must not be;
+* ``-multiples``: numbers of which a number must be no multiple; ``-numbers``: numbers that it must not be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sfgen.schema.meaning.conjunction import Conjunction, Subschema
+from sfgen.schema.reading.keywords import VALUE_TYPES, Draft, json_type, says_nothing
+from sfgen.substring.document import SUBSTRING_OF
+
+CHECKED_SINCE: Mapping[str, Draft] = MappingProxyType(
+    {"date": Draft.DRAFT_07, "ipv4": Draft.DRAFT_04, "uuid": Draft.DRAFT_2019_09}
+)
+"""The formats that ``at_most`` knows, and the first draft in which the package jsonschema asks for them."""
+
+
+def negated(one: Subschema) -> Subschema:
+    """Negate a schema: it allows exactly what the other does not."""
+    return Subschema({"not": one}, one.pointer, f"not {one.key}")
+
+
+def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
+    """Demand that an object has a property.
+
+    Args:
+        one: The schema of which this is made.
+        name: The property.
+        is_object: Whether other values than objects are refused.
+    """
+    schema: dict[str, Any] = {"required": [name]}
+    if is_object:
+        return Subschema({"type": "object", **schema}, one.pointer, f"object with {name!r} {one.key}")
+    return Subschema(schema, one.pointer, f"with {name!r} {one.key}")
+
+
+def absent(one: Subschema, name: str) -> Subschema:
+    """Demand that an object lacks a property; other values are allowed.
+
+    Args:
+        one: The schema of which this is made.
+        name: The property.
+    """
+    return Subschema({"properties": {name: False}}, one.pointer, f"without {name!r} {one.key}")
+
+
+def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
+    """Demand that an object has a property with certain values.
+
+    Other values than objects are allowed.
+
+    Args:
+        one: The schema of which this is made.
+        name: The property, which must be there.
+        values: The values that it may have.
+    """
+    schema = {"required": [name], "properties": {name: {"enum": values}}}
+    return Subschema(schema, one.pointer, f"{name!r} one of {values} {one.key}")
+
+
+def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[str]]:
+    """Negate the plain keywords of a schema.
+
+    Args:
+        one: The schema.
+        draft: The draft of its document.
+
+    Returns:
+        Conjunctions, one of which each such value satisfies, and no other value any of them; and the keywords whose
+        contrary could not be said, so that values are missing.
+    """
+    found: list[Conjunction] = []
+    left_out: list[str] = []
+    for word in one.schema:
+        if word == SUBSTRING_OF:
+            left_out.append(word)
+        if says_nothing([word]) or not one.says(word, draft):
+            continue
+        made = _contrary(one, word, draft)
+        if made is None:
+            left_out.append(word)
+        else:
+            found += made_of(one, word, made)
+    return found, left_out
+
+
+def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Conjunction]:
+    """Make the conjunctions that together are the contrary of a keyword.
+
+    A value must satisfy one of them.
+
+    Args:
+        one: The schema with the keyword.
+        word: The keyword.
+        schemas: What each conjunction says.
+    """
+    return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
+
+
+def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
+    """The schemas of what does not satisfy one keyword; ``None`` where they cannot be formed."""
+    value = one.schema[word]
+    match word:
+        case "type":
+            return _other_types([value] if isinstance(value, str) else value)
+        case "const":
+            return _other_values([value])
+        case "enum":
+            return _other_values(value)
+        case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
+            return _beyond(one, word, value)
+        case "multipleOf":
+            return [{"type": "number", "-multiples": [value]}]
+        case "minLength" | "minItems" | "minProperties":
+            most = word.replace("min", "max")
+            return [{"type": _type_of(word), most: int(value) - 1}] if value > 0 else []
+        case "maxLength" | "maxItems" | "maxProperties":
+            return [{"type": _type_of(word), word.replace("max", "min"): int(value) + 1}]
+        case "pattern":
+            return [{"type": "string", "-patterns": [value]}]
+        case "format" if value in CHECKED_SINCE and draft >= CHECKED_SINCE[value]:
+            return [{"type": "string", "-formats": [value]}]
+        case "required" if isinstance(value, list):
+            return [{"type": "object", "properties": {name: False}} for name in value]
+        case "properties":
+            return [
+                {"type": "object", "required": [name], "properties": {name: negated(part[0])}}
+                for name, part in ((name, one.part("properties", name)) for name in value)
+                if part
+            ]
+        case "prefixItems" | "items" if isinstance(value, list):
+            return list(_other_items(one, word))
+        case "items" | "additionalItems":
+            return _items_behind(one, word, draft)
+        case "additionalProperties" | "propertyNames" if not one.part(word):
+            return []
+        case "minContains" | "maxContains":
+            return []  # told with contains
+        case "contains" if "minContains" not in one.schema and "maxContains" not in one.schema:
+            part = one.part("contains")
+            return [{"type": "array", **({"items": negated(part[0])} if part else {"maxItems": 0})}]
+        case _:
+            return None
+
+
+def _type_of(word: str) -> str:
+    return {"Length": "string", "Items": "array", "Properties": "object"}[word[3:]]
+
+
+def _other_types(names: Iterable[str]) -> list[dict[str, Any]]:
+    types = {"number" if name == "integer" else name for name in names}
+    others: list[dict[str, Any]] = [{"type": [name for name in VALUE_TYPES if name not in types]}]
+    if others == [{"type": []}]:
+        others = []
+    if "integer" in names and "number" not in names:
+        others.append({"type": "number", "-multiples": [1]})
+    return others
+
+
+def _other_values(values: list[Any]) -> list[dict[str, Any]] | None:
+    """The schemas of all values but these."""
+    others = [name for name in VALUE_TYPES if name not in set(map(json_type, values))]
+    found: list[dict[str, Any]] = [{"type": others}] if others else []
+    booleans = [value for value in values if isinstance(value, bool)]
+    if len(set(booleans)) == 1:
+        found.append({"type": "boolean", "enum": [not booleans[0]]})
+    texts = [value for value in values if isinstance(value, str)]
+    if texts:
+        found.append({"type": "string", "-texts": texts})
+    numbers = [value for value in values if json_type(value) == "number"]
+    if numbers:
+        found.append({"type": "number", "-numbers": numbers})
+    for kind, least in ((list, "minItems"), (dict, "minProperties")):
+        some = [value for value in values if isinstance(value, kind)]
+        if any(some):
+            return None
+        if some:
+            found.append({"type": "array" if kind is list else "object", least: 1})
+    return found
+
+
+def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
+    """The numbers on the other side of a limit."""
+    if isinstance(value, bool):  # draft 04: said with the limit
+        return []
+    side = "Maximum" if word.lower().endswith("minimum") else "Minimum"
+    is_exclusive = word.startswith("exclusive") or one.schema.get(f"exclusive{word.capitalize()}") is True
+    return [{"type": "number", (side.lower() if is_exclusive else f"exclusive{side}"): value}]
+
+
+def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:
+    """Arrays one of whose first items is not what it should be."""
+    for index in range(len(one.schema[word])):
+        part = one.part(word, index)
+        if part:
+            yield {"type": "array", "minItems": index + 1, word: [*[True] * index, negated(part[0])]}
+
+
+def _items_behind(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
+    """Arrays with an item that is not what those behind the first ones should be."""
+    listed = one.schema.get("prefixItems" if draft >= Draft.DRAFT_2020_12 else "items")
+    first = len(listed) if isinstance(listed, list) else 0
+    part = one.part(word)
+    if not part or (word == "additionalItems" and not isinstance(listed, list)):
+        return []
+    if one.schema[word] is False:
+        return [{"type": "array", "minItems": first + 1}]
+    return None if first else [{"type": "array", "contains": negated(part[0])}]

@@ -1,0 +1,188 @@
+"""Whether a value satisfies a schema, and whether a branch has a value at all.
+
+The first is decided exactly. The second is proved through a few levels of what must be there: a required property whose
+values contradict each other is enough. Where nothing is proved, a branch is taken to have a value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sfgen.errors import PatternError, SchemaError, SchemaTooLarge
+from sfgen.grammar.rules import NOTHING
+from sfgen.schema.meaning.branches import Branches, UndecidedError
+from sfgen.schema.meaning.conjunction import Conjunction, Plain, listed
+from sfgen.schema.meaning.groups import Group, Groups, error_at, scalar_expression
+from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH, ArrayLimits, ObjectLimits
+from sfgen.schema.meaning.negation import CHECKED_SINCE
+from sfgen.schema.reading.keywords import Draft, json_type
+from sfgen.schema.reading.strict_json import as_decimal, key
+from sfgen.schema.scalars.numbers import NumberLimits
+from sfgen.schema.scalars.strings import StringLimits
+
+
+class Satisfaction:
+    """Decides exactly whether a value satisfies schemas of a document.
+
+    The writing options make no difference.
+
+    Args:
+        branches: The branches of the document.
+        groups: The typed groups of the document.
+    """
+
+    def __init__(self, branches: Branches, groups: Groups) -> None:
+        self._branches = branches
+        self._groups = groups
+        self._keys: dict[Plain, frozenset[Any] | None] = {}
+
+    def of(self, value: Any, found: Conjunction, depth: int = 0) -> bool:
+        """Tell whether a value satisfies a conjunction.
+
+        Args:
+            value: As the reader of JSON gives it.
+            found: The conjunction.
+            depth: How deep the value is nested in the one that was asked for.
+        """
+        if not found:
+            return True
+        return any(self.of_branch(value, plain, depth) for plain in self._branches.of(found))
+
+    def of_branch(self, value: Any, plain: Plain, depth: int = 0) -> bool:
+        """Tell whether a value satisfies one branch.
+
+        Args:
+            value: As the reader of JSON gives it.
+            plain: The branch.
+            depth: How deep the value is nested in the one that was asked for.
+        """
+        if plain not in self._keys:
+            values = listed(plain)
+            self._keys[plain] = None if values is None else frozenset(map(key, values))
+        keys = self._keys[plain]
+        return (keys is None or key(value) in keys) and self.beside_values(value, plain, depth)
+
+    def beside_values(self, value: Any, plain: Plain, depth: int = 0) -> bool:
+        """Tell whether a value satisfies a branch without its enums and constants.
+
+        Args:
+            value: As the reader of JSON gives it.
+            plain: The branch.
+            depth: How deep the value is nested in the one that was asked for.
+
+        Raises:
+            SchemaTooLarge: The value is nested too deep.
+        """
+        if depth > MAX_VALUE_DEPTH:
+            raise SchemaTooLarge(
+                f"a value of enum or const is nested more than {MAX_VALUE_DEPTH} deep",
+                plain[0].pointer if plain else None,
+                hint="Describe it with properties and items.",
+            )
+        groups, _ = self._groups.of(plain)
+        kind = json_type(value)
+        limits = [group.limits for group in groups if group.type == kind]
+        try:
+            return bool(limits) and self._satisfies(value, limits[0], depth)
+        except PatternError as error:
+            raise error_at(error, plain[0].pointer) from None
+
+    def _satisfies(self, value: Any, limits: object, depth: int) -> bool:
+        match limits:
+            case NumberLimits():
+                return limits.accepts(as_decimal(value))
+            case StringLimits():
+                return limits.accepts(value)
+            case ArrayLimits(minimum=minimum, maximum=maximum):
+                if len(value) < minimum or (maximum is not None and len(value) > maximum):
+                    return False
+                if limits.are_unique and len(set(map(key, value))) < len(value):
+                    return False
+                for one in limits.contains:
+                    count = sum(self.of(item, one.item, depth + 1) for item in value)
+                    if count < one.minimum or (one.maximum is not None and count > one.maximum):
+                        return False
+                items = [(item, limits.item(index)) for index, item in enumerate(value)]
+                return all(found is not None and self.of(item, found, depth + 1) for item, found in items)
+            case ObjectLimits(minimum=minimum, maximum=maximum):
+                if len(value) < minimum or (maximum is not None and len(value) > maximum):
+                    return False
+                if any(one.is_required and one.name not in value for one in limits.properties):
+                    return False
+                if not all(self.of(name, limits.names, depth + 1) for name in value):
+                    return False
+                members = [(member, limits.value(name)) for name, member in value.items()]
+                return all(found is not None and self.of(member, found, depth + 1) for member, found in members)
+            case _:
+                return True
+
+
+_DEEPEST = 6
+
+
+class Valueless:
+    """Decides whether branches of a document have no value.
+
+    It is not to be shared between threads.
+
+    Args:
+        branches: The branches of the document.
+        groups: The typed groups of the document.
+        satisfaction: Whether values satisfy its schemas.
+        draft: The draft of the document.
+    """
+
+    def __init__(self, branches: Branches, groups: Groups, satisfaction: Satisfaction, draft: Draft) -> None:
+        self._draft = draft
+        self._branches = branches
+        self._groups = groups
+        self._satisfaction = satisfaction
+        self._known: dict[Plain, bool] = {}
+
+    def proves(self, plain: Plain) -> bool:
+        """Tell whether a branch is known to have no value."""
+        found = self._known.get(plain)
+        if found is None:
+            found = self._known[plain] = self._is_known(plain, 0)
+        return found
+
+    def _is_known(self, plain: Plain, depth: int) -> bool:
+        before = self._branches.losses
+        return self._seems(plain, depth) and self._branches.losses == before
+
+    def _seems(self, plain: Plain, depth: int) -> bool:
+        """Whether no value of a branch is found; there may be some where branches lack values."""
+        try:
+            values = listed(plain)
+            if values is not None:
+                return not any(self._satisfaction.beside_values(value, plain) for value in values)
+            groups, _ = self._groups.of(plain)
+            return all(self._has_none(group, depth) for group in groups)
+        except (SchemaError, UndecidedError):
+            return False
+
+    def _has_none(self, group: Group, depth: int) -> bool:
+        match group.limits:
+            case ObjectLimits(properties=properties):
+                return any(one.is_required and self._is_empty(one.value, depth + 1) for one in properties)
+            case ArrayLimits(minimum=minimum) as limits:
+                items = [limits.item(index) for index in range(min(minimum, len(limits.prefix) + 1))]
+                return any(item is None or self._is_empty(item, depth + 1) for item in items)
+            case StringLimits(formats=formats) as limits:
+                # Automata of formats and of what is not found are too small; what they leave out may be the value.
+                known = [name for name in formats if name in CHECKED_SINCE and self._draft >= CHECKED_SINCE[name]]
+                wider = replace(limits, formats=(), at_most=tuple(known), no_patterns=(), no_formats=())
+                return scalar_expression(replace(group, limits=wider), "") == NOTHING
+            case NumberLimits():
+                return scalar_expression(group, "") == NOTHING
+            case _:
+                return False
+
+    def _is_empty(self, found: Conjunction, depth: int) -> bool:
+        if not found or depth > _DEEPEST:
+            return False
+        try:
+            return all(self._is_known(plain, depth) for plain in self._branches.of(found))
+        except (SchemaError, UndecidedError):
+            return False

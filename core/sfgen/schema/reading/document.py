@@ -1,0 +1,579 @@
+"""A schema that was read: what it says, by which draft, and where its references lead.
+
+References are resolved by identifiers, anchors and JSON pointers (RFC 6901). Schemas are named by their pointers
+throughout: these tell rules apart, and messages where something stands.
+
+``$dynamicRef`` leads to the outermost resource in the dynamic scope that has a ``$dynamicAnchor`` of its name, and
+``$recursiveRef`` to the outermost with ``$recursiveAnchor`` (JSON Schema 2020-12, 8.2.3.2; 2019-09, 8.2.4.2). The first
+resource that has the anchor decides for all that is inside, so a scope is a mapping of names to schemas that only grows
+on the way in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+from sfgen.errors import SchemaError
+from sfgen.parameter_text import ParameterText
+from sfgen.schema.reading.keywords import DEFINITIONS, Draft
+from sfgen.schema.reading.strict_json import escaped, positions, unescaped
+from sfgen.schema.reading.words import type_of
+from sfgen.substring.document import SUBSTRING_OF
+from sfgen.substring.substring import Substring
+
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+"""The keywords that refer to another schema."""
+
+_MOST_NAMES = 6  # of names that a hint lists
+_INDEX = re.compile("0|[1-9][0-9]*")
+
+
+class UnresolvedError(LookupError):
+    """A reference that leads nowhere.
+
+    Args:
+        reason: Why, in words.
+        hint: What was perhaps meant.
+    """
+
+    def __init__(self, reason: str, hint: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.hint = hint
+
+
+def joined_uri(base: str, reference: str) -> str:
+    """Resolve a reference against a base (RFC 3986).
+
+    Args:
+        base: A URI, or empty.
+        reference: A URI or a relative reference.
+
+    Raises:
+        UnresolvedError: It is not a URI.
+    """
+    try:
+        urlsplit(reference)  # which is not looked at where there is no base
+        return urljoin(base, reference)
+    except ValueError as error:
+        raise UnresolvedError(f"{shown_reference(reference)} is not a URI: {error}") from None
+
+
+def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
+    """Yield the references of a schema: (keyword, reference).
+
+    Args:
+        schema: The schema; it need not be well-formed.
+        draft: Dynamic references begin with draft 2019-09.
+    """
+    if isinstance(schema, dict):
+        for keyword in REFERENCES[: 1 if draft <= Draft.DRAFT_07 else None]:
+            if isinstance(schema.get(keyword), str):
+                yield keyword, schema[keyword]
+
+
+def is_reference_alone(schema: Any, draft: Draft) -> bool:
+    """Tell whether only a schema's reference counts.
+
+    Up to draft 07 the siblings of ``$ref`` are ignored.
+
+    Args:
+        schema: The schema; it need not be well-formed.
+        draft: The draft by which it is read.
+    """
+    return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
+
+
+def dynamic_name(keyword: str, reference: str) -> str | None:
+    """Name the dynamic anchor that a reference may find elsewhere.
+
+    ``$recursiveRef`` has no name, which is the empty one here.
+
+    Args:
+        keyword: The keyword of the reference.
+        reference: Its value.
+
+    Returns:
+        ``None`` where the reference always leads to the same schema.
+
+    >>> dynamic_name("$dynamicRef", "a.json#node"), dynamic_name("$recursiveRef", "#"), dynamic_name("$ref", "#node")
+    ('node', '', None)
+    """
+    fragment = unquote(reference.partition("#")[2])
+    if keyword == "$recursiveRef":
+        return ""
+    return fragment if keyword == "$dynamicRef" and fragment and not fragment.startswith("/") else None
+
+
+def dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
+    """Name the dynamic anchors of a schema; see :func:`dynamic_name`.
+
+    Args:
+        schema: The schema; it need not be well-formed.
+        draft: The draft by which it is read.
+    """
+    if not isinstance(schema, dict):
+        return []
+    if draft is Draft.DRAFT_2019_09:
+        return [""] if schema.get("$recursiveAnchor") is True else []
+    anchor = schema.get("$dynamicAnchor") if draft is Draft.DRAFT_2020_12 else None
+    return [anchor] if isinstance(anchor, str) else []
+
+
+@dataclass(frozen=True)
+class Identifiers:
+    """What the schemas of a document call themselves.
+
+    Attributes:
+        resources: The pointer of each schema that has a URI of its own, by the URI without a fragment.
+        bases: The URI of each such schema by its pointer; the document itself, which is ``""``, is always there.
+        anchors: The pointers of schemas with an anchor, by the URI with the anchor as its fragment.
+        dynamic: For each resource, by its pointer, the pointers of the schemas in it that dynamic references find, by
+            their names.
+    """
+
+    resources: dict[str, str]
+    bases: dict[str, str]
+    anchors: dict[str, str]
+    dynamic: dict[str, dict[str, str]]
+
+    @classmethod
+    def empty(cls) -> Identifiers:
+        """Make the identifiers of a document that is not yet read."""
+        return cls({"": ""}, {"": ""}, {}, {})
+
+    def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
+        """Record a schema's identifier and anchors.
+
+        Args:
+            schema: The schema; it need not be well-formed.
+            pointer: Where it stands.
+            draft: The draft by which it is read.
+
+        Returns:
+            The keyword of a name that another schema has already; else ``None``.
+
+        Raises:
+            UnresolvedError: A name is not a URI.
+        """
+        if not isinstance(schema, dict) or is_reference_alone(schema, draft):
+            return None
+        keyword = "id" if draft is Draft.DRAFT_04 else "$id"
+        identifier = schema.get(keyword)
+        if isinstance(identifier, str):
+            uri, _, fragment = identifier.partition("#")
+            if uri:
+                base = joined_uri(self.base_of(pointer), uri)
+                if self.resources.setdefault(base, pointer) != pointer:
+                    return keyword
+                self.bases[pointer] = base
+            # Some programs write the pointer of each schema as its "$id": that is no name.
+            is_name = fragment and not fragment.startswith("/") and draft <= Draft.DRAFT_07
+            if is_name and not self._name(pointer, fragment):
+                return keyword
+        for keyword in ("$anchor", "$dynamicAnchor") if draft > Draft.DRAFT_07 else ():
+            anchor = schema.get(keyword)
+            if isinstance(anchor, str) and not self._name(pointer, anchor):
+                return keyword
+        for name in dynamic_anchors(schema, draft):
+            self.dynamic.setdefault(self.resource_of(pointer), {})[name] = pointer
+        return None
+
+    def _name(self, pointer: str, anchor: str) -> bool:
+        return self.anchors.setdefault(f"{self.base_of(pointer)}#{anchor}", pointer) == pointer
+
+    def base_of(self, pointer: str) -> str:
+        """Return the URI against which references in a schema are resolved.
+
+        It is that of the nearest schema around it that has one.
+        """
+        return self.bases[self.resource_of(pointer)]
+
+    def resource_of(self, pointer: str) -> str:
+        """Return the pointer of the nearest enclosing schema with a URI.
+
+        It may be the schema itself.
+        """
+        while pointer not in self.bases:
+            pointer = pointer.rpartition("/")[0]
+        return pointer
+
+    def knows(self, reference: str, base_pointer: str) -> bool:
+        """Tell whether a reference points into this document.
+
+        There may be nothing at that position.
+
+        Args:
+            reference: The value of ``$ref``.
+            base_pointer: The pointer of the schema that has it.
+        """
+        base, uri = self.base_of(base_pointer), reference.partition("#")[0]
+        try:
+            return (joined_uri(base, uri) if uri else base) in self.resources
+        except UnresolvedError:  # it leads nowhere at all
+            return True
+
+    def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
+        """Find what a reference leads to.
+
+        Args:
+            root: The document.
+            reference: The value of ``$ref``.
+            base_pointer: The pointer of the schema that has it.
+
+        Returns:
+            The pointer, and what is there.
+
+        Raises:
+            UnresolvedError: It leads nowhere, or out of the document.
+        """
+        base = self.base_of(base_pointer)
+        uri, _, fragment = reference.partition("#")
+        target = joined_uri(base, uri) if uri else base
+        if target not in self.resources:
+            raise UnresolvedError(f"{shown_reference(reference)} is in another document")
+        fragment, start = unquote(fragment), self.resources[target]
+        if not fragment or fragment.startswith("/"):
+            pointer = start + fragment
+            return pointer, _at(root, pointer, reference, len(start))
+        anchor = f"{target}#{fragment}"
+        if anchor not in self.anchors:
+            names = [name.partition("#")[2] for name in self.anchors if name.startswith(f"{target}#")]
+            hint = _near(fragment, names, "#")
+            if "/" in fragment:
+                hint = f"A pointer begins with a slash: #/{fragment}"
+            raise UnresolvedError(f"there is no anchor {shown_reference(fragment)}", hint)
+        return self.anchors[anchor], value_at(root, self.anchors[anchor])
+
+
+def value_at(root: Any, pointer: str) -> Any:
+    """Return the value at a JSON pointer.
+
+    Args:
+        root: The whole value.
+        pointer: The path, from the root on.
+
+    Raises:
+        UnresolvedError: There is nothing.
+
+    >>> value_at({"a/b": [1, {"~": 2}]}, "/a~1b/1/~0")
+    2
+    """
+    return _at(root, pointer, f"#{pointer}", 0)
+
+
+def _at(root: Any, pointer: str, reference: str, skipped: int) -> Any:
+    """What a pointer leads to; ``skipped``: how much of it is not the reference's own."""
+    value, passed = root, ""
+    for part in pointer.split("/")[1:]:
+        name = unescaped(part)
+        child = _child(value, name)
+        if child is _NOTHING:
+            names = list(value) if isinstance(value, dict) else []
+            hint = _near(name, names, f"#{passed[skipped:]}/") or _elsewhere(root, pointer.rpartition("/")[2])
+            raise UnresolvedError(f"{shown_reference(reference)} leads nowhere: {_lack(value, name, passed)}", hint)
+        value, passed = child, f"{passed}/{part}"
+    return value
+
+
+_NOTHING: Any = object()
+
+
+def _child(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(name, _NOTHING)
+    if isinstance(value, list) and _INDEX.fullmatch(name) and len(name) < 10 and int(name) < len(value):
+        return value[int(name)]
+    return _NOTHING
+
+
+def _lack(value: Any, name: str, passed: str) -> str:
+    where = passed or "the document"
+    if isinstance(value, dict):
+        return f"there is no {shown_reference(name)} in {where}"
+    if isinstance(value, list):
+        return f"the list {where} has {len(value)} items"
+    return f"{where} is neither an object nor a list"
+
+
+def _near(name: str, names: list[str], prefix: str) -> str:
+    """A hint with the names most like one; with all, if they are few and none is like it."""
+    near = get_close_matches(name, names, 1)
+    if near:
+        return f"Did you mean {prefix}{escaped(near[0])[1:]}?"
+    return f"There are: {', '.join(names[:_MOST_NAMES])}." if 0 < len(names) <= _MOST_NAMES and prefix != "#/" else ""
+
+
+def _elsewhere(root: Any, name: str) -> str:
+    """A hint at a definition with the name that a pointer ends in, or a name much like it."""
+    if not isinstance(root, dict):
+        return ""
+    for keyword in DEFINITIONS:
+        names = root.get(keyword)
+        near = get_close_matches(name, list(names), 1) if isinstance(names, Mapping) else []
+        if near:
+            return f"Did you mean #/{keyword}{escaped(near[0])}?"
+    return ""
+
+
+def shown_reference(text: str) -> str:
+    r"""Quote a reference or a name for a message, on one line.
+
+    It is cut where it is long.
+
+    >>> print(shown_reference("a\n" * 2), len(shown_reference("a" * 99)))
+    "a\na\n" 83
+    """
+    written = json.dumps(text[:80], ensure_ascii=False)
+    return written if len(text) <= 80 else f'{written[:-1]}…"'
+
+
+class DynamicScope:
+    """Where dynamic references lead. Equal scopes of one document have equal keys.
+
+    Args:
+        anchors: For each resource of the document, by its pointer, the pointers of its dynamic anchors by their names;
+            nothing at all where no reference can lead to more than one schema.
+        targets: The schemas to which references lead, by the names of anchors.
+
+    >>> scope = DynamicScope({"": {"node": ""}, "/$defs/a": {"node": "/$defs/a", "leaf": "/$defs/a/not"}})
+    >>> scope.at("/properties/b").at("/$defs/a/items").targets
+    {'node': '', 'leaf': '/$defs/a/not'}
+    """
+
+    __slots__ = ("_anchors", "_inside", "key", "targets")
+
+    def __init__(self, anchors: Mapping[str, Mapping[str, str]], targets: Mapping[str, str] | None = None) -> None:
+        self._anchors = anchors
+        self._inside: dict[str, DynamicScope] = {}
+        self.targets: Mapping[str, str] = targets or {}
+        self.key = f" in {sorted(self.targets.items())}" if self.targets else ""
+
+    def at(self, pointer: str) -> DynamicScope:
+        """Return the scope of a schema that is reached from this scope."""
+        if not self._anchors:
+            return self
+        while pointer not in self._anchors:
+            pointer = pointer.rpartition("/")[0]
+        inside = self._inside.get(pointer)
+        if inside is None:
+            targets = {**self._anchors[pointer], **self.targets}
+            inside = self if targets == self.targets else DynamicScope(self._anchors, targets)
+            self._inside[pointer] = inside
+        return inside
+
+
+STATIC = DynamicScope({})
+"""The scope where each reference leads to one schema."""
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A text that a part of a document was read from.
+
+    Attributes:
+        pointer: The part of the document.
+        name: The file, or the URI; empty if from none.
+        text: The JSON text; empty if there was none.
+    """
+
+    pointer: str
+    name: str
+    text: str = field(default="", repr=False)
+
+    def error(
+        self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
+    ) -> SchemaError:
+        """Make an error about a part of the file.
+
+        It has line, column and caret where the file came as text.
+
+        Args:
+            reason: What is wrong, in one line, with the keyword.
+            pointer: The part, from the root of this file.
+            hint: What to write instead.
+            kind: The class of the error.
+            of_name: Whether the caret stands under the name of the part and not under its value.
+        """
+        where = positions(self.text) if self.text else None
+        offset = where.offset(pointer, of_name=of_name) if where else None
+        if where is None or offset is None:
+            return kind(reason, pointer, hint=hint, origin=self.name)
+        position, details = where.lines.position(offset), where.lines.caret(offset)
+        return kind(reason, pointer, details=details, hint=hint, origin=self.name, position=position)
+
+
+@dataclass(frozen=True)
+class SchemaDocument:
+    """A well-formed schema.
+
+    Each keyword has a value that it can have, and each reference leads somewhere.
+
+    Attributes:
+        root: The schema: a ``dict`` or ``bool``, numbers as ``int`` or ``Decimal``.
+        draft: The draft that it is read by.
+        name: The file it comes from; empty if from none.
+        text: The JSON text; empty if there was none.
+        notes: What a person should know of it, a line each.
+        identifiers: What the schemas in it call themselves.
+        pointers: The pointers of all schemas in it, of each before those inside it.
+        files: The files that other documents in it come from.
+        quoted: The documents that strings are quoted from, by the names that the schema has for them.
+    """
+
+    root: dict[str, Any] | bool
+    draft: Draft
+    name: str = ""
+    text: str = field(default="", repr=False)
+    notes: tuple[str, ...] = ()
+    identifiers: Identifiers = field(default_factory=Identifiers.empty, repr=False)
+    pointers: tuple[str, ...] = field(default=("",), repr=False)
+    files: tuple[SourceFile, ...] = ()
+    quoted: Mapping[str, Substring] = field(default_factory=dict, repr=False)
+
+    def quoting(self, documents: Mapping[str, Substring]) -> SchemaDocument:
+        """Return the same with documents to quote from.
+
+        Args:
+            documents: By their names.
+
+        Raises:
+            SchemaError: The schema names another document, or none.
+        """
+        quoted, named = {**self.quoted, **documents}, set[str]()
+        for pointer in self.pointers:
+            schema = value_at(self.root, pointer)
+            if not isinstance(schema, dict) or SUBSTRING_OF not in schema:
+                continue
+            name = schema[SUBSTRING_OF]
+            if not isinstance(name, str):
+                reason = f'"{SUBSTRING_OF}" must be the name of a document, not {type_of(name)}'
+            elif name in quoted:
+                named.add(name)
+                continue
+            else:
+                reason = f'"{SUBSTRING_OF}" names the document {name[:60]!r}, which is not given'
+            hint = ParameterText("Give the document beside the schema, by its name, with documents.", "documents")
+            raise self.error(reason, pointer + escaped(SUBSTRING_OF), hint=hint)
+        unused = (
+            f'No string is quoted from the document {name[:60]!r}: no "{SUBSTRING_OF}" names it.'
+            for name in quoted
+            if name not in named
+        )
+        return replace(self, quoted=quoted, notes=tuple(dict.fromkeys((*self.notes, *unused))))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
+
+    def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
+        """Find the schema that a reference leads to.
+
+        Args:
+            reference: The value of ``$ref``.
+            base_pointer: The pointer of the schema that has it.
+            keyword: The keyword that has it, for the message.
+
+        Returns:
+            The pointer of the schema, and the schema.
+
+        Raises:
+            SchemaError: It leads nowhere, to something else than a schema, or out of the document.
+        """
+        pointer = base_pointer + escaped(keyword)
+        try:
+            target, schema = self.identifiers.resolve(self.root, reference, base_pointer)
+        except UnresolvedError as error:
+            raise self.error(f'"{keyword}": {error.reason}', pointer, hint=error.hint) from None
+        if not isinstance(schema, dict | bool):
+            reason = f'"{keyword}" must lead to a schema: at {target} there is {type_of(schema)}'
+            raise self.error(reason, pointer)
+        return target, schema
+
+    def referred(self, reference: str, base_pointer: str, keyword: str, scope: DynamicScope) -> tuple[str, Any]:
+        """Find the schema that a reference by any keyword leads to.
+
+        Args:
+            reference: The value of the keyword.
+            base_pointer: The pointer of the schema that has it.
+            keyword: The keyword.
+            scope: The dynamic scope of that schema.
+
+        Raises:
+            SchemaError: As for :meth:`resolve`.
+        """
+        target, schema = self.resolve(reference, base_pointer, keyword)
+        name = dynamic_name(keyword, reference)
+        if name is not None and name in scope.targets and name in dynamic_anchors(schema, self.draft):
+            target = scope.targets[name]
+            schema = value_at(self.root, target)
+        return target, schema
+
+    @cached_property
+    def repeated_anchors(self) -> frozenset[str]:
+        """The dynamic anchors that more than one resource has."""
+        counts = Counter(name for anchors in self.identifiers.dynamic.values() for name in anchors)
+        return frozenset(name for name, count in counts.items() if count > 1)
+
+    @cached_property
+    def scope(self) -> DynamicScope:
+        """The dynamic scope around the root.
+
+        Nothing is ever added to it where no reference can move.
+        """
+        used = {
+            dynamic_name(keyword, reference)
+            for pointer in (self.pointers if self.repeated_anchors else ())
+            for keyword, reference in references_of(value_at(self.root, pointer), self.draft)
+        }
+        moving = self.repeated_anchors & used
+        if not moving:
+            return STATIC
+        found = self.identifiers.dynamic
+        return DynamicScope(
+            {
+                pointer: {name: target for name, target in found.get(pointer, {}).items() if name in moving}
+                for pointer in self.identifiers.bases
+            }
+        )
+
+    def error(
+        self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
+    ) -> SchemaError:
+        """Make an error about a part of the schema.
+
+        It has the file, line, column and caret where the schema came as text.
+
+        Args:
+            reason: What is wrong, in one line, with the keyword.
+            pointer: The part.
+            hint: What to write instead.
+            kind: The class of the error.
+            of_name: Whether the caret stands under the name of the part and not under its value.
+        """
+        file = self.file_of(pointer)
+        return file.error(reason, pointer[len(file.pointer) :], hint=hint, kind=kind, of_name=of_name)
+
+    def file_of(self, pointer: str) -> SourceFile:
+        """Return the file that a part of the document comes from."""
+        found = [file for file in self.files if f"{pointer}/".startswith(f"{file.pointer}/")]
+        return found[0] if found else SourceFile("", self.name, self.text)
+
+    def shown_place(self, pointer: str) -> str:
+        """Name a part of the document for people.
+
+        It is the pointer, and the file where it is another one than the root's.
+
+        >>> SchemaDocument(True, Draft.DRAFT_07, files=(SourceFile("/$defs/a", "a.json"),)).shown_place("/$defs/a/not")
+        '/not of a.json'
+        """
+        file = self.file_of(pointer)
+        inner = pointer[len(file.pointer) :] or "the top"
+        return f"{inner} of {file.name}" if file.pointer else inner

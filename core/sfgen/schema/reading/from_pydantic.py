@@ -1,0 +1,567 @@
+"""A Python type that pydantic reads: the schema of its texts, and the instances that they stand for.
+
+A model, a dataclass, a ``TypedDict``, an ``Enum``, ``list[Model]``, ``Literal["a", "b"]``: whatever pydantic's
+``TypeAdapter`` takes. pydantic is imported when a type is read, and so only by those who use it.
+
+A text that is written by the schema is an instance of the type, unless the type asks for more than can be said of it.
+pydantic's own generator leaves digits, bounds, versions and encodings out of its schemas, or has a name of its own for
+them as ``format``: here they are added. What cannot be told of a text alone stays out. As of pydantic 2.14 this is
+still refused, and ``NotAnInstance`` tells why:
+
+* What has validators of its own, predicates, or a schema of its own.
+* Paths that must exist or must not, ``ImportString``, ``Json`` of a class that refers to others or has limits.
+* ``float`` with ``multiple_of``: sfgen's numbers are exact, and a float may be so large that it is no multiple.
+* Sets of a least size, where JSON tells apart what Python does not: 1 and ``true``, one instant with two offsets.
+* Enums of tuples, an ``AliasPath``.
+* Dates in the past or the future, judged long after the schema was read. Their bounds are a day or two from the day
+  of reading, on which the schema depends.
+
+The code of a type runs on what a model wrote: an ``ImportString`` imports what the text names.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cache, cached_property
+from inspect import signature
+from typing import Any, NewType
+
+from sfgen.errors import NotAnInstance, SchemaError, first_line
+from sfgen.schema.scalars.formats import (
+    BASE64_OF_ASCII,
+    DATE,
+    MAILBOX,
+    URL_BEHIND_SCHEME,
+    YEAR_ZERO,
+    between,
+    whole_numbers,
+)
+
+INSTALL = "Install it: pip install 'sfgen[pydantic]'"
+
+_MOST_FAULTS = 5  # of a text that are told one by one
+_SHOWN = 60  # characters of the name of a type
+_ANNOTATIONS = ("default", "examples")  # keywords that say nothing about what is valid
+
+
+@dataclass(frozen=True)
+class PydanticType:
+    """A Python type as pydantic reads it.
+
+    pydantic makes its schema, and instances of the type from texts.
+
+    Args:
+        source: What ``pydantic.TypeAdapter`` takes, or a ``TypeAdapter``.
+    """
+
+    source: Any
+
+    def __reduce__(self) -> tuple[type[PydanticType], tuple[Any]]:
+        return PydanticType, (self.source,)  # what was made of it is made again
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        name = self.source.__qualname__ if isinstance(self.source, type) else repr(self.source)
+        return name if len(name) <= _SHOWN else f"{name[: _SHOWN - 1]}…"
+
+    @cached_property
+    def _adapter(self) -> Any:
+        """A ``pydantic.TypeAdapter``."""
+        adapter = _pydantic().TypeAdapter
+        return self.source if isinstance(self.source, adapter) else adapter(self.source)
+
+    def json_schema(self) -> dict[str, Any]:
+        """Ask pydantic for the schema of validation, names by their aliases.
+
+        Raises:
+            SchemaError: pydantic is not installed, or makes no schema of the type.
+        """
+        _pydantic()
+        # A class may have made this method its own.
+        of_model = getattr(self.source, "model_json_schema", None) if isinstance(self.source, type) else None
+        try:
+            if of_model is None:
+                schema = self._adapter.json_schema(schema_generator=generator())
+            else:
+                taken = signature(of_model).parameters.values()
+                takes_it = any(one.name == "schema_generator" or one.kind is one.VAR_KEYWORD for one in taken)
+                schema = of_model(schema_generator=generator()) if takes_it else of_model()
+        except Exception as error:  # the type's own code may have a part in it
+            raise SchemaError(
+                f"pydantic makes no schema of {self.name}: {first_line(error)}",
+                hint="It reads its models, dataclasses, TypedDicts, enums, and annotations made of them.",
+            ) from error
+        plain: dict[str, Any] = completed(_finite(schema))
+        return plain
+
+    def parse(self, text: str | bytes) -> Any:
+        """Make the instance that JSON text stands for; pydantic validates it.
+
+        Raises:
+            NotAnInstance: pydantic, or a validator of the type, refuses the text.
+        """
+        try:
+            return self._adapter.validate_json(text)
+        except _pydantic().ValidationError as error:
+            faults = [_told(fault) for fault in error.errors(include_url=False, include_context=False)]
+            cause: Exception = error
+        except Exception as error:  # what a validator raises that is neither a ValueError nor an AssertionError
+            faults = [f"{type(error).__name__}: {first_line(error)}"]
+            cause = error
+        more = len(faults) - _MOST_FAULTS
+        raise NotAnInstance(
+            f"{self.name} does not take the text",
+            details=(*(f"  {fault}" for fault in faults[:_MOST_FAULTS]), *([f"  and {more} more"] if more > 0 else [])),
+            hint="A class may ask for more than its schema can say. The text is result.text, its JSON result.value.",
+        ) from cause
+
+
+def pydantic_type(source: object) -> PydanticType | None:
+    """Wrap a Python type for pydantic; ``None`` for anything else.
+
+    >>> [pydantic_type(source) is not None for source in (int, list[int], {"type": "integer"}, "name", None)]
+    [True, True, False, False, False]
+    """
+    return PydanticType(source) if _is_type(source) else None
+
+
+def _is_type(source: object) -> bool:
+    if isinstance(source, type | NewType) or typing.get_origin(source) is not None:
+        return True
+    # Python's from 3.12 on, or that of typing_extensions.
+    return type(source).__name__ == "TypeAliasType" or _is_adapter(source)
+
+
+def _is_adapter(source: object) -> bool:
+    """Whether it is a ``pydantic.TypeAdapter``, which nobody has without having imported pydantic."""
+    adapter = getattr(sys.modules.get("pydantic"), "TypeAdapter", None)
+    return adapter is not None and isinstance(source, adapter)
+
+
+def _pydantic() -> Any:
+    """The package, version 2.
+
+    Raises:
+        SchemaError: It is not there.
+    """
+    try:
+        import pydantic
+    except ImportError as error:
+        raise SchemaError(f"a Python type needs pydantic: {first_line(error)}", hint=INSTALL) from None
+    if not hasattr(pydantic, "TypeAdapter"):
+        raise SchemaError(f"a Python type needs pydantic 2, and this is {pydantic.VERSION}", hint=INSTALL)
+    return pydantic
+
+
+def _told(fault: Any) -> str:
+    """A fault that pydantic finds, on one line: where, and what."""
+    said = " ".join(str(fault["msg"]).split())
+    where = ".".join(map(str, fault["loc"]))
+    return f"{where}: {said}" if where else said
+
+
+def _finite(value: Any) -> Any:
+    """A schema without defaults and examples that JSON cannot write: pydantic leaves infinity and NaN in them."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    members = {name: _finite(item) for name, item in value.items()}
+    return {name: item for name, item in members.items() if name not in _ANNOTATIONS or _is_finite(item)}
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_is_finite, value.values()))
+    return not isinstance(value, list) or all(map(_is_finite, value))
+
+
+Schema = dict[str, Any]
+
+_MOST_DIGITS = 15  # of a number that is a float on its way
+_MOST_SECONDS = 2**32 - 1  # that pydantic reads in one number
+_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_FRACTION = r"(?:\.[0-9]{1,6})?"
+_ASCII = r"^[\x00-\x7f]*$"
+_TRIMMED = r"^(?:\S(?:[\s\S]*\S)?)?$"
+_OTHER_IN_RUST = re.compile(r"\\[WDSbB]|\[\^[^\]]*\\[wds]")
+"""Escapes that know all scripts for pydantic, and match less there than in a schema."""
+
+_UNITS = r"^[0-9]{1,9}(?:\.[0-9]{1,3})? ?(?:[KMGTPE]?B|[KMGTPE]iB)?$"
+_COMPLEX = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[+-][0-9]{1,15}(?:\.[0-9]{1,15})?j)?$"
+_EMAIL = f"^{MAILBOX}$"
+_PAIRS = "00|18|26|42|59|67|75|83|91"  # each adds nothing to Luhn's sum
+_CARD = f"^(?:{_PAIRS})(?:{_PAIRS}|34){{7}}$"  # 16 digits that begin with no 3, as those of other lengths do
+_FIXED_LENGTH = r"^(?:[A-Za-z0-9]{4}){%d,%s}$"
+
+
+@cache
+def generator() -> Any:
+    """Make the class of the generator, for pydantic's ``schema_generator``."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    base: Any = GenerateJsonSchema
+
+    class Completing(base):  # type: ignore[misc]
+        """Adds to what pydantic writes of one core schema."""
+
+        def decimal_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _decimal(schema, self.float_schema(_bounds_of(schema)))
+
+        def float_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _float(super().float_schema(schema), schema)
+
+        def timedelta_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _timedelta(super().timedelta_schema(schema), schema)
+
+        def date_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _date(super().date_schema(schema), schema)
+
+        def datetime_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _datetime(super().datetime_schema(schema), schema)
+
+        def time_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _time(super().time_schema(schema), schema)
+
+        def bytes_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _bytes(super().bytes_schema(schema), schema, self._config.config_dict.get("val_json_bytes", "utf8"))
+
+        def str_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _str(super().str_schema(schema), schema, self._config.config_dict)
+
+        def url_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _url(super().url_schema(schema), schema)
+
+        def multi_host_url_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _url(super().multi_host_url_schema(schema), schema)
+
+        def complex_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _with(super().complex_schema(schema), _COMPLEX)
+
+        def function_after_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _decoded(super().function_after_schema(schema), schema)
+
+        def dict_schema(self, schema: Mapping[str, Any]) -> Schema:
+            return _dict(super().dict_schema(schema), schema)
+
+        if hasattr(base, "ordered_dict_schema"):
+
+            def ordered_dict_schema(self, schema: Mapping[str, Any]) -> Schema:
+                return _dict(super().ordered_dict_schema(schema), schema)
+
+    return Completing
+
+
+def completed(schema: Schema) -> Schema:
+    """Add to a finished schema what the types have written themselves, or refer to: mail addresses, JSON in texts.
+
+    Args:
+        schema: A schema that pydantic wrote.
+    """
+    made: Schema = _completed(schema, schema.get("$defs", {}))
+    return made
+
+
+def _completed(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_completed(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: _completed(item, definitions) for name, item in schema.items()}
+    if made.get("type") != "string":
+        return made
+    if made.get("contentMediaType") == "application/json" and isinstance(made.get("contentSchema"), dict):
+        pattern = _pattern_of_json(made["contentSchema"], definitions, 0)
+        return _with(made, f"^{pattern}$") if pattern else made
+    return _with(made, _EMAIL) if made.get("format") == "email" else made
+
+
+def _with(schema: Schema, *patterns: str) -> Schema:
+    """A schema that demands these patterns, too."""
+    for pattern in patterns:
+        if "pattern" in schema:
+            schema.setdefault("allOf", []).append({"pattern": pattern})
+        else:
+            schema["pattern"] = pattern
+    return schema
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def _bounds_of(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The core schema of a float within a decimal's bounds."""
+    names = [name for name in ("multiple_of", "le", "ge", "lt", "gt") if schema.get(name) is not None]
+    return {"type": "float", **{name: float(schema[name]) for name in names}}
+
+
+def _float(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    """The bound itself is outside, and what is nearer than the next float is read as the bound."""
+    for name, word, beyond in (("gt", "minimum", math.inf), ("lt", "maximum", -math.inf)):
+        bound = schema.get(name)
+        if bound and math.isfinite(bound):
+            written[word] = math.nextafter(bound, beyond)
+            del written[f"exclusive{word.capitalize()}"]
+    return written
+
+
+def _decimal(schema: Mapping[str, Any], number: Schema) -> Schema:
+    digits, places = schema.get("max_digits"), schema.get("decimal_places")
+    if digits is not None or places is not None:
+        step = 0 if places is None else places if digits is None else min(places, digits)
+        whole = _MOST_DIGITS - step if digits is None else min(_MOST_DIGITS, digits) - step
+        most = Decimal(10) ** max(whole, 0) - Decimal(1).scaleb(-step)
+        number.setdefault("multipleOf", float(Decimal(1).scaleb(-step)) if step else 1)
+        if _is_below_one(digits, places):
+            number["not"] = {"const": 0}  # pydantic counts the 0 as a digit before the point, if it is all there is
+        if not {"maximum", "exclusiveMaximum"} & number.keys():
+            number["maximum"] = float(most)
+        if not {"minimum", "exclusiveMinimum"} & number.keys():
+            number["minimum"] = float(-most)
+    if len(number.keys() - {"type"}) > 0 and _bounds_of(schema).keys() > {"type"}:
+        return number
+    return {"anyOf": [number, {"type": "string", "pattern": f"^-?(?:{_decimals(digits, places)})$"}]}
+
+
+def _is_below_one(digits: int | None, places: int | None) -> bool:
+    """Whether all digits are behind the point."""
+    return digits is not None and places is not None and digits <= places
+
+
+def _decimals(digits: int | None, places: int | None) -> str:
+    """The texts of decimals with so many digits, so many of them behind the point."""
+    if digits is None:
+        behind = rf"(?:\.[0-9]{{1,{20 if places is None else places}}})?" if places != 0 else ""
+        return f"[0-9]{{1,20}}{behind}"
+    if _is_below_one(digits, places):
+        return rf"0\.[0-9]{{1,{digits}}}"
+    most = digits - 1 if places is None else min(places, digits - 1)
+    before = digits if places is None else max(digits - places, 1)
+    counts = range(1, most + 1)
+    return "|".join([f"[0-9]{{1,{before}}}", *(rf"[0-9]{{1,{min(before, digits - n)}}}\.[0-9]{{{n}}}" for n in counts)])
+
+
+# ---- dates and times -------------------------------------------------------------------------------------------------
+
+
+def _date(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    day = timedelta(days=1)
+    low, high = _limits(schema, day, date.min, date.max, date.today())
+    if (low, high) == (date.min, date.max):
+        return written
+    return _with(written, f"^{between(low.isoformat(), high.isoformat())}$")
+
+
+def _datetime(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    second = timedelta(seconds=1)
+    first, last = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)
+    now = datetime.combine(date.today(), time.min)  # schemas that are read on one day are equal
+    low, high = _limits(schema, second, first, last, now)
+    is_naive = schema.get("tz_constraint") == "naive"
+    if is_naive:  # RFC 3339 has no such date-time
+        written = {"type": "string", "pattern": f"^{YEAR_ZERO}{DATE}T{_CLOCK}{_FRACTION}$"}
+    if (low, high) == (first, last):
+        return written
+    texts = between(_second(low, up=True), _second(high, up=False))
+    return _with(written, f"^{texts}$" if is_naive else f"^{texts}Z$")
+
+
+def _time(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    given = {name: _in_day(schema[name]) for name in ("ge", "gt", "le", "lt") if schema.get(name) is not None}
+    is_naive = schema.get("tz_constraint") == "naive"
+    if given:
+        low, high = _limits(given, timedelta(seconds=1), _in_day(time.min), _in_day(time(23, 59, 59)), None)
+        texts = between(_second(low, up=True)[11:], _second(high, up=False)[11:])
+        zone = "Z" if schema.get("tz_constraint") == "aware" else ""
+        return _with({"type": "string"}, f"^{texts}{zone}$", f"^{_CLOCK}{zone}$")
+    return {"type": "string", "pattern": f"^{_CLOCK}{_FRACTION}$"} if is_naive else written
+
+
+def _in_day(moment: time) -> datetime:
+    return datetime.combine(date(2000, 1, 2), moment.replace(tzinfo=None))
+
+
+def _second(moment: datetime, *, up: bool) -> str:
+    """A moment in whole seconds, not before it or not behind it."""
+    moment += timedelta(seconds=1) if up and moment.microsecond else timedelta()
+    return moment.replace(microsecond=0).isoformat()
+
+
+def _limits(schema: Mapping[str, Any], step: timedelta, low: Any, high: Any, now: Any) -> tuple[Any, Any]:
+    """The first and the last value that a core schema allows.
+
+    Args:
+        schema: The core schema.
+        step: How far the nearest value is from a bound that is outside.
+        low: The first value of all.
+        high: The last one.
+        now: The day of reading, or its beginning, from which what is past is a day away, and what is to come two.
+    """
+    lows, highs = [low], [high]
+    for name, found, distance in (("ge", lows, 0), ("gt", lows, 1), ("le", highs, 0), ("lt", highs, -1)):
+        bound = schema.get(name)
+        if bound is not None:
+            zone = getattr(bound, "tzinfo", None)
+            bound = bound if zone is None else bound.astimezone(UTC).replace(tzinfo=None)
+            found.append(bound + distance * step)
+    if schema.get("now_op") == "past":
+        highs.append(now - timedelta(days=1))
+    if schema.get("now_op") == "future":
+        lows.append(now + timedelta(days=2))
+    return max(lows), min(highs)
+
+
+def _timedelta(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    bounds = [schema.get(name) for name in ("ge", "gt", "le", "lt")]
+    if all(bound is None for bound in bounds):
+        return _with(written, "^[^0-9]*(?:[0-9]{1,6}[^0-9]+)*$")  # together less than 999,999,999 days
+    low, high = _limits(schema, timedelta(seconds=1), timedelta.min, timedelta.max, None)
+    unit, form = timedelta(seconds=1), "PT{}S"
+    if low // unit > _MOST_SECONDS or high // unit < -_MOST_SECONDS:
+        unit, form = timedelta(days=1), "P{}D"
+    first, last = max(-(-low // unit), -_MOST_SECONDS), min(high // unit, _MOST_SECONDS)
+    return {"type": "string", "pattern": f"^(?:{_signed(first, last, form)})$"}
+
+
+def _signed(first: int, last: int, form: str = "{}") -> str:
+    """The pattern of whole numbers in a range, in a form, which follows the sign."""
+    texts = [form.format(whole_numbers(max(first, 0), last))] if last >= 0 else []
+    texts += ["-" + form.format(whole_numbers(max(-last, 1), -first))] if first < 0 else []
+    return "|".join(texts)
+
+
+# ---- texts -----------------------------------------------------------------------------------------------------------
+
+
+def _str(written: Schema, schema: Mapping[str, Any], config: Mapping[str, Any]) -> Schema:
+    pattern: Any = schema.get("pattern")
+    flags = getattr(pattern, "flags", 0) & (re.IGNORECASE | re.DOTALL | re.MULTILINE)
+    if flags:
+        named = {re.IGNORECASE: "i", re.DOTALL: "s", re.MULTILINE: "m"}
+        letters = "".join(letter for flag, letter in named.items() if flags & flag)
+        written["pattern"] = f"(?{letters}){pattern.pattern}"
+    own = written.get("pattern", "")
+    if own and own == _pattern_of_sizes():
+        written["pattern"] = _UNITS
+    elif schema.get("ascii_only") or (own and _OTHER_IN_RUST.search(own)):
+        _with(written, _ASCII)
+    is_stripped = schema.get("strip_whitespace", config.get("str_strip_whitespace"))
+    if is_stripped and {"pattern", "minLength", "maxLength"} & written.keys():
+        _with(written, _TRIMMED)
+    return written
+
+
+def _pattern_of_sizes() -> str:
+    import pydantic
+
+    return getattr(pydantic.ByteSize, "byte_string_pattern", "")
+
+
+def _bytes(written: Schema, schema: Mapping[str, Any], encoding: str) -> Schema:
+    least, most = schema.get("min_length") or 0, schema.get("max_length")
+    if encoding == "utf8":
+        return written if not least and most is None else _with(written, _ASCII)
+    if encoding == "hex":
+        return {"type": "string", "pattern": f"^(?:[0-9a-f]{{2}}){{{least},{'' if most is None else most}}}$"}
+    return {"type": "string", "pattern": _FIXED_LENGTH % (-(-least // 3), "" if most is None else most // 3)}
+
+
+def _decoded(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    """Texts that are decoded to text: what they stand for must be UTF-8. And numbers of cards."""
+    function = schema["function"]["function"]
+    if getattr(function, "__qualname__", "") == "PaymentCardNumber.validate":
+        return _with(written, _CARD)
+    encoder = getattr(getattr(function, "__self__", None), "encoder", None)
+    if getattr(function, "__name__", "") != "decode_str" or encoder is None:
+        return written
+    kind = encoder.get_json_format()
+    return _with(written, f"^{BASE64_OF_ASCII}$") if kind in ("base64", "base64url") else written
+
+
+def _url(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    schemes = schema.get("allowed_schemes") or []
+    if schemes == ["file"]:
+        return _with(written, r"^file://(?:/[A-Za-z0-9._~-]+)+$")
+    if not schemes:
+        return _with(written, f"^(?:[a-z]{{2,8}}://{URL_BEHIND_SCHEME}|(?:mailto|tel|urn|news):[A-Za-z0-9.@:+_-]+)$")
+    listed = "|".join(re.sub("[+.]", r"\\\g<0>", scheme) for scheme in schemes)
+    return _with(written, f"^(?:{listed})://{URL_BEHIND_SCHEME}$")
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+
+
+def _dict(written: Schema, schema: Mapping[str, Any]) -> Schema:
+    keys = schema.get("keys_schema", {})
+    if "patternProperties" in written:
+        written.setdefault("additionalProperties", False)
+    pattern = _names(keys)
+    if pattern:
+        written["propertyNames"] = {"pattern": f"^(?:{pattern})$"}
+    return written
+
+
+def _names(keys: Mapping[str, Any]) -> str:
+    """The pattern of names that stand for numbers and bools; empty for other keys."""
+    match keys.get("type"):
+        case "bool":
+            return "true|false"
+        case "int":
+            low = max(keys.get("ge", -math.inf), keys.get("gt", -math.inf) + 1)
+            high = min(keys.get("le", math.inf), keys.get("lt", math.inf) - 1)
+            return _signed(int(max(low, -(10**15))), int(min(high, 10**15)))
+        case "float" | "decimal":
+            digits = _MOST_DIGITS if keys["type"] == "float" else keys.get("max_digits")
+            return f"-?(?:{_decimals(digits, keys.get('decimal_places'))})"
+        case _:
+            return ""
+
+
+# ---- JSON in a text --------------------------------------------------------------------------------------------------
+
+
+_SCALARS = {
+    "null": "null",
+    "boolean": "(?:true|false)",
+    "integer": "(?:0|-?[1-9][0-9]{0,14})",
+    "number": r"(?:0|-?[1-9][0-9]{0,14}(?:\.[0-9]{1,9})?)",
+    "string": '"[^"\\\\\\x00-\\x1f]*"',
+}
+
+
+def _pattern_of_json(schema: Schema, definitions: Mapping[str, Any], depth: int) -> str:
+    """The pattern of the JSON texts of a schema without limits; empty where it has others than are known here."""
+    known = schema.keys() - {"title", "description", "default"}
+    if depth > 4:
+        return ""
+    if known == {"$ref"}:
+        return _pattern_of_json(definitions.get(schema["$ref"].rpartition("/")[2], {}), definitions, depth + 1)
+    if not known:
+        return f"(?:{'|'.join(_SCALARS.values())})"
+    kind = schema.get("type")
+    if known == {"type"} and kind in _SCALARS:
+        return _SCALARS[kind]
+    if kind == "array" and known <= {"type", "items"}:
+        item = _pattern_of_json(schema.get("items", {}), definitions, depth + 1)
+        return rf"\[(?:{item}(?:, {item})*)?\]" if item else ""
+    if kind == "object" and known <= {"type", "additionalProperties"}:
+        inner = schema.get("additionalProperties", True)
+        value = _pattern_of_json({} if inner is True else inner, definitions, depth + 1)
+        return rf'\{{(?:"[a-z]+": {value})?\}}' if value else ""
+    if kind == "object" and known <= {"type", "properties", "required"}:
+        members = [
+            (name, _pattern_of_json(part, definitions, depth + 1)) for name, part in schema["properties"].items()
+        ]
+        if all(member for _, member in members) and all(name.isidentifier() for name, _ in members):
+            return r"\{" + ", ".join(f'"{name}": {member}' for name, member in members) + r"\}"
+    return ""

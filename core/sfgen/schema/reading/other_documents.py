@@ -1,0 +1,484 @@
+"""Documents that a schema refers to: files of a directory that the user names, and the metaschemas.
+
+Nothing is ever fetched. A document is found by the URI that it calls itself (``$id``), or by its path. The directory
+has the URI ``file:///``, and the one that stands before it in ``"URL=DIRECTORY"``: of a reference only the path from
+there counts, so where the directory lies is said in no schema and in no saved file.
+
+They are put into the document that refers to them, as schemas with an ``$id`` of their own. What comes out refers to
+nothing outside: a compound schema document (JSON Schema 2020-12, 9.3), which the rules, a saved file and the package
+jsonschema all read alike. It is read by one draft; a document in another is taken where it says the same in both.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property
+from os import PathLike
+from typing import Any
+from urllib.parse import quote, unquote, urljoin
+
+from sfgen import arguments
+from sfgen.errors import InputError, SchemaError, SchemaTooLarge
+from sfgen.parameter_text import ParameterText
+from sfgen.schema.reading.document import (
+    SchemaDocument,
+    SourceFile,
+    UnresolvedError,
+    is_reference_alone,
+    joined_uri,
+    shown_reference,
+)
+from sfgen.schema.reading.keywords import (
+    ANNOTATIONS,
+    ANY_DRAFT,
+    KINDS,
+    MEANINGLESS,
+    URIS,
+    Draft,
+    Kind,
+    draft_of_uri,
+    subschemas,
+)
+from sfgen.schema.reading.strict_json import (
+    MAX_BYTES,
+    NotJsonError,
+    escaped,
+    file_data,
+    from_python,
+    json_of,
+    parse,
+    shown_name,
+)
+
+MAX_FILES = 10_000
+"""The most files and folders of a directory that are looked at."""
+
+MAX_TOTAL_BYTES = 1 << 26
+"""How many bytes the files may have together where the one with an identifier is sought."""
+
+ENDINGS = (".json", ".schema", ".jsonschema")
+"""How the names of the files end that can be referred to."""
+
+_HERE = "file:///"
+_URL_AND_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^=]*)=(.+)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class OtherDocument:
+    """A document that a schema refers to.
+
+    Attributes:
+        root: What it is: any JSON.
+        uri: Where it was found.
+        key: A short name, under which it is kept.
+        name: The name for people: that of the file.
+        text: Its text; empty if there was none.
+        part: The URI of a schema in it, where that was sought.
+    """
+
+    root: Any
+    uri: str
+    key: str
+    name: str
+    text: str = ""
+    part: str = ""
+
+    @property
+    def own_uri(self) -> str:
+        """What it calls itself; if nothing, where it was found.
+
+        Raises:
+            UnresolvedError: It is not a URI.
+        """
+        return joined_uri(self.uri, identifier_of(self.root))
+
+
+class OtherDocuments:
+    """Finds documents by their URIs.
+
+    Args:
+        directory: The directory, ``"URL=DIRECTORY"`` for one whose files are at a URL, too; ``None``: only the
+            metaschemas are there.
+
+    Raises:
+        InputError: There is no such directory.
+    """
+
+    def __init__(self, directory: str | PathLike[str] | None = None) -> None:
+        self.directory: str | None = None
+        """The path of the directory."""
+        self._urls = [_HERE]
+        if directory is None:
+            return
+        path = arguments.path("schema_dir", directory, error=InputError)
+        found = _URL_AND_PATH.fullmatch(str(directory)) if isinstance(directory, str) else None
+        if found:
+            url, self.directory = found.groups()
+            self._urls.append(url if url.endswith("/") else f"{url}/")
+        else:
+            self.directory = os.fspath(path)
+        if not os.path.isdir(self.directory):
+            reason = "it is not a directory" if os.path.exists(self.directory) else "there is no such directory"
+            raise InputError(
+                f"cannot read the directory of schemas {shown_name(self.directory)}: {reason}",
+                hint="Name the directory that has the files, as in schemas or https://example.com/schemas/=schemas.",
+            )
+
+    def place_of(self, name: str) -> str:
+        """Return the URI of a file in the directory.
+
+        For any other file it is the URI of the directory.
+
+        Args:
+            name: The file; empty for a schema from none.
+        """
+        if name and self.directory is not None:
+            path, around = os.path.realpath(name), os.path.realpath(self.directory)
+            if _is_inside(path, around):
+                return self._uri_of(os.path.relpath(path, around).replace(os.sep, "/"))
+        return self._urls[-1]
+
+    def find(self, uri: str) -> OtherDocument | None:
+        """Find the document that has a URI itself or inside it.
+
+        Args:
+            uri: The URI, without a fragment.
+
+        Returns:
+            ``None`` if there is no such document.
+
+        Raises:
+            SchemaError: The file is not JSON, or more than one has this identifier.
+            SchemaTooLarge: A limit is passed.
+            InputError: The file cannot be read.
+        """
+        found = _metaschema(uri)
+        if found is not None or self.directory is None:
+            return found
+        for url in self._urls:
+            name = unquote(uri.removeprefix(url)) if uri.startswith(url) else ""
+            if name and self._is_file(name):
+                return self._read(name)
+        names = self._by_identifier.get(uri, [])
+        if len(names) > 1:
+            raise SchemaError(
+                f"{shown_name(uri)} is the identifier of {names[0]} and of {names[1]} in {shown_name(self.directory)}",
+                hint="Give each file an identifier of its own.",
+            )
+        if not names:
+            return None
+        document = self._read(names[0])
+        return document if uri == document.own_uri else replace(document, part=uri)
+
+    def near(self, reference: str) -> str:
+        """Hint at the documents that were perhaps meant."""
+        assert self.directory is not None, "there is a directory"
+        path = unquote(reference.partition("#")[0])
+        name = path.rpartition("/")[2]
+        if os.path.islink(os.path.join(self.directory, path.lstrip("/"))):
+            return "It is a link that leads out of the directory, which is not followed."
+        by_name = {file.rpartition("/")[2]: file for file in self._files}
+        near = get_close_matches(name, list(by_name), 1)
+        return f"Did you mean {by_name[near[0]]}?" if near else ""
+
+    def _uri_of(self, name: str) -> str:
+        return self._urls[-1] + quote(name)
+
+    def _is_file(self, name: str) -> bool:
+        """Whether a name is that of a file in the directory that can be referred to."""
+        assert self.directory is not None
+        if not name.endswith(ENDINGS) or "\0" in name:
+            return False
+        path = os.path.realpath(os.path.join(self.directory, name))
+        return os.path.isfile(path) and _is_inside(path, os.path.realpath(self.directory))
+
+    def _read(self, name: str) -> OtherDocument:
+        assert self.directory is not None
+        path = os.path.normpath(os.path.join(self.directory, name))
+        root, text = json_of(file_data(path), shown_name(path))
+        return OtherDocument(root, self._uri_of(name), name, shown_name(path), text)
+
+    @cached_property
+    def _files(self) -> tuple[str, ...]:
+        """The names of all files that can be referred to, by their paths in the directory."""
+        return tuple(sorted(self._walk()))
+
+    def _walk(self) -> Iterator[str]:
+        assert self.directory is not None
+        seen = 0
+        for folder, folders, files in os.walk(self.directory):
+            seen += len(folders) + len(files)
+            if seen > MAX_FILES:
+                raise SchemaTooLarge(
+                    f"{shown_name(self.directory)} has more than {MAX_FILES:,} files and folders",
+                    hint="Name a directory with the schemas alone.",
+                )
+            for file in files:
+                name = os.path.relpath(os.path.join(folder, file), self.directory).replace(os.sep, "/")
+                if self._is_file(name):
+                    yield name
+
+    @cached_property
+    def _by_identifier(self) -> dict[str, list[str]]:
+        """The names of the files by the URIs of schemas in them. What is not JSON has none."""
+        assert self.directory is not None
+        found: dict[str, list[str]] = {}
+        size = 0
+        for name in self._files:
+            data = file_data(os.path.join(self.directory, name))
+            size += len(data)
+            if size > MAX_TOTAL_BYTES:
+                raise SchemaTooLarge(
+                    f"the files of {shown_name(self.directory)} pass the limit of {MAX_TOTAL_BYTES:,} bytes together",
+                    hint="Name a directory with the schemas alone.",
+                )
+            if len(data) > MAX_BYTES or not re.search(rb'"\$?id"', data):
+                continue
+            try:
+                root = parse(data)
+            except NotJsonError:
+                continue
+            for uri in dict.fromkeys(_identifiers(root, self._uri_of(name))):
+                found.setdefault(uri, []).append(name)
+        return found
+
+
+def identifier_of(root: Any) -> str:
+    """Return a schema's identifier without a fragment; empty if it has none.
+
+    >>> identifier_of({"$id": "http://example.com/a#"}), identifier_of({"id": "http://example.com/b"})
+    ('http://example.com/a', 'http://example.com/b')
+    """
+    if not isinstance(root, dict):
+        return ""
+    found = root.get("$id", root.get("id"))
+    if not isinstance(found, str) or not ("$id" in root or re.search("[:#]", found)):
+        return ""
+    return found.partition("#")[0]
+
+
+def _identifiers(root: Any, uri: str) -> Iterator[str]:
+    """The URIs of a document and of the schemas in it that call themselves something."""
+    stack = [(root, uri)]
+    while stack:
+        schema, base = stack.pop()
+        if not isinstance(schema, dict):
+            continue
+        identifier = identifier_of(schema)
+        if identifier:
+            try:
+                base = joined_uri(base, identifier)
+            except UnresolvedError:
+                continue
+            yield base
+        stack += [(inner, base) for _, inner in subschemas(schema, ANY_DRAFT)]
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+
+
+def _metaschema(uri: str) -> OtherDocument | None:
+    """The metaschema of a draft, or one of its parts; from the package that jsonschema has them from."""
+    if "json-schema.org/" not in uri:
+        return None
+    from jsonschema_specifications import REGISTRY
+
+    found = REGISTRY.get(uri)
+    return None if found is None else OtherDocument(from_python(found.contents), uri, uri, uri)
+
+
+_ALIKE = (
+    {Kind.SCHEMA, Kind.SCHEMA_OR_BOOLEAN},
+    {Kind.NAMES, Kind.AT_LEAST_ONE_NAME},
+    {Kind.LIST, Kind.ALTERNATIVES},
+    {Kind.STRING, Kind.IDENTIFIER},
+)
+"""Kinds of values by which a schema that satisfies both means the same."""
+
+_NAMES_ONLY = {"$schema", "$id", "id", "$defs", "definitions", "$vocabulary", "default", *ANNOTATIONS}
+"""Keywords that say nothing of a value, and that no draft reads otherwise but for what they call a schema."""
+
+
+class Bundle:
+    """The other documents of a schema, put into it on demand.
+
+    Args:
+        document: The schema; its root is changed.
+        documents: Where others are found.
+        place: The URI against which the root is read.
+    """
+
+    def __init__(self, document: SchemaDocument, documents: OtherDocuments, place: str) -> None:
+        self._document = document
+        self._documents = documents
+        self._places = {"": place}
+        self._uris: dict[str, str] = {}
+        self._size = len(document.text)
+        self.files: list[SourceFile] = []
+        """The documents that were put in."""
+
+    def bring(self, schema: dict[str, Any], pointer: str, keyword: str) -> tuple[Any, str] | None:
+        """Put in the document that a reference leads to.
+
+        The reference then says the URI that the document has there.
+
+        Args:
+            schema: The schema with the reference.
+            pointer: Where it stands.
+            keyword: The keyword of the reference.
+
+        Returns:
+            The schema that was put in, and its pointer; ``None`` if it was there already.
+
+        Raises:
+            SchemaError: There is no such document, or it is not a schema in this draft.
+            SchemaTooLarge: A limit is passed.
+            InputError: A file cannot be read.
+        """
+        reference: str = schema[keyword]
+        uri, sign, fragment = reference.partition("#")
+        start = max((known for known in self._places if (pointer + "/").startswith(known + "/")), key=len)
+        base = self._document.identifiers.base_of(pointer)
+        known, put_in = "", None
+        # As the specification has it; else by the path from the file, which a document with an identifier may lie at.
+        for wanted in (urljoin(urljoin(self._places[start], base), uri), urljoin(self._places[start], uri)):
+            known = self._known(wanted)
+            if known:
+                break
+            found = self._documents.find(wanted)
+            if found is not None:
+                whole = self._own_uri(found)
+                known = found.part or whole
+                self._uris |= {found.uri: whole, wanted: known}
+                if whole not in self._document.identifiers.resources:
+                    put_in = self._put_in(found, whole, pointer + escaped(keyword))
+                break
+        if not known:
+            raise self._missing(reference, pointer + escaped(keyword))
+        schema[keyword] = known + sign + fragment
+        return put_in
+
+    def _own_uri(self, found: OtherDocument) -> str:
+        try:
+            return found.own_uri
+        except UnresolvedError as error:
+            raise SourceFile("", found.name, found.text).error(error.reason, "") from None
+
+    def _known(self, uri: str) -> str:
+        """The URI in this document of what was sought by another one; empty if it is not there."""
+        return uri if uri in self._document.identifiers.resources else self._uris.get(uri, "")
+
+    def _missing(self, reference: str, pointer: str) -> Exception:
+        shown = shown_reference(reference)
+        directory = self._documents.directory
+        if directory is None:
+            return self._document.error(
+                f"{shown} is in another document, and nothing is fetched",
+                pointer,
+                hint=ParameterText(
+                    'Name the directory that has it with schema_dir, or copy it into this document, under "$defs".',
+                    "schema_dir",
+                ),
+            )
+        return self._document.error(
+            f"{shown} is in another document, and no file in {directory} has this path or $id",
+            pointer,
+            hint=self._documents.near(reference) or "Nothing is fetched: put the file there.",
+        )
+
+    def _put_in(self, found: OtherDocument, uri: str, referrer: str) -> tuple[Any, str]:
+        self._size += len(found.text)
+        if self._size > MAX_BYTES:
+            raise SchemaTooLarge(
+                f"with {found.name} the schema and all that it refers to pass the limit of {MAX_BYTES:,} bytes",
+                hint="Refer to smaller documents.",
+            )
+        draft = self._document.draft
+        where = "definitions" if draft <= Draft.DRAFT_07 else "$defs"
+        root = self._document.root
+        assert isinstance(root, dict), "what has a reference is an object"
+        others = root.setdefault(where, {})
+        key, number = found.key, 2
+        while key in others:
+            key, number = f"{found.key} {number}", number + 1
+        pointer = escaped(where) + escaped(key)
+        file = SourceFile(pointer, found.name, found.text)
+        self.files.append(file)
+        self._places[pointer] = found.uri
+        if isinstance(found.root, dict | bool):
+            self._check_draft(found, file, referrer)
+        schema = others[key] = _named(found.root, uri, draft)
+        return schema, pointer
+
+    def _check_draft(self, found: OtherDocument, file: SourceFile, referrer: str) -> None:
+        """Refuse a document of another draft that says something else in that of the root."""
+        named = found.root.get("$schema") if isinstance(found.root, dict) else None
+        own, draft = draft_of_uri(named) if isinstance(named, str) else None, self._document.draft
+        other = None if own in (None, draft) else _read_otherwise(found.root, own or draft, draft)
+        if other is not None:
+            keyword, pointer = other
+            raise file.error(
+                f"the document is in {(own or draft).title}, and is referred to by one in {draft.title}, "
+                f'which reads "{keyword}" otherwise',
+                pointer + escaped(keyword),
+                hint="Write both in one draft, or name this one in the schema that refers to it: "
+                f'"$schema": "{URIS[own or draft]}".',
+            )
+
+
+def _named(root: Any, uri: str, draft: Draft) -> Any:
+    """A document as a schema with a URI of its own, all else where it was as far as there can be any beside it."""
+    keyword = "id" if draft is Draft.DRAFT_04 else "$id"
+    if isinstance(root, bool):
+        return {keyword: uri} if root else {keyword: uri, "not": {}}
+    if not isinstance(root, dict):
+        return root
+    others = {name: value for name, value in root.items() if name not in ("$id", "id")}
+    if is_reference_alone(root, draft):  # beside which a name would not count
+        kinds = KINDS[draft]
+        others = {name: value for name, value in others.items() if name in _NAMES_ONLY or name not in kinds}
+        return {keyword: uri, "allOf": [{"$ref": root["$ref"]}], **others}
+    return {keyword: uri, **others}
+
+
+def _read_otherwise(root: Any, own: Draft, draft: Draft) -> tuple[str, str] | None:
+    """A keyword of a document that says something else in another draft, and the pointer of the schema that has it."""
+    stack = [("", root)]
+    while stack:
+        pointer, schema = stack.pop()
+        if not isinstance(schema, dict):
+            continue
+        keyword = next(_differing(schema, own, draft, is_root=not pointer), None)
+        if keyword is not None:
+            return keyword, pointer
+        stack += [(pointer + "".join(map(escaped, way)), inner) for way, inner in subschemas(schema, KINDS[own])]
+    return None
+
+
+def _differing(schema: dict[str, Any], own: Draft, draft: Draft, *, is_root: bool) -> Iterator[str]:
+    """The keywords of one schema that two drafts read otherwise."""
+    for keyword, value in schema.items():
+        kinds = {_kind(keyword, value, own), _kind(keyword, value, draft)}
+        if keyword in ("$id", "id"):
+            is_name = KINDS[own].get(keyword) is not None and isinstance(value, str)
+            if is_name and not is_root and (keyword not in KINDS[draft] or "#" in value):
+                yield keyword
+        elif keyword not in _NAMES_ONLY and len(kinds) > 1 and not any(kinds <= alike for alike in _ALIKE):
+            yield keyword
+    if (
+        "$ref" in schema
+        and (own <= Draft.DRAFT_07) is not (draft <= Draft.DRAFT_07)
+        and schema.keys() - _NAMES_ONLY - {"$ref"}
+    ):
+        yield "$ref"
+
+
+def _kind(keyword: str, value: Any, draft: Draft) -> Kind | None:
+    """What a draft takes a keyword for; ``items`` means one thing or the other by what it has."""
+    kind = None if keyword in MEANINGLESS.get(draft, ()) else KINDS[draft].get(keyword)
+    return Kind.SCHEMA if kind is Kind.SCHEMA_OR_SCHEMAS and not isinstance(value, list) else kind

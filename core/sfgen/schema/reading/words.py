@@ -1,0 +1,153 @@
+"""JSON values and their types in plain words, as messages name them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any
+
+_LONGEST_VALUE = 60  # characters of a value that are shown
+_MOST_ALTERNATIVES = 8
+_NEAR = 0.75  # of 1: how alike two names are of which one may be meant for the other
+
+TYPE_WORDS = {
+    "null": "null",
+    "boolean": "true or false",
+    "integer": "an integer",
+    "number": "a number",
+    "string": "a string",
+    "array": "an array",
+    "object": "an object",
+}
+"""A value of each type, in words."""
+
+
+TYPES_ELSEWHERE = {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "bool": "boolean",
+    "list": "array",
+    "tuple": "array",
+    "dict": "object",
+    "map": "object",
+    "none": "null",
+    "nil": "null",
+}
+"""Words for the types in programming languages."""
+
+
+def type_of(value: Any) -> str:
+    """Name the type of a value in plain words.
+
+    >>> type_of(Decimal("1.5")), type_of(True), type_of([])
+    ('a number', 'true', 'an array')
+    """
+    if value is None or isinstance(value, bool):
+        return shown(value)
+    for kind, word in ((str, "string"), (list, "array"), (dict, "object")):
+        if isinstance(value, kind):
+            return TYPE_WORDS[word]
+    return TYPE_WORDS["number"]
+
+
+def shown(value: Any) -> str:
+    """Write a value as JSON on one line, cut if long.
+
+    >>> shown({"a": [Decimal("1.50"), None, "é"]})
+    '{"a": [1.50, null, "é"]}'
+    """
+    text = "".join(_pieces(value))
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def as_json(value: Any) -> str:
+    """Write a value as JSON on one line, its numbers unchanged.
+
+    >>> as_json({"multipleOf": Decimal("0.10")})
+    '{"multipleOf": 0.10}'
+    """
+    return "".join(_pieces(value, sys.maxsize - 1))
+
+
+def as_indented_json(value: Any, depth: int = 0) -> str:
+    """Write a value as indented JSON, its numbers unchanged.
+
+    Args:
+        value: The value.
+        depth: How far in its lines stand, two blanks each; the first one does not.
+
+    >>> print(as_indented_json({"enum": [Decimal("0.10"), None], "items": {}}))
+    {
+      "enum": [0.10, null],
+      "items": {}
+    }
+    """
+    inner, outer = "\n" + "  " * (depth + 1), "\n" + "  " * depth
+    if isinstance(value, dict) and value:
+        lines = [
+            f"{json.dumps(name, ensure_ascii=False)}: {as_indented_json(item, depth + 1)}"
+            for name, item in value.items()
+        ]
+        return f"{{{inner}{f',{inner}'.join(lines)}{outer}}}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return f"[{inner}{f',{inner}'.join(as_indented_json(item, depth + 1) for item in value)}{outer}]"
+    return as_json(value)
+
+
+def alternatives(words: Iterable[str]) -> str:
+    """List things of which one is meant; of many only the first.
+
+    >>> alternatives(["a string", "null"]), alternatives("abc")
+    ('a string or null', 'a, b or c')
+    """
+    each = list(dict.fromkeys(words))
+    if len(each) > _MOST_ALTERNATIVES:
+        return f"{', '.join(each[:_MOST_ALTERNATIVES])} or one of {len(each) - _MOST_ALTERNATIVES} more"
+    return " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
+
+
+def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
+    """Find the known name that a misspelt one was perhaps meant for; empty if none is near.
+
+    Args:
+        name: The name that is not known.
+        known: The names that are.
+        elsewhere: Names that others have for them, in small letters and without hyphens.
+
+    >>> meant("propertys", ["properties", "items"]), meant("DateTime", ["date-time"]), meant("color", ["date"])
+    ('properties', 'date-time', '')
+    """
+    plain = {_plain(each): each for each in known}
+    found = (elsewhere or {}).get(_plain(name)) or next(iter(get_close_matches(_plain(name), plain, 1, _NEAR)), "")
+    return plain.get(found, found)
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+def _pieces(value: Any, room: int = _LONGEST_VALUE) -> list[str]:
+    """The pieces of a value's text; what is beyond the room may be missing."""
+    if isinstance(value, str):
+        return [json.dumps(value[: room + 1], ensure_ascii=False)]
+    if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
+        return [str(value)]
+    if not isinstance(value, list | dict):
+        return [json.dumps(value)]
+    pieces = ["[" if isinstance(value, list) else "{"]
+    for item in value:
+        if room <= 0:
+            break
+        begin = ", " if len(pieces) > 1 else ""
+        named = [begin] if isinstance(value, list) else [begin, json.dumps(item, ensure_ascii=False), ": "]
+        added = named + _pieces(item if isinstance(value, list) else value[item], room)
+        room -= sum(map(len, added))
+        pieces += added
+    return [*pieces, "]" if isinstance(value, list) else "}"]

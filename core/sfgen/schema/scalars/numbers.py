@@ -1,0 +1,273 @@
+"""JSON numbers: the automaton of those that a schema allows, as they are written.
+
+With a range or a divisor they are written as decimals, and the automata of :mod:`~sfgen.schema.scalars.decimals` and
+:mod:`~sfgen.schema.scalars.decimals` say which. Everything is exact: no number is ever a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cache, lru_cache
+from math import ceil, floor
+
+import numpy as np
+
+from sfgen.automata import Dfa
+from sfgen.automata.algebra import Keep, product
+from sfgen.automata.determinize import Deterministic
+from sfgen.automata.minimize import minimize
+from sfgen.automata.sources import compile_choices
+from sfgen.errors import PatternTooLarge, SchemaTooLarge
+from sfgen.schema.scalars.decimals import Interval, Step, decimals, multiples, states_of
+
+MAX_STATES = 50_000
+"""States of an automaton before it is minimised."""
+
+MAX_DIGITS = 1_000
+"""Digits of a bound or a divisor."""
+
+MAX_LISTED = 20_000
+"""Texts of multiples in a range that are listed one by one where their automaton would be too large."""
+
+DIGITS = 40
+"""The most digits before the point where no bound says so, if the divisors need no more."""
+
+FEWEST_DIGITS = 15
+"""The same where a divisor has so many remainders that the automaton would be too large: a float holds as many."""
+
+PLACES = 30
+"""The most digits behind the point, if the bounds need no more."""
+
+PLACES_OF_MULTIPLES = 2
+"""The same for multiples of numbers with fewer: 20.0 as floats are written, 1.50 as money is."""
+
+_FEWER_DIGITS = "Take a number with fewer digits."
+
+_LARGEST_FLOAT = Fraction(17976931348623157, 10**16)  # times ten to the power of 308
+
+
+class NumberTooLarge(SchemaTooLarge):
+    """A range or a divisor whose automaton passes a limit.
+
+    The caller adds where in the schema it stands.
+    """
+
+
+@dataclass(frozen=True)
+class NumberLimits:
+    """What a JSON number must satisfy, exactly.
+
+    Args:
+        is_integer: Whether only whole numbers are allowed.
+        minimum: The least number that is allowed.
+        maximum: The greatest number that is allowed.
+        exclusive_minimum: A number that all have to be above.
+        exclusive_maximum: A number that all have to be below.
+        multiples: Numbers above zero, of each of which it has to be a multiple.
+        others: Numbers that it must not be.
+        no_multiples: Numbers above zero, of none of which it may be a multiple.
+
+    >>> limits = NumberLimits(is_integer=False, minimum=Fraction(0), multiples=(Fraction("0.01"),))
+    >>> limits.accepts(Decimal("19.99")), limits.accepts(Decimal("0.001")), limits.accepts(-1)
+    (True, False, False)
+    """
+
+    is_integer: bool
+    minimum: Fraction | None = None
+    maximum: Fraction | None = None
+    exclusive_minimum: Fraction | None = None
+    exclusive_maximum: Fraction | None = None
+    multiples: tuple[Fraction, ...] = ()
+    others: tuple[Fraction, ...] = ()
+    no_multiples: tuple[Fraction, ...] = ()
+
+    def accepts(self, value: int | Decimal) -> bool:
+        """Tell whether a value is valid; 1.0 is a whole number."""
+        value = Decimal(value)
+        return (
+            value.is_finite()
+            and (self.minimum is None or value >= self.minimum)
+            and (self.maximum is None or value <= self.maximum)
+            and (self.exclusive_minimum is None or value > self.exclusive_minimum)
+            and (self.exclusive_maximum is None or value < self.exclusive_maximum)
+            and (not self.is_integer or _divides(Fraction(1), value))
+            and all(_divides(divisor, value) for divisor in self.multiples)
+            and value not in self.others
+            and not any(_divides(divisor, value) for divisor in self.no_multiples)
+        )
+
+    @property
+    def interval(self) -> Interval:
+        """The range; of two bounds on one side, the stricter one."""
+        low, has_low = self.minimum, True
+        if self.exclusive_minimum is not None and (low is None or self.exclusive_minimum >= low):
+            low, has_low = self.exclusive_minimum, False
+        high, has_high = self.maximum, True
+        if self.exclusive_maximum is not None and (high is None or self.exclusive_maximum <= high):
+            high, has_high = self.exclusive_maximum, False
+        return Interval(low, has_low, high, has_high)
+
+    @property
+    def step(self) -> Step | None:
+        """The distance between multiples; ``None`` if there are no divisors."""
+        if not self.multiples:
+            return None
+        return Step.of((*self.multiples, Fraction(1)) if self.is_integer else self.multiples)
+
+
+def _divides(divisor: Fraction, value: Decimal) -> bool:
+    """Whether a value is a multiple of a number above zero; an exponent costs nothing however large it is."""
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)  # the value is finite
+    zeros = next((place for place, digit in enumerate(reversed(digits)) if digit), 0)
+    whole, exponent = int(Decimal((0, digits[: len(digits) - zeros], 0))), exponent + zeros
+    if whole and exponent < 0:
+        # Its last digit is not zero, so it needs that many places, and a multiple has no more than the divisor.
+        return -exponent <= divisor.denominator.bit_length() and (whole / (divisor * 10**-exponent)).denominator == 1
+    return whole * divisor.denominator * pow(10, max(exponent, 0), divisor.numerator) % divisor.numerator == 0
+
+
+@lru_cache
+def number_automaton(limits: NumberLimits) -> Dfa:
+    """Build the minimal automaton of the allowed numbers, as written.
+
+    It may be empty. Whole numbers are written without a point and an exponent. Other numbers may have a point, and an
+    exponent where there is neither a range nor a divisor. Zero has a sign only there. Leading zeros are never written,
+    zeros at the end of a fraction may be.
+
+    Raises:
+        NumberTooLarge: The automaton passes :data:`MAX_STATES`, or a number has more digits than :data:`MAX_DIGITS`.
+
+    >>> prices = number_automaton(NumberLimits(False, minimum=Fraction(0), multiples=(Fraction("0.01"),)))
+    >>> [prices.accepts(text) for text in ("19.99", "20", "20.0", "0.999", "-1", "1e2")]
+    [True, True, True, False, False, False]
+    """
+    _check_sizes(limits)
+    interval, step = limits.interval, limits.step
+    if limits == NumberLimits(False):
+        return _any_number()
+    places, digits = 0 if limits.is_integer else _places(interval, step), _digits(step)
+    in_range = minimize(decimals(interval, digits, places))
+    found = Dfa(*(in_range if step is None else minimize(_multiples_in_range(in_range, interval, step, places))))
+    for number in limits.others:
+        found -= Dfa(*minimize(decimals(Interval(number, True, number, True), digits, places)))
+    for divisor in limits.no_multiples:
+        found -= _multiples(divisor, places)
+    return found
+
+
+def _digits(step: Step | None) -> int:
+    """The most digits before the point where no bound says so: where a divisor has many remainders, fewer."""
+    if step is None:
+        return DIGITS
+    room = MAX_STATES // 2 // states_of(step.digits)  # half: the bounds need some more
+    return max(min(DIGITS, room), FEWEST_DIGITS, len(str(floor(step.value))) + 1)
+
+
+def _places(interval: Interval, step: Step | None) -> int:
+    """The most digits behind the point."""
+    if step:
+        return max(PLACES_OF_MULTIPLES, step.places)
+    # One more than a bound has, so that there are numbers between two bounds however close they are.
+    return max([PLACES, *(Step.of([abs(bound)]).places + 1 for bound in (interval.low, interval.high) if bound)])
+
+
+def _check_sizes(limits: NumberLimits) -> None:
+    """Refuse numbers whose digits alone are too many.
+
+    Raises:
+        NumberTooLarge: A number has more digits than :data:`MAX_DIGITS`.
+    """
+    for keyword, number in _numbers(limits):
+        if max(abs(number.numerator), number.denominator) >= 10**MAX_DIGITS:
+            raise NumberTooLarge(f"{keyword} has more digits than the limit of {MAX_DIGITS:,}", hint=_FEWER_DIGITS)
+    if limits.step and limits.step.digits >= 10**MAX_DIGITS:
+        raise NumberTooLarge(
+            f"multipleOf leaves multiples of a number with more digits than the limit of {MAX_DIGITS:,}",
+            hint=_FEWER_DIGITS,
+        )
+
+
+def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
+    """The numbers of a schema, each with its keyword."""
+    bounds = {
+        "minimum": limits.minimum,
+        "maximum": limits.maximum,
+        "exclusiveMinimum": limits.exclusive_minimum,
+        "exclusiveMaximum": limits.exclusive_maximum,
+    }
+    yield from ((keyword, bound) for keyword, bound in bounds.items() if bound is not None)
+    yield from (("multipleOf", divisor) for divisor in (*limits.multiples, *limits.no_multiples))
+    yield from (("const", number) for number in limits.others)
+
+
+def _multiples(divisor: Fraction, places: int) -> Dfa:
+    """The decimals that are multiples of a number.
+
+    Raises:
+        NumberTooLarge: There are too many remainders.
+    """
+    dividing = multiples(Step.of([divisor]), places, MAX_STATES)
+    if dividing is None:
+        raise NumberTooLarge(f"not multipleOf needs more than {MAX_STATES:,} states", hint=_FEWER_DIGITS)
+    return Dfa(*minimize(dividing))
+
+
+def _multiples_in_range(in_range: Deterministic, interval: Interval, step: Step, places: int) -> Deterministic:
+    """The decimals of an automaton that are multiples of a step.
+
+    Raises:
+        NumberTooLarge: There are too many remainders, and too many multiples to list them.
+    """
+    dividing = multiples(step, places, MAX_STATES)
+    if dividing is not None:
+        try:
+            both = product(in_range, dividing, Keep.BOTH, "")
+        except PatternTooLarge:
+            pass
+        else:
+            if len(both.accepting) <= MAX_STATES:
+                return both
+    if interval.low is None or interval.high is None:
+        raise NumberTooLarge(
+            f"multipleOf needs more than {MAX_STATES:,} states",
+            hint="Give both a minimum and a maximum, close to each other, or a divisor with fewer digits.",
+        )
+    first, last = ceil(interval.low / step.value), floor(interval.high / step.value)
+    if (last - first + 1) * (places + 1) > MAX_LISTED:
+        raise NumberTooLarge(
+            f"multipleOf needs more than {MAX_STATES:,} states in this range",
+            hint="Bring minimum and maximum closer to each other, or take a divisor with fewer digits.",
+        )
+    texts = [
+        text for number in range(first, last + 1) for text in _decimals_of(number * step.digits, step.places, places)
+    ]
+    if not texts:
+        return Deterministic(np.full((1, 1), -1, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
+    return product(in_range, compile_choices(texts), Keep.BOTH, "")
+
+
+def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
+    """The decimals of ``number / 10**shift``, with more and more zeros at their end.
+
+    >>> list(_decimals_of(-1500, 3, 2)), list(_decimals_of(5, 2, 2))
+    (['-1.5', '-1.50'], ['0.05'])
+    """
+    digits = f"{abs(number):0{shift + 1}}"
+    whole, fraction = digits[: len(digits) - shift], digits[len(digits) - shift :].rstrip("0")
+    for count in range(len(fraction), places + 1):
+        yield ("-" if number < 0 else "") + whole + ("." + fraction.ljust(count, "0") if count else "")
+
+
+@cache
+def _any_number() -> Dfa:
+    """The automaton of the numbers without any limit, none of which is larger than the largest float."""
+    fraction = f"([.][0-9]{{1,{PLACES}}})?"
+    plain = Dfa.from_regex(f"-?(0|[1-9][0-9]{{0,{DIGITS - 1}}}){fraction}")
+    below = "[+]?([0-2]?[0-9]{1,2}|30[0-7])|-([0-2]?[0-9]{1,2}|3[01][0-9]|32[0-4])"
+    scientific = Dfa.from_regex(f"-?[1-9]{fraction}[eE]({below})")
+    first_digits = Dfa(*minimize(decimals(Interval(Fraction(1), True, _LARGEST_FLOAT, True), 1, PLACES)))
+    return plain | scientific | (Dfa.from_regex("-?") + first_digits + Dfa.from_regex("[eE][+]?308"))

@@ -1,0 +1,230 @@
+"""The strings that a schema allows: keywords about a string become one automaton of its written forms, or a counter.
+
+All keywords but the lengths are made on decoded texts and intersected there; banned words are subtracted from what is
+left. Lengths are counted on written forms, the large ones by a register.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
+
+from sfgen.automata import Dfa
+from sfgen.ban import BannedWords, scan
+from sfgen.ban.difference import without
+from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
+from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.schema.scalars.ecma_patterns import has_modifiers, pattern_texts, texts_found_by_either
+from sfgen.schema.scalars.formats import at_most, format_texts, jsonschema
+from sfgen.schema.scalars.written_text import any_text, counted_text, no_text, of_length, written
+from sfgen.substring.automaton import automaton_of
+from sfgen.substring.document import SUBSTRING_OF
+from sfgen.substring.substring import Substring
+
+_KEPT = 512  # rules
+
+
+@dataclass(frozen=True, slots=True)
+class StringLimits:
+    """What a string must be.
+
+    Args:
+        minimum: The fewest characters (code points).
+        maximum: The most; ``None``: no limit.
+        patterns: Patterns of ECMA-262, all of which must be found in the text.
+        formats: Names of formats, all of which the text must have.
+        banned: What must not be in the text; compared by identity.
+        others: Texts that it must not be.
+        no_patterns: Patterns none of which may be found in the text.
+        no_formats: Names of formats, none of which the text may have; of those that :func:`at_most` knows.
+        at_most: Names of such formats; the text is among those that may be taken for one.
+        quoted: Documents, in all of which the text must stand.
+    """
+
+    minimum: int = 0
+    maximum: int | None = None
+    patterns: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    banned: BannedWords | None = None
+    others: tuple[str, ...] = ()
+    no_patterns: tuple[str, ...] = ()
+    no_formats: tuple[str, ...] = ()
+    at_most: tuple[str, ...] = ()
+    quoted: tuple[Substring, ...] = ()
+
+    def accepts(self, value: str) -> bool:
+        """Tell whether a text is valid by jsonschema, without banned words.
+
+        A pattern is searched by Python's ``re``, or where that cannot read it, by our own automaton. So this may accept
+        what is never written, where ``re`` and ECMA-262 do not agree or a format has no bound.
+
+        Raises:
+            PatternError: A pattern cannot be read.
+
+        >>> StringLimits(maximum=3, patterns=("^a",)).accepts("añb"), StringLimits(maximum=3).accepts("four")
+        (True, False)
+        """
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            return False
+        return (
+            self.minimum <= len(value)
+            and (self.maximum is None or len(value) <= self.maximum)
+            and all(is_found(pattern, value) for pattern in self.patterns)
+            and all(_format_checker().conforms(value, name) for name in self.formats)
+            and (self.banned is None or not scan(value, self.banned))
+            and value not in self.others
+            and not any(is_found(pattern, value) for pattern in self.no_patterns)
+            and not any(_format_checker().conforms(value, name) for name in self.no_formats)
+            and all(at_most(name).accepts(value) for name in self.at_most)
+            and all(document.accepts(value) for document in self.quoted)
+        )
+
+
+def string_rule(limits: StringLimits) -> Leaf | CountedText:
+    """Build the rule of strings within some limits, as written.
+
+    All of them are valid for :meth:`StringLimits.accepts`. Banned words whose subtraction passes a budget are left in;
+    :func:`is_clean` tells.
+
+    Returns:
+        A leaf, whose automaton may accept nothing; or a text whose characters are counted by a register.
+
+    Raises:
+        PatternError: A pattern cannot be read, or is not regular.
+        PatternTooLarge: The automaton of one pattern passes a limit.
+        SchemaTooLarge: That of all keywords together does.
+        UsageError: A format is not known.
+
+    >>> rule = string_rule(StringLimits(maximum=5, patterns=("^[a-z]*$",)))
+    >>> rule.dfa.accepts('"abcde"'), rule.dfa.accepts('"abcdef"')
+    (True, False)
+    """
+    return _rule(limits)[0]
+
+
+def is_clean(limits: StringLimits) -> bool:
+    """Tell whether no string of the rule has a banned word.
+
+    Otherwise a matcher must watch over what is written.
+
+    Raises:
+        SfgenError: See :func:`string_rule`.
+    """
+    return _rule(limits)[1]
+
+
+@lru_cache(maxsize=_KEPT)
+def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
+    """The rule, and whether it is clean."""
+    minimum, maximum = limits.minimum, limits.maximum
+    if maximum is not None and maximum < minimum:
+        return Leaf(no_text()), True
+    if limits.banned is not None:
+        texts = _texts(_about_texts(limits))
+        try:
+            clean = without(texts, limits.banned)
+            if clean is not None:
+                return of_length(written(clean), minimum, maximum), True
+        except BannedWordsError:
+            return Leaf(no_text()), True
+        except SchemaTooLarge:
+            pass  # without the banned words it may be smaller
+        return _rule(replace(limits, banned=None))[0], False
+    about_texts = _about_texts(limits)
+    if about_texts != StringLimits():
+        return of_length(written(_texts(about_texts)), minimum, maximum), True
+    if minimum == 0 and maximum is None:
+        return Leaf(written(any_text())), True
+    return counted_text(minimum, maximum), True
+
+
+def _about_texts(limits: StringLimits) -> StringLimits:
+    """The same limits without the lengths and without what is banned."""
+    return replace(limits, minimum=0, maximum=None, banned=None)
+
+
+@lru_cache(maxsize=_KEPT)
+def _texts(limits: StringLimits) -> Dfa:
+    """The decoded automaton of the texts within limits without lengths, the smallest parts first.
+
+    Raises:
+        SchemaTooLarge: It passes a limit.
+    """
+    automata: set[Dfa] = {
+        *(map(_quotations, limits.quoted) if limits.quoted else [any_text()]),
+        *map(pattern_texts, limits.patterns),
+        *map(format_texts, limits.formats),
+        *map(at_most, limits.at_most),
+    }
+    smallest, *more = sorted(automata, key=len)
+    try:
+        for other in more:
+            smallest = smallest & other
+        if limits.others:
+            smallest = smallest - Dfa.from_choices(list(limits.others))
+        for name in limits.no_formats:
+            smallest = smallest - at_most(name)
+        for pattern in limits.no_patterns:
+            found = texts_found_by_either(pattern) if has_modifiers(pattern) else pattern_texts(pattern)
+            smallest = (smallest & _read_alike(pattern)) - found
+    except PatternTooLarge as error:
+        raise SchemaTooLarge(
+            f"the patterns and formats of a string together: {error.reason}",
+            hint="Take simpler patterns, or fewer.",
+        ) from None
+    return smallest
+
+
+def _quotations(document: Substring) -> Dfa:
+    try:
+        quotations: Dfa = automaton_of(document)
+        return quotations
+    except PatternTooLarge as error:
+        raise SchemaTooLarge(
+            f'"{SUBSTRING_OF}": {error.reason}',
+            hint="Quote from a shorter document, or write the quotation by itself, with Substring.",
+        ) from None
+
+
+@cache
+def _of_pattern(pattern: str) -> Dfa:
+    return Dfa.from_regex(pattern)
+
+
+def _read_alike(pattern: str) -> Dfa:
+    """Texts in which ECMA-262 and ``re`` find a pattern alike: without controls, of ASCII for its classes.
+
+    What one of them may find must not be written where nothing may be found.
+    """
+    return _of_pattern("[ -~]*" if "\\" in pattern else "[^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
+
+
+def is_found(pattern: str, value: str) -> bool:
+    """Tell whether a pattern is found in a text, as jsonschema would.
+
+    Args:
+        pattern: In ECMA-262's dialect.
+        value: The text.
+    """
+    compiled = _compiled(pattern)
+    return pattern_texts(pattern).accepts(value) if compiled is None else compiled.search(value) is not None
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """The pattern as ``re`` reads it; ``None`` if it cannot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what may mean something else one day
+        try:
+            return re.compile(pattern)
+        except (re.error, OverflowError, RecursionError):
+            return None
+
+
+@cache
+def _format_checker() -> Any:
+    """Who jsonschema asks about formats; importing it takes a while."""
+    return jsonschema().Draft202012Validator.FORMAT_CHECKER

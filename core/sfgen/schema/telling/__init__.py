@@ -1,0 +1,1 @@
+"""The fifth room: what people are told of a schema and of texts: positions, faults, trees, examples."""

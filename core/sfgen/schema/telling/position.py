@@ -1,0 +1,379 @@
+"""Where in a document a text stands that is written so far, and what a schema expects there, in plain words.
+
+The bytes are read one after the other with a stack of its own, so that a text may stop anywhere: inside a name, an
+escape or a character. It trusts the text to be the beginning of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Literal, NamedTuple, TypeAlias
+
+from sfgen import arguments
+from sfgen.automata.label import characters_from
+from sfgen.grammar.read import Reader
+from sfgen.grammar.rules import Alternation, AnyOrder, Call, Leaf
+from sfgen.schema.reading.words import alternatives, shown
+from sfgen.schema.scalars.written_text import write
+from sfgen.schema.telling.validity import json_path
+from sfgen.schema.writing.compile import Compiled
+from sfgen.schema.writing.skeleton import Part
+
+_BLANKS = b" \t\r\n"
+_QUOTE, _BACKSLASH = b'"\\'
+
+
+class Expects(Enum):
+    """What stands at a position, or comes next."""
+
+    VALUE = auto()
+    """A value begins, or goes on."""
+    FIRST = auto()
+    """The first item of an array begins, or the array ends."""
+    NAME = auto()
+    """The name of a property begins or goes on, or the object ends."""
+    COLON = auto()
+    MORE = auto()
+    """A value is whole: a comma comes next, or the end of what it is in."""
+
+
+class _Inside(NamedTuple):
+    """An array or object that is open.
+
+    Args:
+        key: The number of the item, or the name of the property; ``None`` where its name comes next.
+        before: The names of the properties before that one.
+    """
+
+    key: int | str | None
+    before: tuple[str, ...] = ()
+
+
+Way: TypeAlias = tuple[str | int, ...]
+"""The way to a value: names and indexes."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPosition:
+    """Where a text stands.
+
+    Args:
+        open: The arrays and objects around it, the outermost first.
+        expects: What comes next.
+        token: The bytes of the string, number or word that goes on here; empty between them.
+        is_escape: Whether the last byte was the backslash of an escape.
+
+    >>> position = START.read(b'{"address": {"street": "Ma')
+    >>> position.way, position.expects.name
+    (('address', 'street'), 'VALUE')
+    >>> position.read(b'in", "num').way
+    ('address',)
+    """
+
+    open: tuple[_Inside, ...] = ()
+    expects: Expects = Expects.VALUE
+    token: bytes = b""
+    is_escape: bool = False
+
+    @property
+    def way(self) -> Way:
+        """The path to the value that the text is in.
+
+        While a name is written it is the path to its object.
+        """
+        around = self.open[:-1] if self.expects in (Expects.NAME, Expects.COLON, Expects.MORE) else self.open
+        return tuple(inside.key for inside in around if inside.key is not None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The complete properties of the object around it, in their order."""
+        if not self.open:
+            return ()
+        key, before = self.open[-1]
+        return (*before, key) if self.expects is Expects.MORE and isinstance(key, str) else before
+
+    @property
+    def is_in_array(self) -> bool:
+        """Whether the text is in an array: in or between items."""
+        return bool(self.open) and isinstance(self.open[-1].key, int)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the document is complete; a number may go on."""
+        return not self.open and self.expects is Expects.MORE
+
+    def read(self, data: bytes) -> JsonPosition:
+        """Return the position after some bytes."""
+        position, start = self, 0
+        while start < len(data):
+            position, start = position._step(data, start)
+        return position
+
+    def _step(self, data: bytes, start: int) -> tuple[JsonPosition, int]:
+        """Read one byte, or all of a stretch of a string that has neither quotes nor backslashes."""
+        byte = data[start]
+        if self.token.startswith(b'"'):
+            return self._in_string(data, start)
+        if self.token:  # a number or a word ends before what follows it
+            if byte in b",]}" or byte in _BLANKS:
+                return self._closed(), start
+            return replace(self, token=self.token + data[start : start + 1]), start + 1
+        if byte in _BLANKS:
+            return self, start + 1
+        return self._between(byte), start + 1
+
+    def _in_string(self, data: bytes, start: int) -> tuple[JsonPosition, int]:
+        if self.is_escape:
+            return replace(self, token=self.token + data[start : start + 1], is_escape=False), start + 1
+        ends = [place for mark in (b'"', b"\\") if (place := data.find(mark, start)) >= 0]
+        end = min(ends, default=len(data))
+        token = self.token + data[start:end]
+        if end == len(data):
+            return replace(self, token=token), end
+        if data[end] == _BACKSLASH:
+            return replace(self, token=token + b"\\", is_escape=True), end + 1
+        read = replace(self, token=token + b'"')
+        return (read._named() if self.expects is Expects.NAME else read._closed()), end + 1
+
+    def _between(self, byte: int) -> JsonPosition:
+        """Read a byte that is in no string, number or word."""
+        if byte == _QUOTE or (self.expects not in (Expects.COLON, Expects.MORE) and byte not in b"[]{}"):
+            expects = Expects.NAME if self.expects is Expects.NAME else Expects.VALUE
+            return replace(self, expects=expects, token=bytes([byte]))
+        if byte in b"{[":
+            inside = _Inside(None if byte == b"{"[0] else 0)
+            return JsonPosition((*self.open, inside), Expects.NAME if inside.key is None else Expects.FIRST)
+        if byte in b"}]":
+            return JsonPosition(self.open[:-1], Expects.MORE)
+        if byte == b":"[0]:
+            return JsonPosition(self.open, Expects.VALUE)
+        key = self.open[-1].key  # a comma
+        if isinstance(key, int):
+            return JsonPosition((*self.open[:-1], _Inside(key + 1)), Expects.VALUE)
+        return JsonPosition((*self.open[:-1], _Inside(None, self.names)), Expects.NAME)
+
+    def _named(self) -> JsonPosition:
+        """The position behind a name."""
+        return JsonPosition((*self.open[:-1], _Inside(str(json.loads(self.token)), self.names)), Expects.COLON)
+
+    def _closed(self) -> JsonPosition:
+        """The position behind a string, number or word that was a value."""
+        return JsonPosition(self.open, Expects.MORE)
+
+
+START = JsonPosition()
+"""The position before a text."""
+
+
+_MOST_NAMES = 5  # of properties that are named
+
+
+def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str] = ()) -> str:
+    """Describe what may stand at a position, or comes next.
+
+    Args:
+        compiled: The rules of the schema.
+        there: The position.
+        running: The rules that the text is in: of several that may stand there, only these.
+    """
+    rules = rules_at(compiled, there.way)
+    rules = [rule for rule in rules if rule in running] or rules
+    match there.expects:
+        case Expects.NAME:
+            return _names(part for rule in rules for part in _following(compiled, rule, there))
+        case Expects.COLON:
+            return "a colon"
+        case Expects.MORE:
+            if there.is_whole:
+                return "nothing more"
+            has_more = any(_following(compiled, rule, there) for rule in rules)
+            return "a comma or the end" if has_more or there.is_in_array else "the end"
+        case _:
+            return alternatives(compiled.descriptions[rule] for rule in rules)
+
+
+def rules_at(compiled: Compiled, way: Way) -> list[str]:
+    """Find the rules whose texts a value in a document can be.
+
+    The branches of unions are told apart.
+
+    Args:
+        compiled: The rules of the schema.
+        way: The path to the value.
+
+    >>> from sfgen.schema.writing.compile import compile_schema
+    >>> from sfgen.schema.writing.layout import WritingOptions
+    >>> from sfgen.schema.reading.read import read_schema
+    >>> compiled = compile_schema(read_schema("name, tags str[]"), WritingOptions())
+    >>> [compiled.descriptions[rule] for rule in rules_at(compiled, ("tags", 7))]
+    ['a string']
+    """
+    rules = _branches(compiled, [compiled.grammar.start])
+    for step in way:
+        rules = _branches(compiled, [part.rule for rule in rules for part in _leading(compiled, rule, step)])
+    return rules
+
+
+def _leading(compiled: Compiled, rule: str, step: str | int) -> list[Part]:
+    """The parts of a rule that a name or an index leads to."""
+    several = compiled.parts[rule]
+    if isinstance(step, int):
+        named = [part for part in several if part.label.partition(" ")[0] == f"[{step}]"]
+        return named or [part for part in several if part.label.partition(" ")[0] == "[]"]
+    named = [part for part in several if part.label == step and not part.name]
+    return named or [part for part in several if part.name and _is_name(compiled, part.name, step)]
+
+
+def _is_name(compiled: Compiled, rule: str, name: str) -> bool:
+    """Whether the rule of some names has a name."""
+    names = compiled.grammar.rules[rule]
+    return not isinstance(names, Leaf) or names.dfa.accepts(write(name))
+
+
+def _branches(compiled: Compiled, rules: Iterable[str]) -> list[str]:
+    """The rules without unions: in place of each, what it is a union of."""
+    found: dict[str, None] = {}
+    seen, waiting = set[str](), list(rules)[::-1]
+    while waiting:
+        rule = waiting.pop()
+        if rule in seen:
+            continue
+        seen.add(rule)
+        if is_union(compiled, rule):
+            waiting += [part.rule for part in reversed(compiled.parts[rule])]
+        else:
+            found[rule] = None
+    return list(found)
+
+
+def is_union(compiled: Compiled, rule: str) -> bool:
+    """Tell whether a rule is only a choice between other rules.
+
+    Args:
+        compiled: The rules of the schema.
+        rule: The name of the rule.
+    """
+    expression = compiled.grammar.rules[rule]
+    return isinstance(expression, Alternation) and all(isinstance(branch, Call) for branch in expression.branches)
+
+
+def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]:
+    """The properties of an object whose names may come next."""
+    if isinstance(compiled.grammar.rules[rule], AnyOrder):
+        parts: Sequence[Part] = [part for part in compiled.parts[rule] if part.name or part.label not in there.names]
+    else:
+        parts = _behind(compiled.parts[rule], there.names)
+    return [part for part in parts if part.name or write(part.label).startswith(there.token)]
+
+
+def _behind(parts: Sequence[Part], names: Sequence[str]) -> Sequence[Part]:
+    """The properties behind the last one of these names, up to one that is needed."""
+    known = [part.label for part in parts if not part.name]
+    if not names:
+        behind = parts
+    elif names[-1] in known:
+        behind = parts[known.index(names[-1]) + 1 :]
+    else:
+        behind = [part for part in parts if part.name]
+    needed = next((number for number, part in enumerate(behind) if part.is_needed), len(behind))
+    return behind[: needed + 1]
+
+
+def _names(parts: Iterable[Part]) -> str:
+    """What the name of a property may be."""
+    several = list(parts)
+    names = list(dict.fromkeys(shown(part.label) for part in several if not part.name))
+    more = ["another name"] if any(part.name for part in several) else []
+    if len(names) > _MOST_NAMES:
+        more = [f"one of {len(names) - _MOST_NAMES} more", *more]
+    words = [*names[:_MOST_NAMES], *more]
+    return f"the name {alternatives(words)}" if names else "a name"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Characters of a text that are read at one position.
+
+    Args:
+        read: The characters.
+        path: Where that is: ``$.address.street``.
+        expected: What was expected there, in words.
+    """
+
+    read: str
+    path: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What became of a text.
+
+    Args:
+        text: The text.
+        stretches: What was read, in order; the last one is where the text ends or stops, and has read nothing.
+        stopped: The number of the character that cannot stand where it is, from 0; ``None``: all could be read.
+        may_end: Whether the text may end where it was read to.
+        follows: The characters that may follow there, in words; empty where none may.
+    """
+
+    text: str
+    stretches: tuple[Stretch, ...]
+    stopped: int | None
+    may_end: bool
+    follows: str
+
+    @property
+    def verdict(self) -> Literal["match", "start", "stopped"]:
+        """Whether it is a text of the schema, its start, or neither."""
+        if self.stopped is not None:
+            return "stopped"
+        return "match" if self.may_end else "start"
+
+
+def walk(reader: Reader, compiled: Compiled, text: str) -> Walk:
+    """Read a text as far as it goes.
+
+    Args:
+        reader: Reads what the schema writes.
+        compiled: The rules of the schema.
+        text: The text, complete or not.
+
+    >>> from sfgen import JsonSchema
+    >>> schema = JsonSchema("name, age int")
+    >>> found = walk(schema.reader, schema.compiled, '{"name": "Ada", "age": "36"}')
+    >>> found.stopped, found.stretches[-1].path, found.stretches[-1].expected, found.follows
+    (23, '$.age', 'an integer', '[0-9-]')
+    """
+    names, rule_of = reader.network.names, reader.network.rule_of
+    position, there, stopped = reader.start, START, None
+    stretches: list[tuple[list[str], str, str]] = []
+
+    def stand(place: JsonPosition) -> None:
+        path = json_path(place.way)
+        expected = expected_at(compiled, place, {names[rule_of[state]] for state, _, _ in position})
+        if not stretches or stretches[-1][1:] != (path, expected):
+            stretches.append(([], path, expected))
+
+    stand(there)
+    for number, character in enumerate(arguments.text("text", text)):
+        data = character.encode("utf-8", "surrogatepass")
+        after = reader.read(position, data)
+        if after is None:
+            stopped = number
+            break
+        stretches[-1][0].append(character)
+        position, there = after, there.read(data)
+        stand(there)
+    if stretches[-1][0]:
+        stretches.append(([], *stretches[-1][1:]))
+    return Walk(
+        text,
+        tuple(Stretch("".join(read), path, expected) for read, path, expected in stretches),
+        stopped,
+        reader.accepts(position),
+        characters_from(byte for byte in range(256) if reader.read(position, bytes([byte])) is not None),
+    )

@@ -1,0 +1,157 @@
+"""What a schema means, to look at: its rules as a tree, as a graph and as plain data, and texts that it writes."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+from sfgen.automata.graph import STATES_DRAWN, Graph, GraphEdge, GraphState, title_of
+from sfgen.automata.label import visible
+from sfgen.grammar.completion import shortest_text
+from sfgen.grammar.examples import every_text
+from sfgen.grammar.read import Reader
+from sfgen.schema.telling.position import is_union
+from sfgen.schema.writing.compile import Compiled
+from sfgen.schema.writing.skeleton import Part
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A line of the tree.
+
+    Args:
+        depth: How deep it lies; the whole document is at 0.
+        label: What it is there: ``$`` for the whole, the name of a property, ``[0]``, ``[]`` for all other items,
+            ``*`` for properties with other names, ``|`` for a branch of a union.
+        rule: Its rule.
+        expected: What it is, in words.
+        is_needed: Whether no text of what it is in is without it; ``None`` for the whole and for branches of unions.
+        is_known: Whether its rule stands further up with all that is in it.
+    """
+
+    depth: int
+    label: str
+    rule: str
+    expected: str
+    is_needed: bool | None
+    is_known: bool = False
+
+
+def tree(compiled: Compiled) -> list[Branch]:
+    """List the rules as a tree, from the whole document on.
+
+    A rule with parts is spelled out once.
+
+    >>> from sfgen.schema.json_schema import JsonSchema
+    >>> for branch in tree(JsonSchema("name, tags str[]").compiled):
+    ...     print("  " * branch.depth + branch.label, branch.expected, branch.is_needed)
+    $ an object with name, tags None
+      name a string True
+      tags an array True
+        [] a string False
+    """
+    found: list[Branch] = []
+    spelled = set[str]()
+    waiting: list[tuple[int, str, str, bool | None]] = [(0, "$", compiled.grammar.start, None)]
+    while waiting:
+        depth, label, rule, is_needed = waiting.pop()
+        parts = compiled.parts[rule]
+        is_known = rule in spelled and bool(parts)
+        found.append(Branch(depth, label, rule, compiled.descriptions[rule], is_needed, is_known))
+        if is_known:
+            continue
+        spelled.add(rule)
+        has_branches = is_union(compiled, rule)
+        for part in reversed(parts):
+            label, is_needed = ("|", None) if has_branches else (part.label, part.is_needed)
+            waiting.append((depth + 1, label, part.rule, is_needed))
+    return found
+
+
+def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> Graph:
+    """Build the graph of the rules.
+
+    An edge says what a rule is in another; optional parts have ``?``.
+
+    Args:
+        compiled: The rules.
+        title: What stands under it.
+        max_rules: Rules that are drawn; what is further from the start is left out.
+    """
+    numbers = {compiled.grammar.start: 0}
+    edges: list[tuple[int, str, str]] = []
+    for rule in (queue := [compiled.grammar.start]):
+        has_branches = is_union(compiled, rule)
+        for part in compiled.parts[rule]:
+            edges.append((numbers[rule], part.rule, "" if has_branches else _on_edge(part)))
+            if part.rule not in numbers and len(queue) < max_rules:
+                numbers[part.rule] = len(queue)
+                queue.append(part.rule)
+    shown = tuple(GraphEdge(source, numbers[rule], label) for source, rule, label in edges if rule in numbers)
+    return Graph(
+        title=title_of(title),
+        states=tuple(GraphState(numbers[rule], False) for rule in queue),
+        edges=shown,
+        continuing=tuple(dict.fromkeys(source for source, rule, _ in edges if rule not in numbers)),
+        edges_left_out=len(edges) - len(shown),
+        states_left_out=len(_reached(compiled)) - len(queue),
+        labels=tuple(visible(compiled.descriptions[rule]) for rule in queue),
+    )
+
+
+def to_dict(compiled: Compiled) -> dict[str, Any]:
+    """Return the rules as plain data for JSON.
+
+    Of each rule there is what is expected, where in the schema it comes from, and its parts.
+    """
+    return {
+        "start": compiled.grammar.start,
+        "rules": {
+            rule: {
+                "expected": compiled.descriptions[rule],
+                "pointer": compiled.pointers[rule],
+                "union": is_union(compiled, rule),
+                "parts": [
+                    {"label": part.label, "rule": part.rule, "required": part.is_needed, "name": part.name or None}
+                    for part in compiled.parts[rule]
+                ],
+            }
+            for rule in _reached(compiled)
+        },
+    }
+
+
+def _reached(compiled: Compiled) -> list[str]:
+    """The rules that the start leads to, in the order in which they are come to."""
+    found = {compiled.grammar.start: None}
+    for rule in (queue := [compiled.grammar.start]):
+        for part in compiled.parts[rule]:
+            if part.rule not in found:
+                found[part.rule] = None
+                queue.append(part.rule)
+    return queue
+
+
+def _on_edge(part: Part) -> str:
+    return visible(part.label) + ("" if part.is_needed else "?")
+
+
+def examples(reader: Reader, compiled: Compiled, count: int) -> list[str]:
+    """List different texts that a schema writes.
+
+    The shortest comes first, then for each member and branch a shortest text that has it in it. A higher ``count``
+    gives the same texts and others after them. Texts in which something is repeated that must differ are left out.
+
+    Args:
+        reader: Reads what the schema writes.
+        compiled: The rules of the schema.
+        count: The most texts.
+
+    >>> from sfgen import JsonSchema
+    >>> schema = JsonSchema({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}})
+    >>> examples(schema.reader, schema.compiled, 4)
+    ['{}', '{"a": true}', '{"b": null}', '{"a": false}']
+    """
+    texts = itertools.islice(every_text(compiled.grammar), count * 4 + 100)
+    return list(dict.fromkeys([shortest_text(reader).decode(), *filter(reader.reads, texts)]))[:count]

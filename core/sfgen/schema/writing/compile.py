@@ -1,0 +1,337 @@
+"""A schema becomes rules: each value that differs from all others is a rule, called by name.
+
+:mod:`~sfgen.schema.meaning.branches` brings references and combinators into unions,
+:mod:`~sfgen.schema.meaning.groups` these into typed groups, :mod:`.rules` finds the rules, :mod:`.skeleton` those that
+have no text, and those that are the same. Then each one is written as an expression, and described in plain words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sfgen.errors import SchemaError
+from sfgen.grammar.network import is_empty
+from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf
+from sfgen.parameter_text import ParameterText
+from sfgen.schema.meaning.conjunction import conjunction
+from sfgen.schema.meaning.groups import Group
+from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits, shown_number
+from sfgen.schema.reading.document import SchemaDocument
+from sfgen.schema.reading.words import TYPE_WORDS, alternatives, meant, shown
+from sfgen.schema.scalars.formats import FORMATS, FORMATS_ELSEWHERE
+from sfgen.schema.scalars.numbers import NumberLimits
+from sfgen.schema.scalars.strings import StringLimits, is_clean
+from sfgen.schema.scalars.written_text import write
+from sfgen.schema.writing.layout import Layout, Tails, WritingOptions, at_most, texts_of
+from sfgen.schema.writing.literals import in_all_orders, values_expression
+from sfgen.schema.writing.one_form import OneForm
+from sfgen.schema.writing.rules import Outliner
+from sfgen.schema.writing.skeleton import (
+    Names,
+    Outline,
+    Outlines,
+    Part,
+    Union,
+    Values,
+    no_text,
+    shared,
+    with_texts,
+    without_empty,
+)
+from sfgen.schema.writing.structures import (
+    WrittenProperty,
+    array_expression,
+    atoms,
+    chosen_items,
+    object_expression,
+    object_in_any_order,
+)
+
+_MOST_NAMED = 5  # of inferred types that are told one by one
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A schema as rules.
+
+    Attributes:
+        grammar: The rules.
+        notes: What a person should know, a line each.
+        descriptions: What each rule writes, in plain words.
+        parts: What each rule has in it: the tree of the rules, which may lead back.
+        pointers: Where in the schema each rule comes from.
+        may_be_empty: Whether the whole may be an object without members, as nothing is required.
+        has_inferred: Whether types were inferred.
+        watches_banned: Whether banned words could not be taken out of all strings, so that a matcher must watch.
+    """
+
+    grammar: Grammar
+    notes: tuple[str, ...]
+    descriptions: Mapping[str, str]
+    parts: Mapping[str, tuple[Part, ...]]
+    pointers: Mapping[str, str]
+    may_be_empty: bool
+    has_inferred: bool
+    watches_banned: bool
+
+
+def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compiled:
+    """Make rules of a schema.
+
+    Args:
+        document: The schema.
+        options: How its values are written.
+
+    Raises:
+        SchemaError: A keyword is not supported, or nothing can be written.
+        SchemaTooLarge: A limit is passed.
+
+    >>> from sfgen.schema.reading.read import read_schema
+    >>> compiled = compile_schema(read_schema({"type": "object", "properties": {"on": {"const": 1}}}), WritingOptions())
+    >>> compiled.grammar.start, compiled.descriptions["on"], compiled.may_be_empty
+    ('document', '1', True)
+    """
+    try:
+        return _compiled(document, options)
+    except SchemaError as error:
+        if error.pointer is None or error.details:
+            raise
+        raise document.error(error.reason, error.pointer, hint=error.hint, kind=type(error)) from None
+
+
+def _compiled(document: SchemaDocument, options: WritingOptions) -> Compiled:
+    """The rules; with no type inferred where these leave nothing that can be written, be it without a ban."""
+    compiler = _Compiler(document, options)
+    try:
+        return compiler.compiled()
+    except SchemaError:
+        if not compiler.inferred or options.banned is not None:
+            raise
+        return _Compiler(document, replace(options, infer_types=False)).compiled()
+
+
+class _Compiler:
+    """Compiles one document."""
+
+    def __init__(self, document: SchemaDocument, options: WritingOptions) -> None:
+        self._document = document
+        self._options = options
+        self._layout = Layout(options)
+        self._watches_banned = False
+        self._notes: list[str] = []
+        self.inferred: Mapping[str, str] = {}
+        """The types that were inferred, by the pointers of schemas that tell them."""
+
+    def compiled(self) -> Compiled:
+        """The rules."""
+        outliner = Outliner(self._document, self._options, self._layout)
+        self.inferred = outliner.inferred
+        start = outliner.all(conjunction(self._document.root, "", self._document.scope), "document")
+        outlines = outliner.outlines
+        notes = list(self._document.notes)
+        notes += map(_unknown_format, outliner.groups.unknown_formats)
+        notes += self._inferred_notes()
+        for pointer, words in outliner.left_out.items():
+            place = self._document.shown_place(pointer)
+            notes.append(f"Some valid values are never written: what is not {words} at {place} cannot be told yet.")
+        full = with_texts(outlines)
+        if len(full) < len(outlines):
+            if start not in full:
+                raise _not_formed(outliner.left_out) if outliner.left_out else no_text(outlines, start, full)
+            notes += without_empty(outlines, full)
+        start = shared(outlines, start)
+        _keep_needed(outlines, start)
+        may_be_empty = _may_be_empty(outlines, start)
+        if may_be_empty:
+            note = "Nothing is required, so {} is valid: require_all asks for all properties."
+            notes.append(ParameterText(note, "require_all"))
+        rules: dict[str, Expression] = {}
+        for name, outline in outlines.items():
+            limits = getattr(outline.content, "limits", None)
+            tails = Tails(name, "members" if isinstance(limits, ObjectLimits) else "items")
+            rules[name] = self._expression(outline, outlines, tails)
+            rules.update(tails.rules)
+        return Compiled(
+            Grammar(rules, start),
+            (*notes, *dict.fromkeys(self._notes)),
+            described(outlines),
+            {name: tuple(outline.parts) for name, outline in outlines.items()},
+            {name: outline.pointer for name, outline in outlines.items()},
+            may_be_empty,
+            bool(self.inferred),
+            self._watches_banned or not outliner.are_names_clean,
+        )
+
+    def _inferred_notes(self) -> Iterator[str]:
+        """What people are told of types that were inferred."""
+        if self.inferred:
+            found = [f"{TYPE_WORDS[kind]} at {self._document.shown_place(at)}" for at, kind in self.inferred.items()]
+            more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+            yield ParameterText(
+                f'Without "type", what the keywords are about is written: {", ".join(found[:_MOST_NAMED])}{more}. '
+                "infer_types=False leaves the type open.",
+                "infer_types",
+            )
+
+    def _different_items(self, limits: ArrayLimits, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
+        """The texts of an array whose items must differ."""
+        rules = {part.label: part.rule for part in outline.parts}
+        form = OneForm(outlines, dict.fromkeys(rules.values()), self._options)
+        automata = {rule: form.automaton(rule) for rule in dict.fromkeys(rules.values())}
+        expression = chosen_items(limits, rules, self._layout, outline.depth, tails, atoms(automata, outline.pointer))
+        if form.is_narrowed and is_empty(Grammar({**tails.rules, "": expression}, "")):
+            raise SchemaError(
+                "uniqueItems is not supported for items like these yet: nothing could be written",
+                outline.pointer,
+                hint="Leave it out, and look for repeated items afterwards.",
+            )
+        if form.is_narrowed:
+            where = outline.pointer or "the top"
+            self._notes.append(
+                f"Some valid values are never written: items that must differ, at {where}, are nested in themselves a "
+                "few times, have one name at most that is not declared, and few items that must differ in them."
+            )
+        return expression
+
+    def _expression(self, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
+        layout, depth, parts = self._layout, outline.depth, outline.parts
+        match outline.content:
+            case Union():
+                return Alternation(tuple(Call(part.rule) for part in parts))
+            case Values(values):
+                written = in_all_orders(values) if self._options.order == "any" else values
+                return values_expression(written, layout, depth, outline.pointer)
+            case Names():
+                assert outline.expression is not None
+                return outline.expression
+            case Group(limits=ArrayLimits(are_unique=True) as limits):
+                return self._different_items(limits, outline, outlines, tails)
+            case Group(limits=ArrayLimits(contains=[_, *_]) as limits):
+                return chosen_items(limits, {part.label: part.rule for part in parts}, layout, depth, tails)
+            case Group(limits=ArrayLimits(prefix=prefix) as limits):
+                by_label = {part.label: part.rule for part in parts}
+                first = [by_label.get(f"[{index}]") for index in range(len(prefix))]
+                return array_expression(limits, first, by_label.get("[]"), layout, depth, tails)
+            case Group(limits=ObjectLimits() as limits):
+                named = [
+                    WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
+                ]
+                others = [(part.name, part.rule) for part in parts if part.name]
+                names = [outlines[name].expression for name, _ in others]
+                most = texts_of([leaf for leaf in names if isinstance(leaf, Leaf)])
+                counts = (limits.minimum, at_most(limits.maximum, len(named), most))
+                if self._options.order == "any" and len(named) + len(others) > 1:
+                    return object_in_any_order(named, others, counts, layout, depth)
+                return object_expression(named, others, counts, layout, depth, tails, most)
+            case Group():
+                assert outline.expression is not None
+                if isinstance(outline.content.limits, StringLimits):
+                    self._watches_banned |= not is_clean(outline.content.limits)
+                return outline.expression
+
+
+def _unknown_format(name: str) -> str:
+    near = meant(name, FORMATS, FORMATS_ELSEWHERE)
+    return f'The format "{name[:40]}" is not known, and says nothing.' + (f' Did you mean "{near}"?' if near else "")
+
+
+def _not_formed(left_out: Mapping[str, str]) -> SchemaError:
+    """The error that nothing is left beside what cannot be negated."""
+    pointer, words = next(iter(left_out.items()))
+    return SchemaError(
+        f"nothing is left beside what cannot be negated yet: {words}",
+        pointer,
+        hint="Say what a value may be instead; of oneOf, write anyOf, or branches that exclude each other.",
+    )
+
+
+def _keep_needed(outlines: Outlines, start: str) -> None:
+    """Drop the rules that the start does not need."""
+    found, waiting = {start}, [start]
+    while waiting:
+        for part in outlines[waiting.pop()].parts:
+            for rule in (part.rule, part.name):
+                if rule and rule not in found:
+                    found.add(rule)
+                    waiting.append(rule)
+    for name in [name for name in outlines if name not in found]:
+        del outlines[name]
+
+
+def _may_be_empty(outlines: Outlines, start: str) -> bool:
+    """Whether the whole may be an object that has properties, but needs none of them."""
+    top = outlines[start]
+    tops = [outlines[part.rule] for part in top.parts] if isinstance(top.content, Union) else [top]
+    return any(
+        isinstance(outline.content, Group)
+        and outline.content.type == "object"
+        and any(not part.name for part in outline.parts)
+        and not any(part.is_needed for part in outline.parts)
+        for outline in tops
+    )
+
+
+_MOST_NAMES = 6  # of properties that are named
+
+
+def described(outlines: Outlines) -> dict[str, str]:
+    """Describe in plain words what each rule writes."""
+    return {name: _words(outline, outlines) for name, outline in outlines.items()}
+
+
+def _words(outline: Outline, outlines: Outlines, depth: int = 0) -> str:
+    match outline.content:
+        case Values(values):
+            return f"one of {alternatives(map(shown, values))}" if len(values) > 1 else shown(values[0])
+        case Names(declared, found, not_found):
+            words = [f"a name like {' and '.join(f'/{pattern}/' for pattern in found)}" if found else "a name"]
+            words += [f"other than {alternatives(map(shown, declared))}"] if declared and not found else []
+            words += [f"not like {' or '.join(f'/{pattern}/' for pattern in not_found)}"] if not_found else []
+            return ", ".join(words) if len(words) > 2 else " ".join(words)
+        case Union():
+            if depth or len(outline.parts) == 0:
+                return "one of several"
+            branches = [_words(outlines[part.rule], outlines, 1) for part in outline.parts]
+            return "any value" if len(set(branches)) == len(TYPE_WORDS) - 1 else alternatives(branches)
+        case Group(limits=NumberLimits() as limits):
+            return _number(limits)
+        case Group(limits=StringLimits() as limits):
+            return _string(limits)
+        case Group(limits=ArrayLimits() as limits):
+            return "an array" + _range(limits.minimum, limits.maximum, "items")
+        case Group("object"):
+            names = [part.label for part in outline.parts if not part.name]
+            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+            return f"an object with {', '.join(names[:_MOST_NAMES])}{more}" if names else "an object"
+        case Group(kind):
+            return TYPE_WORDS[kind]
+
+
+def _number(limits: NumberLimits) -> str:
+    low, high = limits.minimum, limits.maximum
+    words = [TYPE_WORDS["integer" if limits.is_integer else "number"]]
+    if low is not None and high is not None:
+        words.append(f"from {shown_number(low)} to {shown_number(high)}")
+    else:
+        words += [] if low is None else [f"of at least {shown_number(low)}"]
+        words += [] if high is None else [f"of at most {shown_number(high)}"]
+    words += [] if limits.exclusive_minimum is None else [f"above {shown_number(limits.exclusive_minimum)}"]
+    words += [] if limits.exclusive_maximum is None else [f"below {shown_number(limits.exclusive_maximum)}"]
+    words += [f"that is a multiple of {shown_number(multiple)}" for multiple in limits.multiples]
+    return " ".join(words)
+
+
+def _string(limits: StringLimits) -> str:
+    words = "a string" + _range(limits.minimum, limits.maximum, "characters")
+    kinds = [*limits.formats, *(f"pattern {pattern}" for pattern in limits.patterns)]
+    kinds += ["quoted from a document"] if limits.quoted else []
+    return f"{words} ({', '.join(kinds)})" if kinds else words
+
+
+def _range(minimum: int, maximum: int | None, of: str) -> str:
+    if maximum is None:
+        return f" of at least {minimum} {of}" if minimum else ""
+    if minimum == maximum:
+        return f" of {minimum} {of}"
+    return f" of {minimum} to {maximum} {of}" if minimum else f" of at most {maximum} {of}"

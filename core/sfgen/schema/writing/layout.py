@@ -1,0 +1,308 @@
+"""How the parts of arrays and objects are put together: the options, the white space, and counted members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.grammar.rules import EMPTY, Concatenation, Expression, Literal, Repeat
+from sfgen.parameter_text import ParameterText
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+from sfgen.automata.completions import completions
+from sfgen.errors import SchemaTooLarge
+from sfgen.grammar.rules import Call, Leaf, Member, StateMachine, Step
+
+ORDERS = ("schema", "any")
+
+SPACINGS = ("spaced", "compact", "any")
+
+MAX_INDENT = 16
+"""The most blanks for each depth."""
+
+
+@dataclass(frozen=True)
+class WritingOptions:
+    """What a schema leaves open about the texts that are written.
+
+    Args:
+        spacing: ``"spaced"`` has a blank after each comma and colon, as ``json.dumps`` has it; ``"compact"`` none;
+            ``"any"`` leaves each of them open.
+        indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
+        extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
+        require_all: Whether all declared properties are there.
+        order: ``"schema"`` writes properties in their order in the schema, ``"any"`` leaves it open.
+        banned: What no string and no undeclared name may contain.
+        infer_types: Whether a schema without ``type`` whose keywords are all about one type is written as that type.
+
+    Raises:
+        UsageError: An option is not one of its choices, or two of them have no meaning together.
+    """
+
+    spacing: str = "spaced"
+    indent: int | None = None
+    extra_properties: bool = False
+    require_all: bool = False
+    order: str = "schema"
+    banned: BannedWords | None = None
+    infer_types: bool = True
+
+    def __post_init__(self) -> None:
+        arguments.one_of("order", self.order, ORDERS)
+        arguments.one_of("spacing", self.spacing, SPACINGS)
+        arguments.flag("extra_properties", self.extra_properties)
+        arguments.flag("require_all", self.require_all)
+        arguments.flag("infer_types", self.infer_types)
+        if self.indent is None:
+            return
+        if arguments.whole_number("indent", self.indent, 0) > MAX_INDENT:
+            raise UsageError(
+                ParameterText(f"indent is at most {MAX_INDENT}, not {self.indent}", "indent"),
+                hint="It counts the blanks for each depth.",
+            )
+        if self.spacing == "any":
+            raise UsageError(
+                ParameterText("indent fixes the white space, and spacing='any' leaves it open", "indent", "spacing"),
+                hint="Leave one of them out.",
+            )
+
+
+BLANK = Repeat(Literal(b" "), 0, 1)
+"""A blank or none."""
+
+
+class Layout:
+    """The white space between the parts of a value, by depth.
+
+    Args:
+        options: The spacing and the indent.
+    """
+
+    def __init__(self, options: WritingOptions) -> None:
+        self.indent = options.indent
+        self.is_open = options.spacing == "any"
+        """Whether each blank may be left out, so that what is written is not fixed."""
+        self._blank = b" " if options.spacing == "spaced" else b""
+        self.colon = self._spaced(b":")
+        """What stands behind a name."""
+
+    def depth_below(self, depth: int) -> int:
+        """Return the depth of what is inside.
+
+        It matters only where lines are indented.
+        """
+        return 0 if self.indent is None else depth + 1
+
+    def comma(self, depth: int) -> Expression:
+        """Make the expression between two parts of a value."""
+        return self._spaced(b",") if self.indent is None else Literal(self.comma_bytes(depth))
+
+    def comma_bytes(self, depth: int) -> bytes:
+        """Write what stands between two parts, without an optional blank."""
+        return b"," + (self._blank if self.indent is None else self._line(depth + 1))
+
+    def opening(self, bracket: bytes, depth: int) -> bytes:
+        """Write a bracket and what stands before the first part.
+
+        Args:
+            bracket: ``[`` or ``{``.
+            depth: The depth at which the value begins.
+        """
+        return bracket + self._line(depth + 1)
+
+    def closing(self, bracket: bytes, depth: int) -> bytes:
+        """Write what stands behind the last part, and a bracket.
+
+        Args:
+            bracket: ``]`` or ``}``.
+            depth: The depth at which the value begins.
+        """
+        return self._line(depth) + bracket
+
+    def name(self, written: bytes) -> Expression:
+        """Make the expression of a known name and its colon."""
+        if isinstance(self.colon, Literal):
+            return Literal(written + self.colon.data)
+        return Concatenation((Literal(written), self.colon))
+
+    def _spaced(self, mark: bytes) -> Expression:
+        return Concatenation((Literal(mark), BLANK)) if self.is_open else Literal(mark + self._blank)
+
+    def _line(self, depth: int) -> bytes:
+        return b"" if self.indent is None else b"\n" + b" " * (self.indent * depth)
+
+
+def joined(*parts: Expression) -> Expression:
+    """Concatenate expressions; neighbouring literals become one."""
+    found: list[Expression] = []
+    for part in _flat(parts):
+        if isinstance(part, Literal) and found and isinstance(found[-1], Literal):
+            found[-1] = Literal(found[-1].data + part.data)
+        elif part != EMPTY:
+            found.append(part)
+    return found[0] if len(found) == 1 else Concatenation(tuple(found))
+
+
+def _flat(parts: Iterable[Expression]) -> Iterator[Expression]:
+    for part in parts:
+        if isinstance(part, Concatenation):
+            yield from part.parts
+        else:
+            yield part
+
+
+MAX_STATES = 20_000
+"""The most states that are made so of one array or object."""
+
+MAX_STEPS = 400_000
+"""The most of the square of the members, times what they are counted to: each may be followed by all others."""
+
+MAX_COPIES = 1_000
+"""The most that is counted by copies."""
+
+State = TypeVar("State", bound=Hashable)
+
+
+class Tails:
+    """The rules of parts of an array or an object.
+
+    They are named after its rule.
+
+    Args:
+        name: The rule of the whole.
+        parts: What its parts are called.
+    """
+
+    def __init__(self, name: str, parts: str) -> None:
+        self._name = name
+        self._parts = parts
+        self.rules: dict[str, Expression] = {}
+
+    def add(self, expression: Expression) -> Call:
+        """Add a rule, and return a call of it."""
+        name = f"{self._name}: {self._parts}" + (f" {len(self.rules) + 1}" if self.rules else "")
+        self.rules[name] = expression
+        return Call(name)
+
+
+def texts_of(leaves: Sequence[Leaf]) -> int | None:
+    """Count the texts that leaves have together.
+
+    The count is ``None`` above :data:`MAX_COPIES`, which is as good as endless.
+    """
+    texts = [completions(leaf.dfa).get(0) for leaf in leaves]
+    total = sum(count for count in texts if count is not None)
+    return None if None in texts or total > MAX_COPIES else total
+
+
+def at_most(maximum: int | None, named: int, others: int | None) -> int | None:
+    """Count the most parts that there can be.
+
+    Args:
+        maximum: The most that are allowed; ``None``: any number.
+        named: The number of parts that have names or are named themselves.
+        others: The number of other parts; ``None``: without end.
+    """
+    return maximum if others is None else least_of(maximum, named + others)
+
+
+def least_of(*limits: int | None) -> int | None:
+    """Return the least of some limits; ``None`` is no limit."""
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def by_states(
+    start: State, branches: Callable[[State], Iterable[tuple[Expression, State | None]]], tails: Tails
+) -> Expression:
+    """Build the state machine of an automaton as a rule.
+
+    Args:
+        start: Its first state.
+        branches: What is read from a state, and the state behind; ``None``: the end.
+        tails: Where the rule goes.
+
+    Raises:
+        SchemaTooLarge: There are too many states.
+    """
+    numbers = {start: 0}
+    machine: list[tuple[Step, ...]] = []
+    for state in (queue := [start]):
+        steps: list[Step] = []
+        for read, after in branches(state):
+            if after is not None and after not in numbers:
+                numbers[after] = len(numbers)
+                queue.append(after)
+            steps.append(Step(read, None if after is None else numbers[after]))
+        machine.append(tuple(steps))
+        if len(queue) > MAX_STATES:
+            raise SchemaTooLarge(
+                f"its parts are counted and told apart by more than {MAX_STATES:,} states",
+                hint="Ask for fewer of them, or leave the count out.",
+            )
+    return tails.add(StateMachine(tuple(machine)))
+
+
+def counted_members(
+    members: Sequence[Member],
+    more: Expression | None,
+    separator: Expression,
+    closing: Expression,
+    counts: tuple[int, int | None],
+    tails: Tails,
+    most: int | None = None,
+) -> Expression:
+    """Build the expression of counted members in a fixed order.
+
+    Those that are not needed may be left out. What closes them is read, too.
+
+    Args:
+        members: The members.
+        more: What may stand behind them any number of times; ``None``: nothing.
+        separator: What stands between two.
+        closing: What stands behind the last.
+        counts: The fewest members and the most; ``None``: any number.
+        tails: Where the rule goes.
+        most: The most that may stand behind them; ``None``: any number.
+
+    Raises:
+        SchemaTooLarge: They are too many.
+    """
+    minimum, maximum = counts
+    top = max(1, minimum) if maximum is None else maximum  # 1 tells whether there was one
+    if max(top, minimum) > MAX_COPIES:
+        raise SchemaTooLarge(
+            f"its members are counted up to {max(top, minimum):,}, above the limit of {MAX_COPIES:,}",
+            hint="Ask for fewer, or leave the count out.",
+        )
+
+    if len(members) ** 2 * top > MAX_STEPS and len(members) * top <= MAX_STATES:  # more is told by the states
+        raise SchemaTooLarge(
+            f"it has {len(members):,} properties and counts them up to {top:,}, which is too much together",
+            hint="Leave the count out, or some properties.",
+        )
+
+    def branches(state: tuple[int, int]) -> Iterable[tuple[Expression, tuple[int, int] | None]]:
+        place, count = state
+        before = separator if count else EMPTY
+        if place < len(members):
+            if count < top or maximum is None:
+                yield joined(before, members[place].expression), (place + 1, min(count + 1, top))
+            if not members[place].is_needed:
+                yield EMPTY, (place + 1, count)
+            return
+        if count >= minimum:
+            yield closing, None
+        if more is not None and (maximum is None or count < maximum):
+            least, room = max(0, minimum - count - 1), least_of(most, None if maximum is None else maximum - count)
+            if room is None or room > least:
+                again = Repeat(joined(separator, more), least, None if room is None else room - 1)
+                yield joined(before, more, again, closing), None
+
+    return by_states((0, 0), branches, tails)

@@ -1,0 +1,152 @@
+"""The values of ``enum`` and ``const``: how they are written, in one order of names or in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from itertools import islice, permutations, product
+from typing import Any
+
+from sfgen.automata import Dfa
+from sfgen.errors import SchemaTooLarge, UsageError
+from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
+from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH
+from sfgen.schema.reading.keywords import json_type
+from sfgen.schema.reading.strict_json import as_decimal
+from sfgen.schema.scalars.written_text import write
+from sfgen.schema.writing.layout import Layout, joined
+
+MAX_BYTES = 300_000
+"""The most bytes of the values of one ``enum``."""
+
+_MOST_DIGITS = 30  # of an integer that is written out
+_COPIED = 64  # bytes of values that stand in the rule as they are; more are an automaton
+
+
+def values_expression(
+    values: Sequence[Any], layout: Layout, depth: int, pointer: str, number: Callable[[Any], bytes] | None = None
+) -> Expression:
+    """Build the expression of some values.
+
+    Each has one written form where the white space is fixed.
+
+    Args:
+        values: The values.
+        layout: The white space.
+        depth: The depth at which they begin.
+        pointer: Where they stand, for messages.
+        number: Writes numbers; ``None``: :func:`written_number`.
+
+    Raises:
+        SchemaTooLarge: They are too long together.
+    """
+    texts: dict[bytes, None] = {}
+    others: list[Expression] = []
+    size = 0
+    for value in values:
+        expression = joined(*_pieces(value, layout, depth, number or written_number))
+        if isinstance(expression, Literal):
+            size += len(expression.data)
+            texts[expression.data] = None
+        else:
+            size += sum(len(part.data) for part in getattr(expression, "parts", ()) if isinstance(part, Literal))
+            others.append(expression)
+        if size > MAX_BYTES:
+            raise SchemaTooLarge(
+                f"the values of enum pass the limit of {MAX_BYTES:,} bytes", pointer, hint="Name fewer, or use pattern."
+            )
+    if size > _COPIED and len(texts) > 1:
+        try:
+            automaton: Expression = Leaf(Dfa.from_choices([text.decode() for text in texts]))
+        except UsageError as error:
+            raise SchemaTooLarge(f"enum: {error.message}", pointer, hint=error.hint) from None
+        return automaton if not others else Alternation((automaton, *others))
+    branches = (*map(Literal, texts), *others)
+    return branches[0] if len(branches) == 1 else Alternation(branches) if branches else NOTHING
+
+
+def as_integer(value: Any) -> Any:
+    """Convert a number without a fraction to ``int``; keep other values.
+
+    >>> as_integer(Decimal("1.0")), as_integer(Decimal("1.5"))
+    (1, Decimal('1.5'))
+    """
+    if json_type(value) != "number" or isinstance(value, int):
+        return value
+    number = as_decimal(value)
+    return int(number) if number == number.to_integral_value() and number.adjusted() < _MOST_DIGITS else value
+
+
+def written_number(value: Any) -> bytes:
+    """Write a number as ``json.dumps`` does, exactly.
+
+    >>> written_number(Decimal("1.50")), written_number(10**20), written_number(Decimal("0.1000000000000000000001"))
+    (b'1.5', b'100000000000000000000', b'0.1000000000000000000001')
+    """
+    if isinstance(value, int):
+        return str(value).encode()
+    number = as_decimal(value)
+    nearest = repr(float(number))
+    is_same = "inf" not in nearest and Decimal(nearest) == number
+    return (nearest if is_same else str(number)).encode()
+
+
+def _pieces(
+    value: Any, layout: Layout, depth: int, number: Callable[[Any], bytes], nested: int = 0
+) -> Iterator[Expression]:
+    """The expressions, one after the other, that write a value."""
+    if nested > MAX_VALUE_DEPTH:
+        raise SchemaTooLarge(
+            f"a value of enum or const is nested more than {MAX_VALUE_DEPTH} deep", hint="Use properties."
+        )
+    if isinstance(value, str):
+        yield Literal(write(value))
+    elif value is None or isinstance(value, bool):
+        yield Literal({None: b"null", True: b"true", False: b"false"}[value])
+    elif not isinstance(value, list | dict):
+        yield Literal(number(value))
+    elif not value:
+        yield Literal(b"[]" if isinstance(value, list) else b"{}")
+    else:
+        opening, closing = (b"[", b"]") if isinstance(value, list) else (b"{", b"}")
+        below = layout.depth_below(depth)
+        yield Literal(layout.opening(opening, depth))
+        for index, item in enumerate(value):
+            if index:
+                yield layout.comma(depth)
+            if isinstance(value, dict):
+                yield layout.name(write(item))
+                item = value[item]
+            yield from _pieces(item, layout, below, number, nested + 1)
+        yield Literal(layout.closing(closing, depth))
+
+
+MOST_ORDERS = 120
+"""The most texts that are written of some values, but at least one of each: all orders of five names."""
+
+
+def in_all_orders(values: Sequence[Any]) -> list[Any]:
+    """List the values with the names of objects in all orders.
+
+    :data:`MOST_ORDERS` is the limit.
+
+    >>> in_all_orders([1, {"a": 1, "b": [{"c": 2, "d": 3}]}])[:3]
+    [1, {'a': 1, 'b': [{'c': 2, 'd': 3}]}, {'a': 1, 'b': [{'d': 3, 'c': 2}]}]
+    """
+    most = max(1, MOST_ORDERS // max(1, len(values)))
+    return [each for value in values for each in islice(_orders(value), most)]
+
+
+def _orders(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        for names in permutations(value):
+            for parts in _each([value[name] for name in names]):
+                yield dict(zip(names, parts, strict=True))
+    elif isinstance(value, list):
+        yield from map(list, _each(value))
+    else:
+        yield value
+
+
+def _each(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    return product(*(list(islice(_orders(value), MOST_ORDERS)) for value in values))

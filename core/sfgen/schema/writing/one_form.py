@@ -1,0 +1,384 @@
+"""Items that must differ, in one written form each: where equal values have equal texts, texts tell items apart.
+
+A text that must differ from others is one of an automaton, so what an item has in it is written out: rules that stand
+in themselves a limited number of times only, and of a sort of names that are not declared one name only. Numbers have
+no exponent and no zeros at their end; white space is fixed; and objects that may be equal have their members in one
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any, TypeAlias
+
+from sfgen.automata import Dfa
+from sfgen.automata.examples import examples
+from sfgen.errors import SchemaError, SchemaTooLarge
+from sfgen.grammar.regular import regular_automaton
+from sfgen.grammar.rules import (
+    NOTHING,
+    Alternation,
+    Call,
+    Concatenation,
+    CountedList,
+    Expression,
+    GrammarTooLarge,
+    Leaf,
+    Literal,
+    Member,
+    Repeat,
+    Series,
+)
+from sfgen.grammar.simplify import calls, with_rules
+from sfgen.schema.meaning.groups import Group, one_form
+from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits
+from sfgen.schema.reading.strict_json import as_decimal, key
+from sfgen.schema.scalars.numbers import MAX_DIGITS, NumberLimits
+from sfgen.schema.scalars.strings import StringLimits
+from sfgen.schema.scalars.written_text import write
+from sfgen.schema.writing.layout import Layout, Tails, WritingOptions, counted_members, joined
+from sfgen.schema.writing.literals import values_expression
+from sfgen.schema.writing.skeleton import Outline, Outlines, Part, Union, Values
+from sfgen.schema.writing.structures import MOST_COPIES, Atom, array_expression, atoms, chosen_items
+
+MAX_DEPTH = 40
+"""How deep arrays and objects may stand in an item that must differ from others."""
+
+MOST_REPEATS = 2
+"""How often arrays and objects may stand in others of their rule there; where that is too large, less often."""
+
+MOST_STATES = 100_000
+"""The most states of the automata of all that stands in an item; where there are more, rules are repeated less often.
+
+It is as many as a single automaton may have. OpenAPI 3.0, whose parameters are too large, is refused after three
+seconds with it, and after 30 without.
+"""
+
+_LISTED = 64
+"""The most items that are told apart one by one in arrays that stand in items that must differ too."""
+
+_MOST_SETS = 300
+"""The most sets of these that are told apart."""
+
+_HINT = "Leave it out, and look for repeated items afterwards."
+
+
+_Place: TypeAlias = tuple[str, int, frozenset[str], bool]
+"""A rule; how often rules stand in themselves around it; those around it that it may call; whether there are some."""
+
+
+class OneForm:
+    """The texts of the items of one array.
+
+    Args:
+        outlines: All rules.
+        items: The rules of the items.
+        options: How values are written; white space that is left open is written spaced here.
+
+    Raises:
+        SchemaError: Objects that the schema names could be equal to others.
+    """
+
+    def __init__(self, outlines: Outlines, items: Iterable[str], options: WritingOptions) -> None:
+        self._outlines = outlines
+        self._layout = Layout(replace(options, spacing="spaced") if options.spacing == "any" else options)
+        self._peers = _peers(outlines, list(items))
+        self._inner: dict[str, frozenset[str]] = {}
+        self._repeats = MOST_REPEATS
+        self._states = 0
+        self._made: dict[_Place, Expression] = {}
+        self.is_narrowed = False
+        """Whether arrays or objects were left out that are valid."""
+        for rule in self._peers:
+            self._check_named(rule)
+
+    def automaton(self, rule: str) -> Dfa:
+        """Build the automaton of a rule's texts; it may be empty.
+
+        Raises:
+            SchemaError: Something in it is not supported where items must differ.
+            SchemaTooLarge: It is too large.
+        """
+        inner = {rule, *self._rules_in(rule)}
+        is_recursive = any(each in self._rules_in(each) for each in inner)
+        found = None
+        for repeats in range(MOST_REPEATS + 1 if is_recursive else 1):
+            self._repeats, self._states = repeats, 0
+            self._made.clear()
+            try:
+                found = self._regular(rule, self._expression(rule, ()))
+            except GrammarTooLarge:  # and so will be what repeats more
+                break
+        if found is None:
+            raise SchemaTooLarge(
+                "uniqueItems is not supported for items as large as these", self._outlines[rule].pointer, hint=_HINT
+            )
+        return found
+
+    def _expression(self, rule: str, around: tuple[str, ...]) -> Expression:
+        """The texts of a rule, without calls.
+
+        Args:
+            rule: The rule.
+            around: The rules of the arrays and objects around it.
+        """
+        inner = self._rules_in(rule)
+        made = rule, len(around) - len(set(around)), frozenset(around) & inner, bool(around)
+        if made not in self._made:
+            self._made[made] = self._new_expression(rule, around)
+        return self._made[made]
+
+    def _new_expression(self, rule: str, around: tuple[str, ...]) -> Expression:
+        outline = self._outlines[rule]
+        match outline.content:
+            case Union():
+                return Alternation(tuple(self._expression(part.rule, around) for part in outline.parts))
+            case Values(values):
+                return self._values(values, outline)
+            case Group(limits=NumberLimits() | StringLimits() as limits):
+                leaf = one_form(limits)
+                if leaf is None:
+                    raise SchemaError(
+                        "uniqueItems is not supported for strings as long as these", outline.pointer, hint=_HINT
+                    )
+                if around and limits in (NumberLimits(False), NumberLimits(True)):
+                    return Leaf(leaf.dfa & _short_numbers())
+                return leaf
+            case Group(limits=ArrayLimits() | ObjectLimits() as limits):
+                if len(around) + 1 - len({*around, rule}) > self._repeats:
+                    self.is_narrowed = True
+                    return NOTHING
+                if len(around) == MAX_DEPTH:
+                    raise SchemaTooLarge(
+                        f"uniqueItems is not supported for items that are nested more than {MAX_DEPTH} deep",
+                        outline.pointer,
+                        hint=_HINT,
+                    )
+                tails = Tails(rule, "parts")
+                inside = (*around, rule)
+                if isinstance(limits, ArrayLimits):
+                    expression = self._array(limits, outline, tails, inside)
+                else:
+                    expression = self._object(limits, outline, tails)
+                # Made minimal at each level: copies of what is inside would double with each.
+                return Leaf(self._regular(rule, self._inlined(expression, tails.rules, inside)))
+        assert outline.expression is not None  # null, or a boolean
+        return outline.expression
+
+    def _regular(self, rule: str, expression: Expression) -> Dfa:
+        """The automaton of an expression; those of one item are counted together."""
+        found = regular_automaton(rule, expression)
+        self._states += len(found)
+        if self._states > MOST_STATES:
+            raise GrammarTooLarge(rule, f"{MOST_STATES:,} states of what stands in it")
+        return found
+
+    def _values(self, values: Iterable[Any], outline: Outline) -> Expression:
+        """The texts of values that the schema names."""
+        different = {key(value): value for value in reversed(list(values))}
+        return values_expression(
+            list(different.values())[::-1],
+            self._layout,
+            outline.depth,
+            outline.pointer,
+            lambda value: _plain_number(value, outline.pointer),
+        )
+
+    def _array(self, limits: ArrayLimits, outline: Outline, tails: Tails, around: tuple[str, ...]) -> Expression:
+        rules = {part.label: part.rule for part in outline.parts}
+        if limits.are_unique:
+            automata = {rule: self._regular(rule, self._expression(rule, around)) for rule in rules.values()}
+            different = [one for atom in atoms(automata, outline.pointer) for one in _one_by_one(atom)]
+            maximum = _most_of(len(different)) if all(atom.size == 1 for atom in different) else 1
+            if limits.maximum is None or limits.maximum > maximum:
+                self.is_narrowed = self.is_narrowed or maximum < len(different)
+                limits = replace(limits, maximum=maximum)
+            return chosen_items(limits, rules, self._layout, outline.depth, tails, different)
+        if limits.contains:
+            return chosen_items(limits, rules, self._layout, outline.depth, tails)
+        first = [rules.get(f"[{index}]") for index in range(len(limits.prefix))]
+        return array_expression(limits, first, rules.get("[]"), self._layout, outline.depth, tails)
+
+    def _object(self, limits: ObjectLimits, outline: Outline, tails: Tails) -> Expression:
+        layout, order = self._layout, self._order(outline)
+        named = sorted((part for part in outline.parts if not part.name), key=lambda part: order[part.label])
+        members = [Member(joined(layout.name(write(part.label)), Call(part.rule)), part.is_needed) for part in named]
+        for part in outline.parts:
+            if part.name:
+                self.is_narrowed = True
+                members.append(Member(joined(self._other_names(part, order), layout.colon, Call(part.rule)), False))
+        needed = sum(member.is_needed for member in members)
+        comma = layout.comma(outline.depth)
+        opening, closing = (
+            Literal(layout.opening(b"{", outline.depth)),
+            Literal(layout.closing(b"}", outline.depth)),
+        )
+        minimum = limits.minimum
+        maximum = None if limits.maximum is None or limits.maximum >= len(members) else limits.maximum
+        if minimum <= needed and maximum is None and needed:
+            return joined(opening, Series(tuple(members), comma), closing)
+        can_be_empty = minimum == needed == 0
+        if not members or maximum == 0:
+            return Literal(b"{}") if can_be_empty else NOTHING
+        some = joined(opening, counted_members(members, None, comma, closing, (max(1, minimum), maximum), tails))
+        return Alternation((Literal(b"{}"), some)) if can_be_empty else some
+
+    def _other_names(self, part: Part, declared: Mapping[str, int]) -> Leaf:
+        """The names of a sort without those that an object declares that may be equal."""
+        names = self._outlines[part.name].expression
+        assert isinstance(names, Leaf)
+        return Leaf(names.dfa - Dfa.from_choices([write(name).decode() for name in declared])) if declared else names
+
+    def _order(self, outline: Outline) -> dict[str, int]:
+        """The names that an object and those that may be equal declare, in one order for all of them."""
+        peers = next(peers for peers in self._peers.values() if any(self._outlines[rule] is outline for rule in peers))
+        names = dict.fromkeys(
+            part.label
+            for rule in peers
+            if _is_group(self._outlines[rule], ObjectLimits)
+            for part in self._outlines[rule].parts
+            if not part.name
+        )
+        return {name: number for number, name in enumerate(names)}
+
+    def _inlined(self, expression: Expression, tails: Mapping[str, Expression], around: tuple[str, ...]) -> Expression:
+        """An expression with what it calls written out."""
+        expression = self._uncounted(expression)
+        bodies = {
+            rule: self._inlined(tails[rule], tails, around) if rule in tails else self._expression(rule, around)
+            for rule in dict.fromkeys(call.rule for call in calls(expression))
+        }
+        return with_rules(bodies, expression)
+
+    def _uncounted(self, expression: Expression) -> Expression:
+        """A list that would be counted by a register, with copies."""
+        if not isinstance(expression, CountedList):
+            return expression
+        opening, item, separator, closing = (
+            Literal(expression.opening),
+            expression.item,
+            Literal(expression.separator),
+            Literal(expression.closing),
+        )
+        minimum, maximum = expression.minimum, expression.maximum
+        if maximum is not None and maximum > max(minimum, MOST_COPIES):
+            maximum = max(minimum, MOST_COPIES)
+        again = Repeat(joined(separator, item), max(0, minimum - 1), None if maximum is None else maximum - 1)
+        some = Concatenation((opening, item, again, closing))
+        return some if minimum else Alternation((Concatenation((opening, closing)), some))
+
+    def _rules_in(self, rule: str) -> frozenset[str]:
+        """The rules of all that a value of a rule may have in it."""
+        if rule not in self._inner:
+            found, waiting = set[str](), [rule]
+            while waiting:
+                new = {part.rule for part in self._outlines[waiting.pop()].parts} - found
+                found |= new
+                waiting += new
+            self._inner[rule] = frozenset(found)
+        return self._inner[rule]
+
+    def _check_named(self, rule: str) -> None:
+        """Refuse objects that the schema names, with several members, where others may be equal to them."""
+        peers = [self._outlines[peer] for peer in self._peers[rule]]
+        values = [value for peer in peers if isinstance(peer.content, Values) for value in peer.content.values]
+        sources = sum(
+            any(isinstance(value, list | dict) for value in peer.content.values)
+            if isinstance(peer.content, Values)
+            else _is_group(peer, ArrayLimits | ObjectLimits)
+            for peer in peers
+        )
+        if sources > 1 and any(map(_has_members, values)):
+            raise SchemaError(
+                "uniqueItems is not supported where enum or const names objects beside other ones",
+                self._outlines[rule].pointer,
+                hint=_HINT,
+            )
+
+
+def _one_by_one(atom: Atom) -> list[Atom]:
+    """An atom as atoms of one text each, where they are few."""
+    if atom.size is None or atom.size > _LISTED:
+        return [atom]
+    texts = examples(atom.texts, atom.size)
+    return [Atom(Dfa.from_choices([text]), atom.rules, 1) for text in texts]
+
+
+def _most_of(number: int) -> int:
+    """How many of some items may stand in one array in any order, if a state is made for each set of them."""
+    states = sets = 1
+    for most in range(number):
+        sets = sets * (number - most) // (most + 1)
+        states += sets
+        if states > _MOST_SETS:
+            return most
+    return number
+
+
+def _peers(outlines: Outlines, items: list[str]) -> dict[str, tuple[str, ...]]:
+    """The rules of what may be equal in items that are equal: for each rule all of them, itself included.
+
+    Items may be equal to each other. What is in two values may be equal if it stands in the same place, or in arrays
+    anywhere; names that are not declared are as one place.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    waiting = [items]
+    while waiting:
+        group = waiting.pop()
+        together = tuple(dict.fromkeys(peer for rule in group for peer in found.get(rule, (rule,))))
+        if not together or found.get(together[0]) == together:
+            continue
+        found.update(dict.fromkeys(together, together))
+        places: dict[str, list[str]] = {}
+        for rule in together:
+            for part in outlines[rule].parts:
+                if outlines[rule].is_union:
+                    place = "one of"
+                elif _is_group(outlines[rule], ArrayLimits):
+                    place = "item"
+                else:
+                    place = "other" if part.name else f"member {part.label}"
+                places.setdefault(place, []).append(part.rule)
+        if "one of" in places:
+            places["one of"] += together
+        waiting += places.values()
+    return found
+
+
+def _is_group(outline: Outline, kind: Any) -> bool:
+    return isinstance(outline.content, Group) and isinstance(outline.content.limits, kind)
+
+
+def _has_members(value: Any) -> bool:
+    """Whether a value is an object of several members, or has one in it."""
+    if isinstance(value, dict):
+        return len(value) > 1 or any(map(_has_members, value.values()))
+    return isinstance(value, list) and any(map(_has_members, value))
+
+
+@cache
+def _short_numbers() -> Dfa:
+    """What numbers without a limit are in arrays and objects that must differ: there are many copies of them."""
+    return Dfa.from_regex(r"-?[0-9]{1,20}(\.[0-9]{1,10})?")
+
+
+def _plain_number(value: Any, pointer: str) -> bytes:
+    """A number without an exponent and without zeros at its end.
+
+    >>> from decimal import Decimal
+    >>> _plain_number(Decimal("1.50"), ""), _plain_number(Decimal("-1E-7"), ""), _plain_number(Decimal("-0.0"), "")
+    (b'1.5', b'-0.0000001', b'0')
+    """
+    number = as_decimal(value)
+    _, _, exponent = number.as_tuple()
+    assert isinstance(exponent, int)  # numbers of JSON are finite
+    if not number:
+        return b"0"
+    if max(number.adjusted(), -exponent) >= MAX_DIGITS:
+        raise SchemaTooLarge(
+            f"uniqueItems is not supported for numbers with more than {MAX_DIGITS:,} digits", pointer, hint=_HINT
+        )
+    text = format(number, "f")
+    return (text.rstrip("0").rstrip(".") if "." in text else text).encode()

@@ -1,0 +1,425 @@
+"""From the root of a schema to the skeletons of its rules, one for each value that differs from all others.
+
+What is inside of objects and arrays waits in a queue, so that depth costs no stack.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from functools import cached_property, reduce
+from operator import or_
+from typing import Any, TypeAlias
+
+from sfgen.automata import Dfa
+from sfgen.ban import BannedWords, scan
+from sfgen.errors import SchemaError, SchemaTooLarge
+from sfgen.grammar.rules import NOTHING, Leaf
+from sfgen.parameter_text import ParameterText
+from sfgen.schema.meaning.branches import Branches
+from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, listed
+from sfgen.schema.meaning.groups import (
+    Group,
+    Groups,
+    bare_name,
+    hidden_pointers,
+    inferred_type,
+    one_form,
+    scalar_expression,
+    why_nothing,
+)
+from sfgen.schema.meaning.limits import ArrayLimits, Contradiction, ObjectLimits, Property
+from sfgen.schema.meaning.satisfaction import Satisfaction, Valueless
+from sfgen.schema.reading.document import SchemaDocument
+from sfgen.schema.reading.keywords import DEFINITIONS, says_nothing
+from sfgen.schema.scalars.numbers import NumberLimits
+from sfgen.schema.scalars.strings import StringLimits, is_clean
+from sfgen.schema.scalars.written_text import any_text, no_text, written
+from sfgen.schema.writing.layout import Layout, WritingOptions
+from sfgen.schema.writing.literals import as_integer
+from sfgen.schema.writing.skeleton import Content, Names, Outline, Outlines, Part, Union, Values
+from sfgen.schema.writing.structures import item_choices, label_of
+
+MAX_RULES = 10_000
+"""The most rules of a schema."""
+
+MAX_PARTS = 100_000
+"""The most properties and items, over all rules."""
+
+_LONGEST_TITLE = 40  # characters
+
+_Around: TypeAlias = "tuple[Conjunction, _Around] | None"
+"""The conjunctions around a value, the nearest first."""
+
+
+class Outliner:
+    """Finds the rules of one document.
+
+    Args:
+        document: The schema.
+        options: How its values are written.
+        layout: The white space by these options.
+    """
+
+    def __init__(self, document: SchemaDocument, options: WritingOptions, layout: Layout) -> None:
+        self._document = document
+        self._options = options
+        self._layout = layout
+        self._branches = Branches(document, lambda plain: self._valueless.proves(plain))
+        self.groups = Groups(document, options.banned)
+        self._satisfaction = Satisfaction(self._branches, self.groups)
+        self._valueless = Valueless(self._branches, self.groups, self._satisfaction, document.draft)
+        self._by_conjunction: dict[tuple[Conjunction, int], str] = {}
+        self._by_content: dict[tuple[Content, int], str] = {}
+        self._names: dict[str, int] = {}
+        self._waiting: deque[tuple[str, Group, str, _Around]] = deque()
+        self._parts = 0
+        self._other_names = OtherNames(self._branches, self.groups, options.banned)
+        self.are_names_clean = True
+        """Whether no name that is not declared has a banned word."""
+        self.outlines: Outlines = {}
+        self.inferred: dict[str, str] = {}
+        """The types that were inferred, by the pointers of schemas that tell them."""
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """What could not be negated: where, and which keywords.
+
+        Some valid values are not written for that reason.
+        """
+        return self._branches.left_out
+
+    def all(self, root: Conjunction, name: str) -> str:
+        """Find the rules of a value and of all in it.
+
+        Args:
+            root: What the value is.
+            name: What it is called.
+
+        Returns:
+            The rule of the value.
+
+        Raises:
+            SchemaError: Something is not supported, or has no end where lines are indented.
+            SchemaTooLarge: There are too many rules.
+        """
+        start = self._value(root, name, 0, None)
+        while self._waiting:
+            rule, group, hint, around = self._waiting.popleft()
+            self._fill(rule, group, hint, around)
+        return start
+
+    def _value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
+        """The rule of a value.
+
+        Args:
+            found: What the value is.
+            hint: What it is called if nothing else names it.
+            depth: The depth at which it begins.
+            around: What it is in.
+        """
+        found = self._branches.target(found)
+        rule = self._by_conjunction.get((found, depth))
+        if rule is None:
+            if self._options.indent is not None:
+                _check_ends(found, around)
+            name = _own_name(found) or hint
+            if around is None:
+                name = _own_name(found) or _title(found) or hint
+            elif not found:
+                name = "any value"
+            rule = self._new_value(found, name, depth, around)
+            self._by_conjunction[found, depth] = rule
+        return rule
+
+    def _new_value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
+        contents: dict[Group | Values, Plain] = {}
+        values: list[object] = []
+        why: Contradiction | None = None
+        for plain in self._branches.of(found):
+            groups, reason = self.groups.of(plain)
+            groups = self._of_inferred_type(groups, plain)
+            names = listed(plain)
+            if names is None:
+                contents.update((group, plain) for group in groups if group not in contents)
+            else:
+                allowed = [value for value in names if not self._has_banned(value)]
+                kept = [value for value in allowed if self._satisfaction.beside_values(value, plain)]
+                if not kept:
+                    reason = reason or _no_value_left(plain, bool(names), len(allowed) < len(names))
+                is_integer = any(isinstance(group.limits, NumberLimits) and group.limits.is_integer for group in groups)
+                values += map(as_integer, kept) if is_integer else kept
+            why = why or reason
+        if values:
+            contents[Values.of(values)] = ()
+        pointer = found[0].pointer if found else ""
+        around = (found, around)
+        if len(contents) == 1:
+            content, plain = contents.popitem()
+            return self._content(content, plain, hint, depth, pointer, around)
+        rule = self._new(hint, Outline(Union(), depth, pointer))
+        if not contents:
+            self.outlines[rule].why_empty = (why.reason, why.pointer) if why else ("", pointer)
+        for content, plain in contents.items():
+            inner = (
+                _own_name(plain) or _title(plain) or f"{hint} {content.type if isinstance(content, Group) else 'value'}"
+            )
+            branch = self._content(content, plain, inner, depth, pointer, around)
+            self.outlines[rule].parts.append(Part("", branch, False))
+        return rule
+
+    def _of_inferred_type(self, groups: tuple[Group, ...], plain: Plain) -> tuple[Group, ...]:
+        """The groups of the type that a branch is about, where it says none."""
+        if not self._options.infer_types:
+            return groups
+        told = inferred_type(plain, self._hidden, self._document.draft)
+        if told is None:
+            return groups
+        kind, pointer = told
+        self.inferred.setdefault(pointer, kind)
+        return tuple(group for group in groups if group.type == kind)
+
+    @cached_property
+    def _hidden(self) -> frozenset[str]:
+        return hidden_pointers(self._document)
+
+    def _has_banned(self, value: Any) -> bool:
+        """Whether a string or a name in a value has a banned word."""
+        banned = self._options.banned
+        if banned is None:
+            return False
+        if isinstance(value, str):
+            return bool(scan(value.encode(), banned))
+        inner = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return any(map(self._has_banned, inner))
+
+    def _content(
+        self, content: Group | Values, plain: Plain, hint: str, depth: int, pointer: str, around: _Around
+    ) -> str:
+        """The rule of values of one sort."""
+        is_nested = isinstance(content, Values) or content.type in ("array", "object")
+        key = (content, depth if is_nested else 0)
+        rule = self._by_content.get(key)
+        if rule is None:
+            outline = Outline(content, depth, plain[0].pointer if plain else pointer)
+            if isinstance(content, Values):
+                rule = self._new(hint, outline)
+            elif is_nested:
+                rule = self._new(hint, outline)
+                self._waiting.append((rule, content, hint, around))
+            else:
+                rule = self._new(bare_name(content) or hint, outline)
+                outline.expression = scalar_expression(content, outline.pointer)
+                if outline.expression == NOTHING:
+                    outline.why_empty = why_nothing(content, plain), outline.pointer
+            self._by_content[key] = rule
+        return rule
+
+    def _fill(self, rule: str, group: Group, hint: str, around: _Around) -> None:
+        """Find the parts of an object or an array."""
+        outline = self.outlines[rule]
+        depth = self._layout.depth_below(outline.depth)
+        if isinstance(group.limits, ObjectLimits):
+            outline.parts = self._object_parts(group.limits, hint, depth, around)
+        elif isinstance(group.limits, ArrayLimits):
+            outline.parts = self._array_parts(group.limits, hint, depth, around)
+        self._parts += len(outline.parts)
+        if self._parts > MAX_PARTS:
+            raise SchemaTooLarge(
+                f"it passes the limit of {MAX_PARTS:,} properties and items, all references followed",
+                outline.pointer,
+                hint="Leave some of them out.",
+            )
+
+    def _object_parts(self, limits: ObjectLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+        needs_all = self._options.require_all and (limits.maximum is None or len(limits.properties) <= limits.maximum)
+        parts = [
+            Part(one.name, self._property(one, limits.names, depth, around), one.is_required or needs_all)
+            for one in limits.properties
+        ]
+        declared = tuple(one.name for one in limits.properties)
+        has_declared = any(one.is_declared for one in limits.properties)
+        is_open = limits.says_additional or not has_declared or self._options.extra_properties
+        for others in limits.others if is_open else [others for others in limits.others if others.found]:
+            label = " ".join(f"/{pattern}/" for pattern in others.found) or "*"
+            name = self._name_rule(Names(declared, others.found, others.not_found, limits.names))
+            parts.append(Part(label, self._value(others.value, f"{hint} value", depth, around), False, name))
+        return parts
+
+    def _property(self, one: Property, names: Conjunction, depth: int, around: _Around) -> str:
+        """The rule of the value of a property; one without a text where its name is not allowed or banned."""
+        if not self._satisfaction.of(one.name, names):
+            why = f"the name {one.name!r} does not satisfy propertyNames", names[0].pointer
+            return self._new("forbidden name", Outline(Union(), depth, why[1], why_empty=why))
+        banned = self._options.banned
+        if banned is not None and scan(one.name.encode(), banned):
+            pointer = one.value[0].pointer if one.value else ""
+            why = f"the name {one.name!r} has a banned word", pointer
+            return self._new("banned name", Outline(Union(), depth, pointer, why_empty=why))
+        return self._value(one.value, one.name or "empty name", depth, around)
+
+    def _array_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+        if limits.contains:
+            return self._chosen_parts(limits, hint, depth, around)
+        parts = [
+            Part(f"[{index}]", self._value(found, f"{hint} {index}", depth, around), index < limits.minimum)
+            for index, found in enumerate(limits.prefix)
+        ]
+        if limits.rest is not None:
+            is_needed = limits.minimum > len(limits.prefix)
+            parts.append(Part("[]", self._value(limits.rest, f"{hint} item", depth, around), is_needed))
+        return parts
+
+    def _chosen_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
+        """The items of an array some of whose items must be something."""
+        pointer = around[0][0].pointer if around is not None and around[0] else ""
+        places = [(f"[{index}]", item, f"{hint} {index}") for index, item in enumerate(limits.prefix)]
+        if limits.rest is not None:
+            places.append(("[]", limits.rest, f"{hint} item"))
+        return [
+            Part(label_of(place, hits), self._value(value, name, depth, around), False)
+            for place, item, name in places
+            for hits, value in item_choices(limits.contains, item, pointer)
+        ]
+
+    def _name_rule(self, content: Names) -> str:
+        """The rule of names that are not declared."""
+        rule = self._by_content.get((content, 0))
+        if rule is None:
+            outline = Outline(content, 0, content.names[0].pointer if content.names else "")
+            expression, is_clean = self._other_names.of(content)
+            self.are_names_clean = self.are_names_clean and is_clean
+            outline.expression = expression
+            if expression.dfa.is_empty:
+                outline.why_empty = "no name satisfies propertyNames", outline.pointer
+            word = "other name" if content.declared else "name"
+            rule = self._by_content[content, 0] = self._new(word, outline)
+        return rule
+
+    def _new(self, wanted: str, outline: Outline) -> str:
+        """Keep an outline under a name that no other has."""
+        name = wanted
+        while name in self.outlines:
+            self._names[wanted] = self._names.get(wanted, 1) + 1
+            name = f"{wanted} {self._names[wanted]}"
+        if len(self.outlines) >= MAX_RULES:
+            raise SchemaTooLarge(
+                f"it needs more than {MAX_RULES:,} rules", outline.pointer, hint="Leave some properties out."
+            )
+        self.outlines[name] = outline
+        return name
+
+
+def _own_name(found: Conjunction) -> str:
+    """The name under which a schema is defined, if it is one."""
+    if len(found) != 1:
+        return ""
+    *_, place, name = ("", "", *found[0].pointer.split("/"))
+    return name.replace("~1", "/").replace("~0", "~") if place in DEFINITIONS else ""
+
+
+def _title(found: Conjunction) -> str:
+    """What the only schema calls itself, if that is short."""
+    schema = found[0].schema if len(found) == 1 else None
+    title = schema.get("title", "") if isinstance(schema, dict) else ""
+    return title if isinstance(title, str) and len(title) <= _LONGEST_TITLE else ""
+
+
+def _no_value_left(plain: Plain, has_values: bool, has_banned: bool) -> Contradiction:
+    """Why no value of the enums and constants of a branch is left."""
+    words = [(word, one.pointer) for one in plain for word in ("enum", "const") if word in one.schema]
+    word, pointer = words[0]
+    if not has_values:
+        others = [other for other, _ in words[1:]]
+        why = f"{word} and {others[0]} have no value in common" if others else f"{word} is empty"
+        return Contradiction(why, pointer)
+    others = [key for one in plain for key in one.schema if key not in ("enum", "const") and not says_nothing([key])]
+    beside = ", ".join(dict.fromkeys("not" if key.startswith("-") else key for key in others))
+    if has_banned:
+        return Contradiction(
+            f"no value of {word} {f'satisfies {beside} beside it and is' if beside else 'is'} without a banned word",
+            pointer,
+        )
+    return Contradiction(f"no value of {word} satisfies {beside} beside it", pointer)
+
+
+def _nearest(around: _Around) -> str:
+    """Where the nearest schema around a value stands that says something."""
+    while around is not None and not around[0]:
+        around = around[1]
+    return "" if around is None else around[0][0].pointer
+
+
+def _check_ends(found: Conjunction, around: _Around) -> None:
+    """Refuse a value that may have itself in it, where each depth has rules of its own.
+
+    Raises:
+        SchemaError: It may.
+    """
+    outer = around
+    while outer is not None:
+        if outer[0] == found:
+            if found == ANYTHING:
+                raise SchemaError(
+                    "indent needs a schema that says what each value is: where anything may stand, depth has no end",
+                    _nearest(around),
+                    hint=ParameterText("Leave indent out, or declare the properties and items.", "indent"),
+                )
+            raise SchemaError(
+                "indent needs a schema without recursion: this one may stand in itself, to any depth",
+                found[0].pointer,
+                hint=ParameterText("Leave indent out.", "indent"),
+            )
+        outer = outer[1]
+
+
+class OtherNames:
+    """Makes these automata for one document.
+
+    Args:
+        branches: The branches of the document.
+        groups: The typed groups of the document.
+        banned: What no name may contain.
+    """
+
+    def __init__(self, branches: Branches, groups: Groups, banned: BannedWords | None) -> None:
+        self._branches = branches
+        self._groups = groups
+        self._banned = banned
+
+    def of(self, content: Names) -> tuple[Leaf, bool]:
+        """Build the leaf of some names in their written forms.
+
+        Returns:
+            The leaf, and whether no name of it has a banned word.
+
+        Raises:
+            SchemaError: A pattern cannot be read.
+            SchemaTooLarge: The automaton passes a limit.
+        """
+        limits = StringLimits(
+            patterns=content.found, others=content.declared, no_patterns=content.not_found, banned=self._banned
+        )
+        return Leaf(self._dfa(limits) & self._allowed(content.names)), is_clean(limits)
+
+    def _allowed(self, names: Conjunction) -> Dfa:
+        """The written forms of the strings that satisfy a conjunction."""
+        if not names:
+            return written(any_text())
+        return reduce(or_, (self._of_branch(plain) for plain in self._branches.of(names)), no_text())
+
+    def _of_branch(self, plain: Plain) -> Dfa:
+        groups, _ = self._groups.of(plain)
+        limits = next((group.limits for group in groups if group.type == "string"), None)
+        if not isinstance(limits, StringLimits):
+            return no_text()
+        found = self._dfa(limits)
+        values = listed(plain)
+        if values is None:
+            return found
+        texts = [value for value in values if isinstance(value, str)]
+        return found & written(Dfa.from_choices(texts)) if texts else no_text()
+
+    def _dfa(self, limits: StringLimits) -> Dfa:
+        leaf = one_form(limits)  # texts must differ, so that nothing else is counted beside them
+        return no_text() if leaf is None else leaf.dfa

@@ -1,0 +1,422 @@
+"""The expressions that the texts of arrays and objects are written by.
+
+Plain arrays are sequences. Arrays some of whose items must be something (``contains``), or whose items must differ
+(``uniqueItems``), are state machines that count. Objects have their members in the schema's order, or in any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+from sfgen.automata import Dfa
+from sfgen.automata.completions import completions
+from sfgen.errors import SchemaTooLarge
+from sfgen.grammar.any_order import NARROW
+from sfgen.grammar.rules import (
+    NOTHING,
+    Alternation,
+    AnyOrder,
+    Call,
+    CountedList,
+    Expression,
+    Leaf,
+    Literal,
+    Member,
+    NamedMember,
+    OtherMember,
+    Repeat,
+    Series,
+)
+from sfgen.schema.meaning.conjunction import Conjunction, both
+from sfgen.schema.meaning.limits import ArrayLimits, Contains
+from sfgen.schema.writing.layout import BLANK, MAX_COPIES, Layout, Tails, by_states, counted_members, joined
+
+MOST_COPIES = 16
+"""Counts above this are counted by a register."""
+
+_NESTED = 16  # optional items that stand in one expression
+
+
+def array_expression(
+    limits: ArrayLimits, prefix: Sequence[str | None], rest: str | None, layout: Layout, depth: int, tails: Tails
+) -> Expression:
+    """Build the expression of an array's texts.
+
+    Args:
+        limits: How many items there may be.
+        prefix: The rules of the first items; ``None``: an item that has no text.
+        rest: The rule of those behind; ``None`` likewise.
+        layout: The white space.
+        depth: The depth at which the array begins.
+        tails: Where the rules are put that the expression needs besides.
+    """
+    known: list[str] = []
+    for name in prefix:
+        if name is None:  # nothing behind an item that cannot be written can be written
+            rest = None
+            break
+        known.append(name)
+    return _Writer(known, rest, limits, layout, depth, tails).whole()
+
+
+class _Writer:
+    """Writes the expression of one array."""
+
+    def __init__(
+        self, prefix: list[str], rest: str | None, limits: ArrayLimits, layout: Layout, depth: int, tails: Tails
+    ) -> None:
+        self.prefix = prefix
+        self.rest = rest
+        self.minimum = limits.minimum
+        self.maximum = len(prefix) if rest is None else limits.maximum
+        self.is_open = layout.is_open
+        self.tails = tails
+        self.comma = layout.comma(depth)
+        self.comma_bytes = layout.comma_bytes(depth)
+        self.opening = Literal(layout.opening(b"[", depth))
+        self.closing = Literal(layout.closing(b"]", depth))
+
+    def whole(self) -> Expression:
+        """All of the array."""
+        branches: list[Expression] = []
+        if self.maximum is None or self.maximum > 0:
+            if self.prefix:
+                branches.append(joined(self.opening, Call(self.prefix[0]), self._behind_first()))
+            elif self.rest is not None and self._is_counted(0) and not self.is_open:
+                counted = self._counted(self.opening.data, Call(self.rest), 0)
+                if self.minimum > 0:
+                    return counted
+                branches.append(self.tails.add(counted))
+            elif self.rest is not None:
+                branches.append(joined(self.opening, Call(self.rest), self._others(1)))
+        if self.minimum == 0:
+            branches.append(Literal(b"[]"))
+        return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
+
+    def _behind_first(self) -> Expression:
+        """What may stand behind the first of the items that are described one by one."""
+        expression = self._others(len(self.prefix))
+        nested = 0
+        for index in reversed(range(1, len(self.prefix))):
+            expression = joined(self.comma, Call(self.prefix[index]), expression)
+            if index >= self.minimum:
+                expression, nested = Alternation((self.closing, expression)), nested + 1
+                if nested % _NESTED == 0:
+                    expression = self.tails.add(expression)
+        return expression
+
+    def _others(self, count: int) -> Expression:
+        """What may stand behind ``count`` items that are all described one by one, or all alike."""
+        if self.rest is None or self.maximum == count:
+            return self.closing if count >= self.minimum else NOTHING
+        if not self._is_counted(count):
+            most = None if self.maximum is None else self.maximum - count
+            again = Repeat(joined(self.comma, Call(self.rest)), max(0, self.minimum - count), most)
+            return joined(again, self.closing)
+        item = Call(self.rest)
+        if self.is_open:
+            item = self.tails.add(joined(BLANK, item))
+        counted = self.tails.add(self._counted(self.comma_bytes, item, count))
+        return Alternation((self.closing, counted)) if count >= self.minimum else counted
+
+    def _is_counted(self, count: int) -> bool:
+        """Whether the items behind some are too many to be copied."""
+        return max(self.minimum, self.maximum or 0) - count > MOST_COPIES
+
+    def _counted(self, opening: bytes, item: Call, count: int) -> CountedList:
+        """One item or more behind ``count`` others."""
+        maximum = None if self.maximum is None else self.maximum - count
+        return CountedList(opening, item, self.comma_bytes, self.closing.data, max(1, self.minimum - count), maximum)
+
+
+MAX_CONTAINS = 4
+"""The most ``contains`` that hold of one array."""
+
+MAX_ATOMS = 50
+"""The most parts into which what items may be is divided where they must differ."""
+
+Hits = tuple[bool, ...]
+"""Which of the ``contains`` an item satisfies."""
+
+_State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""The items; how many of them satisfy each ``contains``; how many were read of each atom that has an end."""
+
+
+def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) -> list[tuple[Hits, Conjunction]]:
+    """List what an item may be, by the ``contains`` that it satisfies.
+
+    Args:
+        contains: What some items must be.
+        item: What every item must satisfy.
+        pointer: Where the array's schema stands, for messages.
+
+    Raises:
+        SchemaTooLarge: They are too many.
+    """
+    if len(contains) > MAX_CONTAINS:
+        raise SchemaTooLarge(f"more than {MAX_CONTAINS} contains hold at once", pointer, hint="Ask for fewer.")
+    found = []
+    for hits in product((False, True), repeat=len(contains)):
+        value = item
+        for one, is_hit in zip(contains, hits, strict=True):
+            value = both(value, one.item if is_hit else one.otherwise)
+        found.append((hits, value))
+    return found
+
+
+def label_of(place: str, hits: Hits) -> str:
+    """Label a choice by its position and what it satisfies.
+
+    Args:
+        place: ``[0]``, or ``[]`` behind the first items.
+        hits: Whether it satisfies each ``contains``.
+    """
+    numbers = [str(number) for number, is_hit in enumerate(hits) if is_hit]
+    return f"{place} contains {','.join(numbers)}" if numbers else place
+
+
+class Atom(NamedTuple):
+    """Items that are read by the same rules: an indivisible part.
+
+    The rules of the items divide all items into such parts.
+
+    Args:
+        texts: The items, in one form each.
+        rules: The rules of the items that they are.
+        size: How many there are; ``None``: endlessly many.
+    """
+
+    texts: Dfa
+    rules: frozenset[str]
+    size: int | None
+
+
+def atoms(automata: Mapping[str, Dfa], pointer: str) -> list[Atom]:
+    """Divide the languages of some rules into their atoms.
+
+    These are the smallest parts that no rule divides.
+
+    Args:
+        automata: The texts of each rule.
+        pointer: Where the array's schema stands, for messages.
+
+    Raises:
+        SchemaTooLarge: There are too many.
+    """
+    found: list[tuple[Dfa, frozenset[str]]] = []
+    for rule, texts in automata.items():
+        divided, rest = list[tuple[Dfa, frozenset[str]]](), texts
+        for part, rules in found:
+            divided += [(part & texts, rules | {rule}), (part - texts, rules)]
+            rest -= part
+        found = [(part, rules) for part, rules in [*divided, (rest, frozenset({rule}))] if not part.is_empty]
+        if len(found) > MAX_ATOMS:
+            raise SchemaTooLarge(
+                f"what the items may be has more than {MAX_ATOMS} parts that may overlap", pointer, hint="Use fewer."
+            )
+    return [Atom(part, rules, completions(part).get(0)) for part, rules in found]
+
+
+def chosen_items(
+    limits: ArrayLimits,
+    rules: Mapping[str, str],
+    layout: Layout,
+    depth: int,
+    tails: Tails,
+    different: Sequence[Atom] = (),
+) -> Expression:
+    """Build the expression of an array with ``contains`` or ``uniqueItems``.
+
+    Args:
+        limits: What the array must satisfy.
+        rules: The rules of its items, by their labels; what has no text is not there.
+        layout: The white space.
+        depth: The depth at which the array begins.
+        tails: Where the rules are put that the expression needs besides.
+        different: What the items are read by where they must differ. Of a finite atom the texts that were read are
+            counted, so that there is always another one.
+
+    Raises:
+        SchemaTooLarge: There are too many states.
+    """
+    first, contains = len(limits.prefix), limits.contains
+    maximum = _most(limits, different)
+    last = max(first, limits.minimum, 1) if maximum is None else maximum
+    tops = [one.minimum if one.maximum is None else one.maximum for one in contains]
+    comma = layout.comma(depth)
+    opening, closing = Literal(layout.opening(b"[", depth)), Literal(layout.closing(b"]", depth))
+    sorts = list(product((False, True), repeat=len(contains)))
+    calls = [Call(tails.add(Leaf(atom.texts)).rule, distinct=True) for atom in different]
+    ends = [atom.size is not None and (maximum is None or atom.size < maximum) for atom in different]
+
+    def items(rule: str, read: tuple[int, ...]) -> Iterable[tuple[Call, tuple[int, ...]]]:
+        """The ways to read an item of a rule, and how many texts of each atom that has an end are read then."""
+        if not different:
+            yield Call(rule), read
+        for number, atom in enumerate(different):
+            if rule in atom.rules and not ends[number]:
+                yield calls[number], read
+            elif rule in atom.rules and atom.size is not None and read[number] < atom.size:
+                yield calls[number], (*read[:number], read[number] + 1, *read[number + 1 :])
+
+    def branches(state: _State) -> Iterable[tuple[Expression, _State | None]]:
+        count, seen, read = state
+        if count >= limits.minimum and all(done >= one.minimum for done, one in zip(seen, contains, strict=True)):
+            yield closing, None
+        if maximum is not None and count >= maximum:
+            return
+        for hits in sorts:
+            rule = rules.get(label_of(f"[{count}]" if count < first else "[]", hits))
+            after = [done + is_hit for done, is_hit in zip(seen, hits, strict=True)]
+            too_many = any(
+                one.maximum is not None and done > one.maximum for done, one in zip(after, contains, strict=True)
+            )
+            if rule is not None and not too_many:
+                kept = tuple(min(done, top) for done, top in zip(after, tops, strict=True))
+                for item, now_read in items(rule, read):
+                    yield joined(comma, item) if count else item, (min(count + 1, last), kept, now_read)
+
+    start: _State = (0, (0,) * len(contains), (0,) * len(different))
+    whole = joined(opening, by_states(start, branches, tails))
+    can_be_empty = limits.minimum == 0 and all(one.minimum == 0 for one in contains)
+    return Alternation((Literal(b"[]"), whole)) if layout.indent is not None and can_be_empty else whole
+
+
+def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
+    """The most items that are written; where they must differ, no more than are counted if they could run out.
+
+    Raises:
+        SchemaTooLarge: There must be more.
+    """
+    if not different:
+        return limits.maximum
+    maximum = limits.maximum
+    counts = [atom.size for atom in different if atom.size is not None]
+    if len(counts) == len(different):
+        maximum = sum(counts) if maximum is None else min(maximum, sum(counts))
+    if limits.minimum > MAX_COPIES and (maximum is None or maximum > MAX_COPIES):
+        raise SchemaTooLarge(f"minItems {limits.minimum} is above the {MAX_COPIES:,} items that may differ")
+    if maximum is None and max(counts, default=0) <= MAX_COPIES:
+        return None
+    return MAX_COPIES if maximum is None else min(maximum, MAX_COPIES)
+
+
+MOST_OPEN = 2_000
+"""The most properties of one object that may be left out, or stand in any order."""
+
+
+class WrittenProperty(NamedTuple):
+    """A property as it is written.
+
+    Args:
+        name: Its name, written.
+        rule: The rule of its value.
+        is_needed: Whether it must be there.
+    """
+
+    name: bytes
+    rule: str
+    is_needed: bool
+
+
+def object_expression(
+    properties: Sequence[WrittenProperty],
+    others: Sequence[tuple[str, str]],
+    counts: tuple[int, int | None],
+    layout: Layout,
+    depth: int,
+    tails: Tails,
+    most: int | None,
+) -> Expression:
+    """Build the expression of an object, in the schema's order.
+
+    Args:
+        properties: The properties that have names, in their order.
+        others: The rules of all other names and of their values, sort by sort.
+        counts: The fewest properties, and the most.
+        layout: The white space.
+        depth: The depth at which the object begins.
+        tails: Where the rules are put that the expression needs besides.
+        most: The number of other names; ``None``: without end.
+
+    Raises:
+        SchemaTooLarge: Too many properties may be left out.
+    """
+    _check_count(sum(not one.is_needed for one in properties), "may be left out")
+    members = [Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties]
+    some = [joined(Call(name, distinct=True), layout.colon, Call(value)) for name, value in others]
+    more = None if not some else some[0] if len(some) == 1 else Alternation(tuple(some))
+    comma = layout.comma(depth)
+    opening, closing = Literal(layout.opening(b"{", depth)), Literal(layout.closing(b"}", depth))
+    needed = sum(member.is_needed for member in members)
+    minimum, maximum = counts
+    if more is None and maximum is not None and maximum >= len(members):
+        maximum = None
+    if minimum <= needed and maximum is None:
+        if not members and more is None:
+            return Literal(b"{}")
+        if layout.indent is None or needed:
+            return joined(opening, Series(tuple(members), comma, more), closing)
+    # Where lines are indented, an object without members has no line break in it.
+    if minimum == needed == 0:
+        if maximum == 0:
+            return Literal(b"{}")
+        return Alternation(
+            (Literal(b"{}"), joined(opening, counted_members(members, more, comma, closing, (1, maximum), tails, most)))
+        )
+    return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), tails, most))
+
+
+def _check_count(count: int, what: str) -> None:
+    """See to it that an automaton can be made in about a second: what is open makes its size the square of this."""
+    if count > MOST_OPEN:
+        raise SchemaTooLarge(
+            f"it has {count:,} properties that {what}, above the limit of {MOST_OPEN:,}",
+            hint="Require some of them, or leave some out.",
+        )
+
+
+def object_in_any_order(
+    properties: Sequence[WrittenProperty],
+    others: Sequence[tuple[str, str]],
+    counts: tuple[int, int | None],
+    layout: Layout,
+    depth: int,
+) -> Expression:
+    """Build the expression of an object with its properties in any order.
+
+    Args:
+        properties: The properties that have names.
+        others: The rules of all other names and of their values, sort by sort.
+        counts: The fewest properties, and the most.
+        layout: The white space.
+        depth: The depth at which the object begins.
+
+    Raises:
+        SchemaTooLarge: Too many properties are needed.
+    """
+    _check_count(len(properties), "stand in any order")
+    needed = sum(one.is_needed for one in properties)
+    if needed > NARROW:
+        raise SchemaTooLarge(
+            f"it needs {needed} properties, and in any order it can need {NARROW} at most",
+            hint="Do not require all of them, or keep the order of the schema.",
+        )
+    if len(properties) > NARROW:
+        properties = sorted(properties, key=lambda one: not one.is_needed)
+    minimum, maximum = counts
+    if maximum is not None and maximum >= len(properties) and not others:
+        maximum = None
+    return AnyOrder(
+        tuple(NamedMember(one.name, Call(one.rule), one.is_needed) for one in properties),
+        tuple(OtherMember(Call(name, distinct=True), Call(value)) for name, value in others),
+        layout.opening(b"{", depth),
+        layout.colon,
+        layout.comma(depth),
+        layout.closing(b"}", depth),
+        b"{}",
+        minimum,
+        maximum,
+    )
