@@ -158,8 +158,8 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("trace/writing.py", "scene: ", _LIBRARY),
     ("vocabulary/vocabulary.py", "the pickled vocabulary is damaged", _LIBRARY),
     ("models/sessions.py", "cannot be pickled", _LIBRARY),
-    ("vocabulary/token_bytes.py", "a token id must be an integer", _LIBRARY),
-    ("vocabulary/token_bytes.py", "there is no token", _LIBRARY),
-    ("vocabulary/token_bytes.py", "must be bytes or None", _LIBRARY),
+    ("vocabulary/trie.py", "a token id must be an integer", _LIBRARY),
+    ("vocabulary/trie.py", "there is no token", _LIBRARY),
+    ("vocabulary/trie.py", "must be bytes or None", _LIBRARY),
     *([("regex/scan.py", "the flag (?t)", "this Python does not know it")] if sys.version_info >= (3, 13) else []),
 ]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models
 
 from sfgen.errors import VocabularyError
-from sfgen.vocabulary.byte_level import byte_characters, byte_level_bytes
-from sfgen.vocabulary.decoder import TokenDecoder
+from sfgen.vocabulary.decoder import TokenDecoder, byte_characters, byte_level_bytes
 
 SPACE = decoders.Replace("▁", " ")
 ACCEPTED = [

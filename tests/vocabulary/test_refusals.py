@@ -14,7 +14,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 from sfgen.errors import VocabularyError
 from sfgen.vocabulary import Vocabulary
-from sfgen.vocabulary.round_trip import check_round_trip
+from sfgen.vocabulary.tokenizer import check_round_trip
 
 LETTERS = sorted(pre_tokenizers.ByteLevel.alphabet())
 

@@ -5,10 +5,9 @@
     tokenizer ──► Vocabulary (id → bytes) ──► TokenTrie ──► index, decoding
                   vocabulary.py               trie.py
 
-A tokenizer is read in steps, each in its file: ``pretrained`` finds and loads it, ``tokenizer`` goes through its
-tokens, ``decoder`` (with ``byte_level``) says what one token writes, ``round_trip`` proves it against the tokenizer
-itself.
-``json_file`` reads vocabularies written by hand, and ``token_bytes`` checks the tokens that people give.
+A tokenizer is read in steps, each in its file: ``hub`` locates it, ``pretrained`` loads it by transformers,
+``tokenizer_files`` without, ``tokenizer`` reads the bytes of its tokens and checks them against the tokenizer itself,
+``decoder`` decodes one token. ``shapes`` is the trie of what tokens look like.
 """
 
 from sfgen.vocabulary.trie import TokenTrie

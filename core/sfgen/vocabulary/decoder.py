@@ -1,11 +1,15 @@
-"""What one token writes in mid-sentence, by the tokenizer's own decoder.
+"""The bytes of one token in mid-sentence, by the tokenizer's own decoder.
 
 A fast tokenizer carries a description of its decoder: a list of steps that turn token strings into text. Here each
 step becomes a function on a single token, which is right only if the text is the concatenation of what the tokens
 write. Steps for which that is not so are refused with the reason.
 
-What a decoder does at the start of a text only (drop the first space) is left out: it is no property of a token, and
-generation continues a text.
+Steps at the start of a text only (drop the first space) are left out: they are no property of a token, and generation
+continues a text.
+
+GPT-2's byte-level BPE (Radford et al., 2019) writes its vocabulary in characters that can be printed: a byte whose
+Latin-1 character is visible stands for itself, and the 68 others take the characters from U+0100 on, in order. The
+space becomes ``Ġ``, the newline ``Ċ``. Llama-3, Qwen and most later vocabularies use the same map.
 """
 
 from __future__ import annotations
@@ -16,10 +20,43 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfgen.errors import VocabularyError
-from sfgen.vocabulary.byte_level import byte_level_bytes
+
+
+def byte_characters() -> dict[int, str]:
+    """Map each of the 256 bytes to its printable character.
+
+    >>> characters = byte_characters()
+    >>> characters[ord("A")], characters[ord(" ")], characters[ord("\\n")], len(set(characters.values()))
+    ('A', 'Ġ', 'Ċ', 256)
+    """
+    visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = (byte for byte in range(256) if byte not in visible)
+    return {byte: chr(byte) for byte in visible} | {byte: chr(0x100 + order) for order, byte in enumerate(hidden)}
+
+
+_BYTES = {character: byte for byte, character in byte_characters().items()}
+
+
+def byte_level_bytes(token: str) -> bytes:
+    """Map a token's characters to the bytes that they stand for.
+
+    A token with a character outside the map is not a byte-level token, and is its own UTF-8 text: so the decoder of the
+    ``tokenizers`` library reads it, and so tokens look that were added by hand.
+
+    >>> byte_level_bytes("Ġtalk"), byte_level_bytes("Ãī"), byte_level_bytes("日本")
+    (b' talk', b'\\xc3\\x89', b'\\xe6\\x97\\xa5\\xe6\\x9c\\xac')
+    """
+    try:
+        return bytes([_BYTES[character] for character in token])
+    except KeyError:
+        return token.encode()
+
 
 Description = dict[str, Any]  # one decoder as its JSON object: {"type": "ByteFallback"}
+
+
 Step = Callable[[str], str | bytes]
+
 
 # As strict and as lax as the library: hexadecimal digits of either case, and a sign before a single digit.
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
@@ -41,27 +78,18 @@ def byte_token(token: str) -> int | None:
 class TokenDecoder:
     """A function from a token's string to its bytes in mid-sentence.
 
-    Args:
-        steps: The steps of the decoder, each a function on a single token.
-        has_byte_tokens: Whether tokens such as ``<0xE4>`` are read as bytes.
-
     >>> gemma = [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"}]
     >>> decoder = TokenDecoder.from_description({"type": "Sequence", "decoders": gemma})
     >>> decoder("▁talk"), decoder("<0xE4>")
     (b' talk', b'\\xe4')
     """
 
-    steps: tuple[Step, ...]
-    has_byte_tokens: bool
-    """Whether tokens such as ``<0xE4>`` are read as bytes."""
+    steps: tuple[Step, ...]  # the steps of the decoder, each a function on a single token
+    has_byte_tokens: bool  # whether tokens such as <0xE4> are read as bytes
 
     @classmethod
     def from_description(cls, description: Description | None) -> TokenDecoder:
-        """Read a decoder's description, ``decoder`` in a ``tokenizer.json``.
-
-        Raises:
-            VocabularyError: The text is not the concatenation of the tokens' bytes, or a step is not known.
-        """
+        """Read a decoder's description, ``decoder`` in a ``tokenizer.json``."""
         if description is None:
             raise _refused("it has no decoder, and so a space would stand between any two tokens")
         steps: list[Step] = []

@@ -1,8 +1,8 @@
-"""Where the files of a model lie: in a directory, in the cache of the hub, or on the hub.
+"""Location of a model's files: a directory, the hub's cache, or the hub.
 
-A name is a directory if there is one. Else it is an id on the hub: what the cache has of it is taken without asking the
-network, and the rest is downloaded, which those who listen are told before it begins (see :mod:`sfgen.delays`). A name
-that is nearly one of the models that come with sfgen is asked back: nobody wants a stranger's model for a slip.
+A name is a directory if there is one. Else it is an id on the hub: files in the cache are taken without asking the
+network, and the others are downloaded, which listeners are told before it begins (see :mod:`sfgen.delays`). A name
+close to that of a model that comes with sfgen is refused with a question: nobody wants a stranger's model for a slip.
 """
 
 from __future__ import annotations
@@ -73,9 +73,6 @@ class Located:
         """Tell whether transformers must not ask the hub.
 
         All is there, except code that may lie with another model.
-
-        Args:
-            trust_remote_code: Whether such code may run.
         """
         return self.is_offline or not trust_remote_code
 
@@ -85,16 +82,6 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
 
     What the cache lacks of it, except the weights, is downloaded. A hub that cannot be reached is asked once, quickly:
     transformers by itself would retry for most of a minute.
-
-    Args:
-        name_or_path: A directory, or a hub id.
-        what: What is looked for there, for messages.
-        offline: Whether the hub must not be asked. So it is, too, where HF_HUB_OFFLINE says so.
-
-    Raises:
-        NotFound: There is no such directory, no such name on the hub, or the hub is not asked, or cannot be, and the
-            cache has nothing of it.
-        VocabularyError: The name is nearly a built-in one, or the hub does not give the model away.
     """
     name = str(name_or_path)
     directory = Path(os.path.expanduser(name))  # which leaves the home of a user who is not there as it is
@@ -130,9 +117,6 @@ def without_network(*, wanted: bool = True) -> Iterator[None]:
     """Keep this process from the hub inside the ``with`` statement.
 
     ``local_files_only`` does not say so to all of huggingface_hub: it looks once a day for a list of agents.
-
-    Args:
-        wanted: Whether it is to be kept from there; if not, nothing changes.
     """
     from huggingface_hub import constants
 
@@ -152,15 +136,7 @@ def without_network(*, wanted: bool = True) -> Iterator[None]:
 
 
 def fetch_weights(located: Located, choose: Callable[[Iterable[str]], list[str]]) -> None:
-    """Download the weights of a model that the cache lacks.
-
-    Args:
-        located: The model.
-        choose: Given the names of all files of the model, the names of those that hold its weights.
-
-    Raises:
-        VocabularyError: The hub does not give them away.
-    """
+    """Download the weights of a model that the cache lacks."""
     if located.is_offline or not located.is_on_hub:
         return
     listing = _listing(located.source)
@@ -173,11 +149,7 @@ def fetch_weights(located: Located, choose: Callable[[Iterable[str]], list[str]]
 
 
 def _ask_back(name: str) -> None:
-    """Refuse a name that is nearly a built-in one.
-
-    Raises:
-        VocabularyError: It is.
-    """
+    """Refuse a name that is nearly a built-in one."""
     near = _near_built_in(name)
     if near is not None:
         meant = f"{near}FILE" if near.endswith(":") else near
@@ -259,9 +231,6 @@ def _listing(name: str) -> dict[str, int | None] | None:
     """The files of a model on the hub with their sizes in bytes; ``None`` if the hub cannot be reached.
 
     One question, with a time limit.
-
-    Raises:
-        VocabularyError: The hub does not know the model, or does not let the user see it.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
@@ -287,12 +256,7 @@ def _listing(name: str) -> dict[str, int | None] | None:
 
 
 def _download_small(name: str) -> bool:
-    """Download all but the weights; whether the hub could be reached.
-
-    Raises:
-        VocabularyError: The hub does not know the model, does not give it away, or cannot be reached, and the cache has
-            nothing of it.
-    """
+    """Download all but the weights; whether the hub could be reached."""
     listing = _listing(name)
     if listing is None:
         if _cached_directory(name) is None:

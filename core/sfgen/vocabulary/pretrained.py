@@ -27,20 +27,9 @@ CODE_OF_ITS_OWN = ParameterText(
 def read_pretrained(
     name_or_path: str | Path, *, trust_remote_code: bool = False, offline: bool = False
 ) -> tuple[Any, list[int] | None, int | None]:
-    """Read a tokenizer and what the model beside it says.
+    """Read a tokenizer, and of the model beside it the end tokens and the number of output rows (``None``: not said).
 
     transformers is imported only where the result depends on it.
-
-    Args:
-        name_or_path: A directory with the tokenizer's files, or a hub id.
-        trust_remote_code: Whether Python code that comes with the tokenizer may run.
-        offline: Whether the hub must not be asked.
-
-    Returns:
-        The tokenizer; the ids that end a text (``None``: not said); the number of output rows (``None``: not said).
-
-    Raises:
-        VocabularyError: As for ``load_tokenizer``.
     """
     located = locate(name_or_path, offline=offline)
     if located.directory is not None and (read := read_directory(located.directory, located.source)) is not None:
@@ -53,14 +42,6 @@ def load_tokenizer(name_or_path: str | Path, *, trust_remote_code: bool = False,
     """Load a tokenizer as ``AutoTokenizer.from_pretrained``, without its output.
 
     It fails quickly where there is none.
-
-    Args:
-        name_or_path: A directory with the tokenizer's files, or a hub id.
-        trust_remote_code: Whether Python code that comes with the tokenizer may run.
-        located: Its location, if that is known already.
-
-    Raises:
-        VocabularyError: There is no such directory or hub id, the hub cannot be reached, or the files are damaged.
     """
     located = located or locate(name_or_path)
     if located.is_on_hub:
@@ -102,17 +83,9 @@ def _configured(located: Located, tokenizer: Any, *, trust_remote_code: bool) ->
 def end_tokens_and_rows(
     config: Any, generation: Any, tokenizer: Any, located: Located | None = None
 ) -> tuple[list[int] | None, int | None]:
-    """Return the end tokens and output rows of a model.
+    """Return the end tokens of a model and its number of output rows; ``None``: not said.
 
-    Args:
-        config: The model's configuration, read by transformers.
-        generation: Its generation configuration; ``None`` if it has none.
-        tokenizer: Its tokenizer.
-        located: Where its files are; ``None``: it was given loaded.
-
-    Returns:
-        The ids that end a text: all that the two configurations and the tokenizer name (``None``: they name none); and
-        the number of output rows (``None``: not said).
+    End tokens are all that the two configurations and the tokenizer name.
     """
     text = config.get_text_config(decoder=True)
     generating, end = getattr(generation, "eos_token_id", None), getattr(tokenizer, "eos_token_id", None)
@@ -123,14 +96,7 @@ def end_tokens_and_rows(
 
 
 def _said_by_config(config: Any, text: Any, located: Located | None, *, is_alone: bool) -> list[Any]:
-    """What a configuration says of end tokens, without what is a default of its class only.
-
-    Args:
-        config: The configuration, read by transformers.
-        text: Its part for text.
-        located: Where its file is.
-        is_alone: Whether no generation configuration says anything; transformers makes one of it then.
-    """
+    """What a configuration says of end tokens, without what is a default of its class only."""
     with suppress(ValueError):
         if located is not None and located.directory is not None:
             return said_in_config(json_object(located.directory / "config.json") or {})
@@ -165,11 +131,7 @@ def _check_cache(located: Located) -> None:
 
 
 def check_directory(directory: Path) -> None:
-    """Refuse a directory without a tokenizer.
-
-    Raises:
-        VocabularyError: It is a file, or has no file of a tokenizer.
-    """
+    """Refuse a directory without a tokenizer."""
     if not directory.is_dir():
         raise VocabularyError(
             f"{directory} is a file, and a tokenizer is a directory",
@@ -198,12 +160,6 @@ def import_transformers(error: type[SfgenError] = VocabularyError) -> None:
     """Import torch and what a model needs of transformers.
 
     That takes seconds, which else the first model would seem to take.
-
-    Args:
-        error: The class of the error.
-
-    Raises:
-        SfgenError: One of them is not installed, or cannot be imported; of the class ``error``.
     """
     if "transformers.models.auto.modeling_auto" in sys.modules:
         return
@@ -217,11 +173,7 @@ def import_transformers(error: type[SfgenError] = VocabularyError) -> None:
 
 @contextmanager
 def quiet_transformers(*, offline: bool = False) -> Iterator[None]:
-    """Keep the notes and progress bars of transformers off the terminal.
-
-    Args:
-        offline: Whether it is kept off the network, too.
-    """
+    """Keep the notes and progress bars of transformers off the terminal."""
     from transformers.utils import logging as transformers_logging
 
     notes: Any = transformers_logging  # its functions are untyped

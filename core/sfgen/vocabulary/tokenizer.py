@@ -3,30 +3,24 @@
 The tokenizer's description says which decoder it has; :mod:`sfgen.vocabulary.decoder` turns that into the bytes of one
 token. Beside the model's own vocabulary there are added tokens, which are cut out of the text before the model sees
 it: those marked special are no text, the others are.
+
+A description could be read wrongly, so the bytes are checked against the tokenizer: texts in many scripts go through
+encode(), and the bytes of their tokens must be the text again; single tokens go through decode(), between two letters.
+A disagreement is an error with its example: no vocabulary is better than a wrong one.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sfgen.errors import VocabularyError
 from sfgen.vocabulary.decoder import Description, TokenDecoder, byte_token
-from sfgen.vocabulary.round_trip import check_round_trip
 
 
 def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str]]:
-    """Read the bytes of each token and the special tokens' names.
-
-    Args:
-        hf_tokenizer: A tokenizer of ``transformers``, or a ``tokenizers.Tokenizer``.
-
-    Returns:
-        The bytes by id (``None``: never text), and the names of the special tokens by id.
-
-    Raises:
-        VocabularyError: The tokens' bytes cannot be determined; the message has the reason.
-    """
+    """Read the bytes of each token (``None``: never text) and the names of the special tokens, both by id."""
     backend = _without_limits(fast_tokenizer(hf_tokenizer))
     description = description_of(backend)
     _refuse_models_with_marks(backend.model)
@@ -56,12 +50,7 @@ def read_tokenizer(hf_tokenizer: Any) -> tuple[list[bytes | None], dict[int, str
 
 
 def fast_tokenizer(hf_tokenizer: Any) -> Any:
-    """Return the ``tokenizers.Tokenizer`` inside a tokenizer of transformers.
-
-    Raises:
-        VocabularyError: It is a slow tokenizer (AutoTokenizer has converted those that can be), or not a tokenizer at
-            all.
-    """
+    """Return the ``tokenizers.Tokenizer`` inside a tokenizer of transformers."""
     import tokenizers
 
     if isinstance(hf_tokenizer, tokenizers.Tokenizer):
@@ -94,9 +83,6 @@ def description_of(backend: Any) -> Description:
     """Return the tokenizer's JSON description without its model.
 
     The vocabulary of that makes it megabytes long.
-
-    Raises:
-        VocabularyError: The decoder is a program without a description.
     """
     import tokenizers
 
@@ -158,13 +144,6 @@ def _added_bytes(backend: Any, decoder: TokenDecoder, token_id: int, content: st
     on any other token: right for Gemma's ``▁▁``, which the model's own vocabulary has too and which is two spaces;
     wrong for ``café`` beside a byte-level vocabulary, where ``é`` is the byte 0xE9. What encode() makes of the
     decoder's reading tells the one from the other.
-
-    Args:
-        backend: The ``tokenizers.Tokenizer``.
-        decoder: What it writes for a string.
-        token_id: The token.
-        content: Its string after the normaliser.
-        model_string: The string of this id in the model's own vocabulary, if it has one.
     """
     verbatim, decoded = content.encode(), decoder(content)
     if model_string is None or model_string == content:
@@ -194,3 +173,82 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+SAMPLES = (
+    "the talk went on, and nobody listened.",
+    "Speaking   of which:\n\n\tIt's 3.14 (or 42) — isn't it?",
+    '{"name": "Ada", "born": 1815, "tags": ["x_1", "y-2"]}\n',
+    "def f(x):\n    return x ** 2  # squares\n",
+    "naïve café, Ångström, ÉCOLE, żółw, straße",
+    "Καλημέρα κόσμε. Привет, мир! שלום עולם مرحبا بالعالم",
+    "नमस्ते दुनिया สวัสดีชาวโลก 안녕하세요 세계",
+    "你好,世界。今日は良い天気ですね。長いー",
+    "🙂 👩‍👩‍👧 🇬🇷 ✍🏽 ∑ √2 ≠ 1",
+    "\x01\x7f\u00a0\u2028 a\u0323\u0301 \U00013000",
+)
+_SINGLE_TOKENS = 2000  # how many tokens, evenly spread over the ids, are compared one by one; beside all added ones
+
+
+def check_round_trip(backend: Any, tokens: Sequence[bytes | None], proved: frozenset[int] = frozenset()) -> None:
+    """Compare ``tokens`` with the tokenizer's encode() and decode(); ``proved`` are known to disagree with decode()."""
+    anchor = _anchor(tokens)
+    round_trips = 0
+    for text in (*SAMPLES, _own_sample(tokens)):
+        ids = [i for i in backend.encode(text, add_special_tokens=False).ids if tokens[i] is not None]
+        joined = _join(tokens, ids)
+        if joined in (text.encode(), b" " + text.encode()):  # many tokenizers put a space before the text
+            round_trips += 1
+            continue
+        # A normaliser may change the text, and unknown characters may be dropped; then decode() says so too.
+        written = backend.decode([*anchor, *ids], skip_special_tokens=False)
+        if (_join(tokens, anchor) + joined).decode(errors="replace") != written:
+            raise _disagreement(f"the text {text!r}", joined, written)
+    if round_trips == 0:
+        joined = _join(tokens, backend.encode(SAMPLES[0], add_special_tokens=False).ids)
+        raise _disagreement(f"the text {SAMPLES[0]!r}, like every other one that was tried,", joined, SAMPLES[0])
+    _check_single_tokens(backend, tokens, proved, anchor)
+
+
+def _check_single_tokens(
+    backend: Any, tokens: Sequence[bytes | None], proved: frozenset[int], anchor: list[int]
+) -> None:
+    stride = max(1, len(tokens) // _SINGLE_TOKENS)
+    looked_at = {*range(0, len(tokens), stride), *backend.get_added_tokens_decoder()}
+    ids = [i for i in sorted(looked_at - proved) if _writes_text(tokens[i])]
+    between = [[*anchor, token_id, *anchor] for token_id in ids] if anchor else []
+    for sequence, written in zip(between, backend.decode_batch(between, skip_special_tokens=False), strict=True):
+        if _join(tokens, sequence) != written.encode():
+            token_id = sequence[1]
+            raise _disagreement(f"token {token_id} between two letters", _join(tokens, sequence), written)
+
+
+def _join(tokens: Sequence[bytes | None], ids: Sequence[int]) -> bytes:
+    return b"".join(tokens[i] or b"" for i in ids)
+
+
+def _anchor(tokens: Sequence[bytes | None]) -> list[int]:
+    """One token that is a plain letter or digit, so that what follows it is in mid-sentence; none, if there is none."""
+    candidates = (i for i, token in enumerate(tokens) if token is not None and len(token) == 1 and token.isalnum())
+    return [token_id for token_id in [next(candidates, None)] if token_id is not None]
+
+
+def _own_sample(tokens: Sequence[bytes | None]) -> str:
+    """A text made of the vocabulary's own tokens: a small vocabulary may be able to write none of the samples."""
+    texts = [token for token in tokens if token is not None and _writes_text(token)]
+    return b"".join(texts[:: max(1, len(texts) // 16)]).decode().strip() or "a"
+
+
+def _writes_text(token: bytes | None) -> bool:
+    try:
+        return token is not None and bool(token.decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def _disagreement(what: str, joined: bytes, written: str) -> VocabularyError:
+    return VocabularyError(
+        f"the bytes of this tokenizer's tokens cannot be told: {what} should come out as {written!r:.200}, and its"
+        f" tokens' bytes are {joined!r:.200}",
+        hint="The tokenizer has a rule that sfgen does not know; please report it with the tokenizer's name",
+    )

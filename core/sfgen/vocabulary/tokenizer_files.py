@@ -107,14 +107,9 @@ class TokenizerFiles:
 
 
 def read_directory(directory: Path, name: str = "") -> TokenizerFiles | None:
-    """Read a tokenizer's directory without transformers.
+    """Read a tokenizer's directory without transformers; ``None`` where only transformers can tell.
 
-    Args:
-        directory: The directory.
-        name: The id on the hub of what lies there; transformers has rules for some of them.
-
-    Returns:
-        The tokenizer and what the model beside it says; ``None`` where only transformers can tell.
+    ``name`` is the id on the hub of what lies there; transformers has rules for some of them.
     """
     if name.lower().startswith(_WITH_RULES):
         return None
@@ -154,11 +149,7 @@ def _read(directory: Path) -> TokenizerFiles | None:
 
 
 def json_object(file: Path) -> dict[str, Any] | None:
-    """Return the object in a file; ``None`` without the file.
-
-    Raises:
-        ValueError: It is not valid JSON, or not an object.
-    """
+    """Return the object in a file; ``None`` without the file."""
     if not file.exists():
         return None
     value = json.loads(file.read_text(encoding="utf-8"))
@@ -174,12 +165,6 @@ def union_of_ends(*said: Any) -> list[int] | None:
     """Return the end tokens that some files name, each once.
 
     Whoever fine-tunes a model for chats often changes what the tokenizer says alone: a text may end by any of them.
-
-    Args:
-        said: What each says: an id, a list of ids, or ``None``: nothing. An id below 0 is none.
-
-    Returns:
-        The ids; ``None`` where none says anything.
 
     >>> union_of_ends(2, None, [7, 2], -1), union_of_ends(None, [], None), union_of_ends(None)
     ([2, 7], [], None)

@@ -30,14 +30,17 @@ The root is no node of the arrays: it has no byte. Walking with a stack of autom
 ``first_tokens`` and ``repeated_tokens`` tell the same as ``token_starts`` and ``token_ids``, in the form that a walk
 reads fastest: nearly every node has one token or none, so the walk looks at the first token only and the few others
 are added at its end.
+
+Tokens that people give are checked by ``checked_tokens`` and ``checked_id``.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Collection, Sequence
+import operator
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import compress
+from itertools import compress, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +48,6 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.errors import UsageError, VocabularyError
 from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt32sOut, kernel
-from sfgen.vocabulary.token_bytes import checked_tokens, joined
 
 Token = bytes | None
 """The bytes of a token; ``None`` for one that is never text."""
@@ -250,12 +252,7 @@ def _first_level(
 
 
 def _repeated(token_ids: NDArray[np.int32], firsts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """``repeated_tokens``.
-
-    Args:
-        token_ids: As in ``TokenTrie``.
-        firsts: Where in them the tokens of each node begin.
-    """
+    """``repeated_tokens``."""
     is_other = np.ones(len(token_ids), dtype=np.bool_)
     is_other[firsts] = False
     others = np.flatnonzero(is_other).astype(np.int32)
@@ -270,12 +267,6 @@ def _sorted(
 
     They are sorted by their first sixteen bytes as two numbers, which takes a fifth of the time that comparing them
     takes. The few that these leave equal are compared. A string and itself with zero bytes behind it are among them.
-
-    Args:
-        present: The strings.
-        text: They end to end, and sixteen bytes more.
-        starts: Where each begins in ``text``.
-        lengths: The length of each.
     """
     words = np.lib.stride_tricks.sliding_window_view(text, _WORD)
     first, second = (_as_number(words[starts + skipped], lengths - skipped) for skipped in (0, _WORD))
@@ -296,12 +287,7 @@ def _are_same(numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def _as_number(words: NDArray[np.uint8], lengths: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Eight bytes as a number that sorts like them; those beyond a length are zero.
-
-    Args:
-        words: ``uint8[n, 8]``.
-        lengths: How many bytes of each count; any number.
-    """
+    """Eight bytes, ``uint8[n, 8]``, as a number that sorts like them; those beyond a length are zero."""
     numbers = words.view(">u8").ravel().astype(np.uint64)
     numbers &= _FIRST_BYTES[np.clip(lengths, 0, _WORD)]
     return numbers
@@ -325,17 +311,7 @@ def _build(
     labels: UInt8sOut, depths: Int32sOut, subtree_ends: Int32sOut, heights: UInt8sOut,
     token_starts: Int32sOut, first_tokens: UInt32sOut,
 ) -> Int:  # fmt: skip
-    """List the nodes of the trie of sorted strings; return their number.
-
-    Args:
-        text: The strings.
-        starts: Where each begins in ``text``.
-        lengths: The length of each, at least 1.
-        token_ids: The id of each.
-        path: Room for a node at each depth: those on the way to the string that is read.
-        labels: This and the rest as in ``TokenTrie``. ``heights`` is zero, ``first_tokens`` is ``NO_TOKEN``, and
-            ``token_starts`` is the number of strings.
-    """
+    """List the nodes of the trie of sorted strings; return their number."""
     nodes = np.int64(0)
     previous = np.int64(0)
     open_depth = np.int64(0)
@@ -365,3 +341,48 @@ def _build(
             first_tokens[path[length]] = token_ids[k]
         previous = start
     return nodes
+
+
+_PART = 1024
+"""The tokens that are joined at once."""
+
+
+def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
+    """Check the bytes of each id; ``b""`` becomes ``None``."""
+    hint = "Give the bytes of each id in a list; Vocabulary.from_tokenizer reads a tokenizer."
+    found: tuple[bytes | None, ...] = tuple(
+        arguments.items("tokens", tokens, "a list of bytes or None", hint=hint, error=VocabularyError)
+    )
+    for token_id, token in enumerate(found):
+        if token is not None and not isinstance(token, bytes):
+            raise VocabularyError(
+                f"token {token_id} is {type(token).__name__}, and must be bytes or None: {token!r:.80}",
+                hint="Write text as bytes: 'talk'.encode()" if isinstance(token, str) else "",
+            )
+    return tuple(token or None for token in found) if b"" in found else found
+
+
+def joined(tokens: Iterable[bytes | None]) -> bytes:
+    """Join the bytes of tokens; ``None`` has none.
+
+    ``bytes.join`` needs 80 bytes for each of what it joins, 20 MB for all tokens of a large vocabulary. So they are
+    joined in parts.
+
+    >>> joined([b"he", None, b"llo"])
+    b'hello'
+    """
+    left = filter(None, tokens)
+    return b"".join(iter(lambda: b"".join(islice(left, _PART)), b""))
+
+
+def checked_id(token_id: int, size: int) -> int:
+    """Check a token id."""
+    if isinstance(token_id, bool):
+        raise VocabularyError(f"a token id must be an integer, and {token_id!r} is not")
+    try:
+        index = operator.index(token_id)
+    except TypeError:
+        raise VocabularyError(f"a token id must be an integer, and {token_id!r:.80} is not") from None
+    if not 0 <= index < size:
+        raise VocabularyError(f"there is no token {index}: the vocabulary has {size} tokens, with ids from 0 on")
+    return index

@@ -1,24 +1,27 @@
-"""A vocabulary: the exact bytes that each token id writes."""
+"""A vocabulary: the exact bytes of each token id; also one written by hand.
+
+A vocabulary written by hand is a JSON file: a list of token strings, or an object ``{token: id}``.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import VocabularyError
-from sfgen.vocabulary.token_bytes import checked_id, checked_tokens, joined
-
-if TYPE_CHECKING:
-    from sfgen.vocabulary.trie import TokenTrie
+from sfgen.printable import caret_lines
+from sfgen.vocabulary.trie import TokenTrie, checked_id, checked_tokens, joined
+from sfgen.whole_file import read_file
 
 _ALIVE: weakref.WeakValueDictionary[int, Vocabulary] = weakref.WeakValueDictionary()
 """All vocabularies of this process, by their ``id``: one that is unpickled is the equal one that is here already."""
@@ -66,11 +69,7 @@ class Vocabulary:
     def _restored(
         cls, tokens: tuple[bytes | None, ...], end_token_ids: tuple[int, ...], names: dict[int, str], fingerprint: str
     ) -> Vocabulary:
-        """The vocabulary that was pickled.
-
-        Raises:
-            VocabularyError: The tokens are others than those that were pickled.
-        """
+        """The vocabulary that was pickled."""
         restored = cls(tokens, end_token_ids, names=names)
         if restored.fingerprint != fingerprint:
             raise VocabularyError(
@@ -163,8 +162,6 @@ class Vocabulary:
         Raises:
             VocabularyError: The file cannot be read, or does not have that form; the message says where.
         """
-        from sfgen.vocabulary.json_file import read_json_file
-
         return cls(read_json_file(arguments.path("path", path, error=VocabularyError)), end_token_ids)
 
     @property
@@ -230,8 +227,6 @@ class Vocabulary:
 
         End tokens are left out. It is built at first use.
         """
-        from sfgen.vocabulary.trie import TokenTrie
-
         return TokenTrie.from_tokens(self._tokens, excluded=self._end_token_ids)
 
     def text(self, token_id: int) -> str:
@@ -272,3 +267,100 @@ class Vocabulary:
 
 def _name(name: str) -> str:
     return arguments.text("each of names", name, error=VocabularyError)
+
+
+MAX_BYTES = 64 * 2**20
+"""Bytes of a vocabulary; the largest of published ones have 8 million."""
+
+_LARGEST_ID = 2**24 - 1  # a slip such as 99999999999 must not fill the memory with gaps
+_SHAPE = 'a vocabulary file holds ["token", "token", …] or {"token": id, …}'
+
+
+class _Object(list[tuple[str, Any]]):
+    """A JSON object as its pairs in order, with keys that occur twice still there twice."""
+
+
+def read_json_file(path: Path) -> list[bytes | None]:
+    """Read the tokens of a JSON file, by id."""
+    content = _parse(path, _read(path))
+    if isinstance(content, _Object):
+        return _from_object(path, content)
+    if isinstance(content, list):
+        return [None if token is None else _token(path, f"$[{k}]", token) for k, token in _at_least_one(path, content)]
+    raise VocabularyError(f"{path}: $ is {_kind(content)}, and must be a list or an object", hint=_SHAPE)
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_file(path, most=MAX_BYTES, error=VocabularyError).decode("utf-8-sig")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise VocabularyError(f"the vocabulary file {path} cannot be read: {reason}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise VocabularyError(
+            f"{path}, line {line}: byte {error.start} is not valid UTF-8", hint="Save the file with the encoding UTF-8"
+        ) from None
+
+
+def _parse(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_Object)
+    except json.JSONDecodeError as error:
+        line = text.split("\n")[error.lineno - 1]
+        raise VocabularyError(
+            f"{path}, line {error.lineno}, column {error.colno}: not valid JSON: {error.msg}",
+            details=caret_lines(line, error.colno - 1),
+            hint=_SHAPE,
+        ) from None
+    except (RecursionError, ValueError):  # nested too deep, or an integer of thousands of digits
+        raise VocabularyError(f"{path}: too deep or too large to be a vocabulary", hint=_SHAPE) from None
+
+
+def _from_object(path: Path, pairs: _Object) -> list[bytes | None]:
+    strings: dict[int, str] = {}
+    seen: set[str] = set()
+    for string, token_id in (pair for _, pair in _at_least_one(path, pairs)):
+        where = f"$[{json.dumps(string, ensure_ascii=not _is_text(string))}]"
+        if isinstance(token_id, bool) or not isinstance(token_id, int):
+            raise VocabularyError(f"{path}: {where} is {_kind(token_id)}, and must be a token id", hint=_SHAPE)
+        if not 0 <= token_id <= _LARGEST_ID:
+            raise VocabularyError(f"{path}: {where} is {token_id:.6g}, and an id is between 0 and {_LARGEST_ID}")
+        if string in seen:
+            raise VocabularyError(f"{path}: {where} occurs twice", hint="Give each token once")
+        if token_id in strings:
+            other = json.dumps(strings[token_id])
+            raise VocabularyError(f"{path}: {where} has the id {token_id}, and so has {other}", hint="Ids are unique")
+        _token(path, where, string)
+        seen.add(string)
+        strings[token_id] = string
+    return [strings[token_id].encode() or None if token_id in strings else None for token_id in range(max(strings) + 1)]
+
+
+def _at_least_one(path: Path, items: list[Any]) -> enumerate[Any]:
+    if not items:
+        raise VocabularyError(f"{path}: $ is empty, and a vocabulary has at least one token", hint=_SHAPE)
+    return enumerate(items)
+
+
+def _token(path: Path, where: str, token: Any) -> bytes:
+    if not isinstance(token, str):
+        raise VocabularyError(f"{path}: {where} is {_kind(token)}, and must be a string", hint=_SHAPE)
+    if not _is_text(token):
+        raise VocabularyError(
+            f"{path}: {where} has half of a surrogate pair, which is not text",
+            hint="Bytes that are no text cannot be written in this file; pass them to Vocabulary(tokens) from Python",
+        )
+    return token.encode()
+
+
+def _is_text(string: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in string)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, _Object):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    return json.dumps(value)[:40]

@@ -12,8 +12,8 @@ from sfgen.models.gguf.library import library
 from sfgen.models.gguf.loaded import BYTE_FALLBACK, BYTE_LEVEL, LoadedModel
 from sfgen.printable import shown_name
 from sfgen.vocabulary import Vocabulary
-from sfgen.vocabulary.byte_level import byte_level_bytes
-from sfgen.vocabulary.token_bytes import joined
+from sfgen.vocabulary.decoder import byte_level_bytes
+from sfgen.vocabulary.trie import joined
 
 if TYPE_CHECKING:
     from sfgen.models.gguf.loaded import LoadedModel
