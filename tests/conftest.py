@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from files_to_processes import place, scheduling
 from hypothesis import settings
-from light_session import LightSession
-from markers import MARKERS, is_left_out, markers_of, spread_over_parameters
-from tried import register_profiles
+from tests.support.running.files_to_processes import place, scheduling
+from tests.support.running.light_session import LightSession
+from tests.support.running.markers import MARKERS, is_left_out, markers_of, spread_over_parameters
+from tests.support.running.tried import register_profiles
 
 from sfgen_cli.shell.once import DEMONSTRATION
 
@@ -133,7 +133,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """
     is_test = collection_path.name.startswith("test_") or collection_path.suffix != ".py"
     if (
-        collection_path.parent.name in {"support", "oracles"}
+        not {"support", "oracles"}.isdisjoint(collection_path.relative_to(REPOSITORY).parts)
         and not is_test
         and ">>> " not in collection_path.read_text(encoding="utf-8")
     ):
@@ -166,8 +166,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say at the end, on a line each, what was skipped for lack of programs and of packages, and how to get them."""
-    from packages import missing_packages
-    from programs import advice
+    from tests.support.running.packages import missing_packages
+    from tests.support.running.programs import advice
 
     reports = terminalreporter.stats.get("skipped", [])
     reasons = [report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple)]

@@ -9,10 +9,10 @@ from urllib.parse import unquote
 
 import pytest
 import typer
-from document_examples import commands_not_run
-from document_links import anchors, links
-from documents import DOCUMENTS, ROOT, name_of
-from imports import imports, modules
+from tests.support.sources.document_examples import commands_not_run
+from tests.support.sources.document_links import anchors, links
+from tests.support.sources.documents import DOCUMENTS, ROOT, name_of
+from tests.support.sources.imports import imports, modules
 
 from sfgen_cli.app import app
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from foreign_names import foreign_names
-from imports import ROOT, modules
+from tests.support.sources.foreign_names import foreign_names
+from tests.support.sources.imports import ROOT, modules
 
 _ADAPTERS = {
     "core/sfgen/numba_internals.py": "numba",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from imports import ROOT, Graph, circles, imports, modules
+from tests.support.sources.imports import ROOT, Graph, circles, imports, modules
 
 _GROUND = {
     "arguments",

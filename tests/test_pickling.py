@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patterns import small_patterns
-from pickled import fields, masks_along, told
-from random_models import save
+from tests.support.models.random_models import save
+from tests.support.patterns.random_patterns import small_patterns
+from tests.support.processes.pickled import fields, masks_along, told
 
 import sfgen
 from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Sampler, Substring, Vocabulary

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from right_arguments import Guiding
+from tests.support.sources.right_arguments import Guiding
 
 import sfgen
 from sfgen import BannedWords, Dfa, Index, SfgenError

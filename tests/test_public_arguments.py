@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from public_calls import Call, public_calls
-from right_arguments import RECEIVERS, accepted, index, model, right, vocabulary
+from tests.support.sources.public_calls import Call, public_calls
+from tests.support.sources.right_arguments import RECEIVERS, accepted, index, model, right, vocabulary
 
 import sfgen
 from sfgen import SfgenError
@@ -88,7 +88,9 @@ async def _listed(items: AsyncIterator[Any]) -> list[Any]:
 def receiver_of(call: Call) -> Any:
     if call.owner is None:
         return None
-    assert call.owner.__name__ in RECEIVERS, f"{call.owner} is new: give one in tests/support/right_arguments.py"
+    assert call.owner.__name__ in RECEIVERS, (
+        f"{call.owner} is new: give one in tests/support/sources/right_arguments.py"
+    )
     return RECEIVERS[call.owner.__name__]()
 
 

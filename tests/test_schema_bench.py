@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from schema_oracle import Oracle
 from tests.bench.cold import ColdStart
 from tests.bench.engines import CannotRead, Engine
 from tests.bench.schema_cases import CASES, WARM_UP, Case
@@ -23,6 +22,7 @@ from tests.bench.schema_report import Run, report
 from tests.bench.schema_values import texts
 from tests.bench.vocabularies import Cutter
 from tests.bench.walk_measure import Agreement, Measurement, Walks, measure, walk_together, warm_up
+from tests.oracles.schema_oracle import Oracle
 
 from sfgen.models.tiny import DIRECTORY
 

@@ -9,8 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from imports import ROOT, SOURCES
-from packages import needs_package
+from tests.support.running.packages import needs_package
+from tests.support.sources.imports import ROOT, SOURCES
 
 pytestmark = needs_package("hatchling")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from random_models import save
+from tests.support.models.random_models import save
 
 _HIDDEN = """
 import sys

@@ -5,7 +5,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.automata.acyclic import State, byte_automaton, byte_sequences, minimal_acyclic
 from sfgen.regex.characters import TEXT, Ranges, union

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patterns import small_patterns
-from tried import tried
+from tests.support.patterns.random_patterns import small_patterns
+from tests.support.running.tried import tried
 
 from sfgen.automata import Dfa, algebra
 from sfgen.automata.algebra import Keep, all_texts, product

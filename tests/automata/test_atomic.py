@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from patterns import language
+from tests.support.patterns.random_patterns import language
 
 from sfgen import Dfa
 from sfgen.automata.atomic import without_atomics

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pattern_texts import LanguageSampler
-from patterns import RandomPattern
-from tried import tried
+from tests.support.patterns.automata import arrays_of
+from tests.support.patterns.random_patterns import RandomPattern
+from tests.support.patterns.texts import LanguageSampler
+from tests.support.running.tried import tried
 
-from automata import arrays_of
 from sfgen import Dfa
 from sfgen.automata.by_character import ByCharacter, CharacterMap, by_bytes, by_character, distinct, paired, smallest
 from sfgen.automata.determinize import Deterministic

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from patterns import language, small_patterns
+from tests.support.patterns.random_patterns import language, small_patterns
 
 from sfgen import Dfa
 from sfgen.automata.completions import MOST, completions

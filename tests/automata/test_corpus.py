@@ -17,8 +17,8 @@ from random import Random
 
 import interegular
 import pytest
-from pattern_texts import LanguageSampler, TreeSampler, mutated
-from patterns import compiled
+from tests.support.patterns.random_patterns import compiled
+from tests.support.patterns.texts import LanguageSampler, TreeSampler, mutated
 
 import regex
 from sfgen.automata import Dfa

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.errors import PatternError, UsageError

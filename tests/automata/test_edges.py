@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patterns import RandomPattern, small_patterns
-from tried import tried
+from tests.support.patterns.random_patterns import RandomPattern, small_patterns
+from tests.support.running.tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.patterns.automata import automata
+from tests.support.running.tried import tried
 
-from automata import automata
 from sfgen.automata import Dfa
 from sfgen.automata.edges import character_edges
 from sfgen.automata.examples import Familiar, examples, rank, relation

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patterns import RandomPattern
+from tests.support.patterns.random_patterns import RandomPattern
 
 from sfgen.automata import Dfa
 from sfgen.automata.edges import Edge, character_edges, following

@@ -7,7 +7,7 @@ import random
 import re
 
 import pytest
-from tried import rounds
+from tests.support.running.tried import rounds
 
 from sfgen import Dfa
 from sfgen.automata import lookaround

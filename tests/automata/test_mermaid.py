@@ -7,8 +7,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.patterns.automata import graphs
 
-from automata import graphs
 from sfgen.automata import Dfa
 from sfgen.automata.graph import Graph, GraphEdge, GraphState, character_graph
 from sfgen.automata.pictures import to_mermaid

@@ -10,9 +10,9 @@ import interegular
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
-from patterns import RandomPattern, compiled, language, minimised
-from tried import rounds, tried
+from tests.support.patterns.random_patterns import RandomPattern, compiled, language, minimised
+from tests.support.patterns.texts import LanguageSampler, TreeSampler, mutated, short_texts
+from tests.support.running.tried import rounds, tried
 
 import regex
 from sfgen.automata import Dfa

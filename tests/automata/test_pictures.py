@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import needs
-from rendered import rendered
-from tried import tried
+from tests.support.command.rendered import rendered
+from tests.support.models.byte_tokens import BYTES
+from tests.support.patterns.automata import graphs
+from tests.support.running.programs import needs
+from tests.support.running.tried import tried
 
-from automata import graphs
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.automata.graph import Graph, GraphEdge, GraphState, character_graph
 from sfgen.automata.pictures import mimebundle, svg, to_dot

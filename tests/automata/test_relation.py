@@ -5,10 +5,10 @@ import re
 
 import pytest
 from hypothesis import given
-from patterns import small_patterns
-from tried import tried
+from tests.support.patterns.automata import automata
+from tests.support.patterns.random_patterns import small_patterns
+from tests.support.running.tried import tried
 
-from automata import automata
 from sfgen.automata import Dfa
 from sfgen.automata.examples import relation
 

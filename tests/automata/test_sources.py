@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from interegular.fsm import FSM, Alphabet, anything_else
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.automata import Dfa, sources
 from sfgen.errors import PatternTooLarge, UsageError

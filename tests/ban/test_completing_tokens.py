@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from real_tokenizers import loaded
-from tried import rounds, tried
+from tests.support.models.real_tokenizers import loaded
+from tests.support.running.tried import rounds, tried
 
 from sfgen.ban import BannedWords, SeamMatcher
 from sfgen.ban.completing_tokens import CompletingTokens, completing_tokens

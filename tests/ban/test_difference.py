@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pattern_texts import LanguageSampler, TreeSampler, mutated
-from patterns import RandomPattern
+from tests.support.patterns.automata import arrays_of
+from tests.support.patterns.random_patterns import RandomPattern
+from tests.support.patterns.texts import LanguageSampler, TreeSampler, mutated
 
-from automata import arrays_of
 from sfgen import BannedWords, Dfa
 from sfgen.automata.minimize import minimize
 from sfgen.ban import MatchMode, scan

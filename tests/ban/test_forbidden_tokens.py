@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from generated import small_vocabulary
 from hypothesis import example, given
 from hypothesis import strategies as st
-from real_tokenizers import loaded
-from tried import tried
+from tests.support.models.generated import small_vocabulary
+from tests.support.models.real_tokenizers import loaded
+from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban.character_trie import character_trie

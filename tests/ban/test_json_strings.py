@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from typing import Any, get_args
 
 import pytest
-from generated import json_vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.generated import json_vocabulary
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Finished, Index, JsonSchema, Template, TextReleased, generate, stream
 from sfgen.ban import scan
 from sfgen.ban.json_strings import StringsMatcher

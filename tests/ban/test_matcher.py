@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.ban import BannedWords, Match, Matcher, SeamMatcher, scan
 from sfgen.ban.automaton import has_orders

@@ -11,10 +11,10 @@ from random import Random
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pattern_spans import Reader, check, earliest, spans
-from pattern_texts import TreeSampler, mutated, short_texts
-from patterns import RandomPattern, compiled
-from tried import rounds, tried
+from tests.support.patterns.random_patterns import RandomPattern, compiled
+from tests.support.patterns.spans import Reader, check, earliest, spans
+from tests.support.patterns.texts import TreeSampler, mutated, short_texts
+from tests.support.running.tried import rounds, tried
 
 from sfgen.automata import algebra
 from sfgen.automata.compile import compile_bordered

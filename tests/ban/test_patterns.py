@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from pattern_spans import Reader, check, offsets
+from tests.support.patterns.spans import Reader, check, offsets
 
 from sfgen.automata import algebra, lookaround
 from sfgen.automata.compile import compile_pattern

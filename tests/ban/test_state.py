@@ -6,7 +6,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.ban import BannedWords
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
-from real_tokenizers import loaded
+from tests.support.models.byte_tokens import BYTES
+from tests.support.models.real_tokenizers import loaded
 
 from sfgen.ban.tokenizations import MATCHED, Route, Routes, transitions
 from sfgen.errors import BannedWordsError

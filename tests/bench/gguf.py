@@ -59,9 +59,8 @@ class Subject:
 
 def subjects(folder: Path, *, sketch: bool) -> list[Subject]:
     """Write the model in all forms."""
-    sys.path.insert(0, str(ROOT / "tests" / "support"))
     import torch
-    from gguf_files import NUMBERS, write_gguf
+    from tests.support.models.gguf_files import NUMBERS, write_gguf
     from transformers import LlamaConfig, LlamaForCausalLM
 
     source, directory = next(iter(find(("gpt2",)).values())), folder / "llama"

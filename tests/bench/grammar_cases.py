@@ -21,7 +21,7 @@ from .schema_cases import CASES as SCHEMAS
 from .schema_values import texts
 
 if TYPE_CHECKING:
-    from lark_language import LarkLanguage
+    from tests.oracles.lark_language import LarkLanguage
 
 _SCHEMAS = {case.name: case.schema for case in SCHEMAS}
 _HERE = Path(__file__).parent / "grammars"
@@ -64,7 +64,7 @@ class Case:
     @cached_property
     def language(self) -> LarkLanguage:
         """Lark's word."""
-        from lark_language import LarkLanguage
+        from tests.oracles.lark_language import LarkLanguage
 
         return LarkLanguage(self.lark)
 
@@ -91,7 +91,7 @@ class Case:
 
     def _drawn(self, chance: random.Random) -> Callable[[], str]:
         """Draws random texts of the rules in GBNF; those that lark does not parse are left out."""
-        from rule_texts import RuleTexts
+        from tests.support.grammars.rule_texts import RuleTexts
 
         texts = RuleTexts(read_gbnf(self.gbnf).grammar, chance, depth=14)
 

@@ -36,8 +36,6 @@ FEW = 3
 
 def main() -> None:
     """Measure, print the report and write it."""
-    # Texts are drawn as the tests draw them.
-    sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("support", "oracles")]
     options = _options()
     whole = not (options.vocabulary or options.case or options.engine or options.quick)
     found = report(_measure(options))

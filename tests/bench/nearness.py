@@ -1,6 +1,6 @@
 """How near each strategy of a ban comes to the model on condition that the whole text is clean, on many small models.
 
-Everything is counted, and nothing drawn: the models are so small that all texts can be listed (``tests/support``).
+Everything is counted, and nothing drawn: the models are so small that all texts can be listed.
 """
 
 from __future__ import annotations
@@ -8,12 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 SPREADS = (1.0, 3.0, 6.0)
 """Of the scores: with 1 all tokens are likely, with 6 hardly more than one is."""
@@ -51,9 +48,8 @@ def nearness(seeds: int) -> Iterator[Nearness]:
     Args:
         seeds: Models for each list of words and each spread.
     """
-    from toy_models import Toy, total_variation
-
-    from scripted import ScoreOf, random_scores
+    from tests.support.models.scripted import ScoreOf, random_scores
+    from tests.support.models.toy_models import Toy, total_variation
 
     def model(size: int, seed: int, spread: float) -> ScoreOf:
         score = random_scores(size, seed)

@@ -1,7 +1,7 @@
 """Measure JSON schemas that other people wrote side by side with llguidance, in one run.
 
 Usage: ``python -m tests.bench.real_schemas``, for a part of it ``--schemas 5``. A hundred schemas of installed packages
-(see ``tests/support/real_schemas.py``): whole files, and definitions with what they refer to. Both engines walk the
+(``tests/support/schemas/published.py``): whole files, and definitions with what they refer to. Both engines walk the
 same tokens: those of texts that both accept, and those of random walks on which both agree. They take turns in each
 round, and of each step the fastest round counts. What llguidance refuses it is asked to read leniently, which is told
 apart. Writes ``real_schemas.md`` into ``tests/docs``. Tokenizers are found through SFGEN_TOKENIZERS, as for the other
@@ -32,8 +32,6 @@ from .schema_cases import WARM_UP
 from .schema_engines import LlGuidanceSchemas, SfgenSchemas
 from .vocabularies import EMBEDDED, NAMES, Cutter, find
 from .walk_measure import MEMORY, Measurement, Walks, measure, walk_together, warm_up
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 DOCS = Path(__file__).parent.parent / "docs"
 PARTS = 6
@@ -98,7 +96,7 @@ def _measure(options: argparse.Namespace) -> Run:
 
 def _chosen(options: argparse.Namespace) -> tuple[dict[str, Any], int]:
     """The schemas that are measured, whole files first, and how many there are in all."""
-    from real_schemas import real_schemas
+    from tests.support.schemas.published import real_schemas
 
     every = dict(real_schemas(PARTS))
     names = [name for name in every if "#" not in name]
@@ -121,7 +119,7 @@ def _refusals(options: argparse.Namespace) -> list[Refusal]:
 
 
 def _find_refusals(send: Send) -> None:
-    from real_schemas import real_schemas
+    from tests.support.schemas.published import real_schemas
 
     from sfgen import JsonSchema
     from sfgen.errors import SchemaError
@@ -179,8 +177,8 @@ def _measure_schema(
 
 def _texts(case: str, schema: Any, count: int, send: Send) -> None:
     """Texts of a schema that jsonschema finds valid, drawn from sfgen's rules."""
-    from rule_texts import RuleTexts
-    from schema_oracle import Oracle
+    from tests.oracles.schema_oracle import Oracle
+    from tests.support.grammars.rule_texts import RuleTexts
 
     from sfgen import JsonSchema
     from sfgen.errors import SchemaError

@@ -1,6 +1,6 @@
 """Meet random, mutated and wrong schemas: a right answer, or one clear message, within a second and 500 MB.
 
-Usage: ``python -m tests.bench.schema_fuzz [--count 5000] [--seed 0]``. Each schema (``tests/support/odd_schemas.py``)
+Usage: ``python -m tests.bench.schema_fuzz [--count 5000] [--seed 0]``. Each schema (``tests/support/schemas/odd.py``)
 is read by a process that is watched; what is written by it is asked of jsonschema. Prints what each kind came to, the
 slowest and the largest, and every fault; ends with 1 where there is one. Time is processor time, memory what the peak
 is above what the process had before.
@@ -22,10 +22,8 @@ from typing import TYPE_CHECKING
 
 from .isolation import MemoryGrowth, end_with_parent, resident
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-
 if TYPE_CHECKING:
-    from odd_schemas import OddSchema
+    from tests.support.schemas.odd import OddSchema
 
 SECONDS, MEGABYTES = 1.0, 500.0
 """What an answer may take."""
@@ -65,8 +63,8 @@ def main() -> int:
     add("--processes", type=int, default=2, metavar="N", help="default: 2")
     add("--shown", type=int, default=12, metavar="N", help="of the slowest and the largest (default: 12)")
     options = parser.parse_args()
-    from odd_schemas import OddSchema, odd_schemas
-    from schema_verdicts import answer
+    from tests.support.schemas.odd import OddSchema, odd_schemas
+    from tests.support.schemas.verdicts import answer
 
     found = odd_schemas(options.count, options.seed)
     # Before the forks, so that none of them pays for it.
@@ -174,7 +172,7 @@ def _processor_time(pid: int | None) -> float:
 def _serve(connection: Connection) -> None:
     """Answer schemas: first what the answer took, then the verdict."""
     end_with_parent()
-    from schema_verdicts import answer, fault_of_texts, more_texts
+    from tests.support.schemas.verdicts import answer, fault_of_texts, more_texts
 
     while True:
         odd = connection.recv()

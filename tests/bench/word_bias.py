@@ -46,9 +46,8 @@ def main() -> None:
 
 def rows(seeds: int) -> Iterator[str]:
     """Measure the models of all spreads, for each bias."""
-    from toy_models import Toy, total_variation
-
-    from scripted import ScoreOf, random_scores
+    from tests.support.models.scripted import ScoreOf, random_scores
+    from tests.support.models.toy_models import Toy, total_variation
 
     def model(size: int, seed: int, spread: float) -> ScoreOf:
         score = random_scores(size, seed)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from light import Light
-from random_models import save
+from tests.support.command.light import Light
+from tests.support.models.random_models import save
 
 from sfgen.models.tiny import DIRECTORY
 

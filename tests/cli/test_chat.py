@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from random_models import save
+from tests.support.models.random_models import save
 
 from sfgen.models.prompt import render
 from sfgen.models.uniform import UniformModel

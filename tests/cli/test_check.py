@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import forked, run_forked
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.command.forked import forked, run_forked
+from tests.support.running.tried import tried
 
 from sfgen.ban import BannedWords, Match, scan
 from sfgen_cli.report.findings import Finding, findings

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import forked, run_forked
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.command.forked import forked, run_forked
+from tests.support.running.tried import tried
 
 from sfgen import Dfa
 from sfgen_cli.report.matching import Matching, texts_of_lines

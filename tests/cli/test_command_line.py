@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from error_case import Terminal
+from tests.support.errors.case import Terminal
 
 from sfgen.ban import scan
 from sfgen_cli.run.request import Request

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from programs import needs
-from terminal import SFGEN, Terminal
+from tests.support.command.terminal import SFGEN, Terminal
+from tests.support.running.programs import needs
 
 PROMPT = "ready> "
 START = {

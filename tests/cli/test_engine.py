@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tried import some_of
+from tests.support.running.tried import some_of
 
 Sfgen = Callable[..., Any]
 ENGINES = ["fast", "fsm", "naive"]

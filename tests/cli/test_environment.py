@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import run_forked
-from terminal import SFGEN, Terminal, in_a_terminal, plain
+from tests.support.command.forked import run_forked
+from tests.support.command.terminal import SFGEN, Terminal, in_a_terminal, plain
 
 from sfgen_cli.shell.progress import PREPARING
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from error_case import Case
-from error_cases import CASES
-from error_sites import passed, recorded, sites
-from errors_out_of_reach import OUT_OF_REACH
-from packages import is_installed, needs_package
+from tests.support.errors.case import Case
+from tests.support.errors.cases import CASES
+from tests.support.errors.out_of_reach import OUT_OF_REACH
+from tests.support.errors.sites import passed, recorded, sites
+from tests.support.running.packages import is_installed, needs_package
 
 Sfgen = Callable[..., Any]
 UNIFORM = ["-m", "uniform"]

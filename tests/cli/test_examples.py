@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import typer
-from typed import typed
+from tests.support.command.typed import typed
 
 from sfgen_cli.app import app
 from sfgen_cli.shell.help import examples

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from pattern_texts import LanguageSampler
+from tests.support.patterns.texts import LanguageSampler
 
 from sfgen import Dfa
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from random_models import save
+from tests.support.models.random_models import save
 
 from sfgen import load_model
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminal import in_a_terminal, plain
+from tests.support.command.terminal import in_a_terminal, plain
 
 Sfgen = Callable[..., Any]
 FLOAT = r"([0-9]+)?\.[0-9]+"

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from patterns import RandomPattern
-from tried import rounds
+from tests.support.patterns.random_patterns import RandomPattern
+from tests.support.running.tried import rounds
 
 Sfgen = Callable[..., Any]
 RUNS = rounds(250)

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from forked import run_forked
-from terminal import Seen, Terminal, in_a_terminal, plain
+from tests.support.command.forked import run_forked
+from tests.support.command.terminal import Seen, Terminal, in_a_terminal, plain
 
 from sfgen.ban import BannedWords, scan
 

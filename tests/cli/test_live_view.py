@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.style import Style
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import tried
 from wcwidth import wcwidth
 
-from scripted import ScriptedModel, random_scores
 from sfgen import (
     BannedWords,
     Dfa,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
-from tried import tried
+from tests.support.command.many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
+from tests.support.running.tried import tried
 
 from sfgen.jobs.prompts import LONGEST_LINE
 from sfgen_cli.shell.ending import run

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import run_forked
-from many_prompts import written
+from tests.support.command.forked import run_forked
+from tests.support.command.many_prompts import written
 
 GOOD: dict[str, Any] = {"prompt": "a"}
 GEN = ["gen", "-m", "uniform", "-r", "[a-z]{30}", "--seed", "7"]

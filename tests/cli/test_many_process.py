@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pyte
 import pytest
-from forked import forked, run_forked
-from many_prompts import joined, timeless, written
-from tried import rounds
+from tests.support.command.forked import forked, run_forked
+from tests.support.command.many_prompts import joined, timeless, written
+from tests.support.running.tried import rounds
 
 SLOW = ["gen", "-m", "uniform", "-r", "[a-z]{80}", "--seed", "7"]
 RECORDS = 120

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from many_prompts import joined
+from tests.support.command.many_prompts import joined
 
 from sfgen_cli.shell.ending import run
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
-from tried import rounds, some_of, tried
+from tests.support.command.many_prompts import BAD, BLANK, FAILING, GOOD, SmallModel, joined, timeless, written
+from tests.support.running.tried import rounds, some_of, tried
 
 from sfgen_cli.shell.ending import run
 

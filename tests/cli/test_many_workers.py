@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import forked
-from many_prompts import timeless
-from tried import rounds
-from worker_processes import gone, workers_of
+from tests.support.command.forked import forked
+from tests.support.command.many_prompts import timeless
+from tests.support.command.worker_processes import gone, workers_of
+from tests.support.running.tried import rounds
 
 Sfgen = Callable[..., Any]
 OPTIONS = ["gen", "-m", "uniform", "-r", "[a-z]{60}", "--seed", "7"]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_folders import CONFIG, GGUF, cached, model_directory, of_ollama
-from random_models import save
+from tests.support.models.model_folders import CONFIG, GGUF, cached, model_directory, of_ollama
+from tests.support.models.random_models import save
 
 Sfgen = Callable[..., Any]
 

@@ -11,7 +11,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from terminal import in_a_terminal, plain
+from tests.support.command.terminal import in_a_terminal, plain
 
 SAID = "a demonstration"
 GEN = ("gen", "--regex", "[0-9]{3}", "Number ")

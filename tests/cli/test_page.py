@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Browser
 from hypothesis import given
-from programs import needs
-from traces import Run, ban_run, long_run, runs
-from tried import tried
+from tests.support.command.browser import Browser
+from tests.support.running.programs import needs
+from tests.support.running.tried import tried
+from tests.support.traces import Run, ban_run, long_run, runs
 
 from sfgen import Event, Finished, Result, RolledBack, TextReleased, TokenChosen, read_trace
 from sfgen.decoding import Candidate, Outlook

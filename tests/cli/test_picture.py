@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from programs import needs
-from rendered import rendered
 from rich.text import Text
+from tests.support.command.rendered import rendered
+from tests.support.running.programs import needs
 
 from sfgen_cli.live.picture import svg
 

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from terminal import Terminal, plain
-from tried import rounds
+from tests.support.command.terminal import Terminal, plain
+from tests.support.running.tried import rounds
 
 COMMAND = [sys.executable, "-m", "sfgen_cli"]
 FREE_TEXT = ["gen", "-m", "uniform"]  # begins sooner than with a pattern

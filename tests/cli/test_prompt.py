@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import forked, run_forked
-from terminal import Terminal, in_a_terminal
+from tests.support.command.forked import forked, run_forked
+from tests.support.command.terminal import Terminal, in_a_terminal
 
 from sfgen_cli.shell.ending import run
 

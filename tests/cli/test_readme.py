@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from document_examples import Example, asks_for, console_blocks, lines, python_blocks
-from documents import DOCUMENTS, name_of
-from real_model import FILE, needs_file
-from typed import typed
+from tests.support.command.typed import typed
+from tests.support.real.model import FILE, needs_file
+from tests.support.sources.document_examples import Example, asks_for, console_blocks, lines, python_blocks
+from tests.support.sources.documents import DOCUMENTS, name_of
 
 Sfgen = Callable[..., Any]
 TEXTS = {name_of(document): document.read_text(encoding="utf-8") for document in DOCUMENTS}

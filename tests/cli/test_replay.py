@@ -9,8 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from terminal import Terminal, in_a_terminal, plain
-from traces import ban_run, frame, is_a_picture, write_runs
+from tests.support.command.terminal import Terminal, in_a_terminal, plain
+from tests.support.traces import ban_run, frame, is_a_picture, write_runs
 
 from sfgen import TokenChosen
 from sfgen.errors import SfgenError

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from traces import Run, ban_run, frame, is_a_picture, runs, write_runs
-from tried import tried
+from tests.support.running.tried import tried
+from tests.support.traces import Run, ban_run, frame, is_a_picture, runs, write_runs
 
 from sfgen.errors import SfgenError
 from sfgen.trace import parse_trace, read_trace

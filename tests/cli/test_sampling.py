@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminal import in_a_terminal
+from tests.support.command.terminal import in_a_terminal
 
 from sfgen.models.uniform import UniformModel
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import forked
-from many_prompts import timeless
-from random_models import save as save_model
-from terminal import in_a_terminal, plain
+from tests.support.command.forked import forked
+from tests.support.command.many_prompts import timeless
+from tests.support.command.terminal import in_a_terminal, plain
+from tests.support.models.random_models import save as save_model
 
 from sfgen import JsonSchema
 from sfgen.trace import read_trace

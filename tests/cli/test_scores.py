@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from terminal import Terminal
+from tests.support.command.terminal import Terminal
 
 import sfgen as library
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import SmallModel
+from tests.support.command.many_prompts import SmallModel
 
 from sfgen import Sampler
 from sfgen.jobs import job

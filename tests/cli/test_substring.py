@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from quotations import quotations
+from tests.oracles.quotations import quotations
 
 from sfgen import Substring, read_trace
 from sfgen.substring.document import Unit

@@ -19,12 +19,12 @@ from random import Random
 from typing import Any
 
 import pytest
-from forked import forked
 from hypothesis import given
-from traces import Run, runs, write_runs
-from tried import tried
+from tests.support.command.forked import forked
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import tried
+from tests.support.traces import Run, runs, write_runs
 
-from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Index, Sampler, Vocabulary, load_model, stream
 from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import SfgenError

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from real_tokenizers import loaded
-from tried import some_of
+from tests.support.models.real_tokenizers import loaded
+from tests.support.models.scripted import ScoreOf, ScriptedModel
+from tests.support.running.tried import some_of
 
-from scripted import ScoreOf, ScriptedModel
 from sfgen import Dfa, Index, Sampler, Vocabulary, generate
 from sfgen.errors import LimitTooSmall
 

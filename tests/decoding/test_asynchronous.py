@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import tried
 
 import sfgen
-from scripted import ScriptedModel, random_scores
 from sfgen import SfgenError, Vocabulary
 from sfgen.errors import LimitTooSmall
 

@@ -11,10 +11,10 @@ from random import Random
 from typing import get_args
 
 import pytest
-from banned_text import BannedText, characters
-from tried import rounds
+from tests.oracles.banned_text import BannedText, characters
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import rounds
 
-from scripted import ScriptedModel, random_scores
 from sfgen import (
     BannedWords,
     BlockMoved,

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from banned_text import BannedText
 from hypothesis import example, given
 from hypothesis import strategies as st
-from real_tokenizers import loaded
-from tried import rounds
+from tests.oracles.banned_text import BannedText
+from tests.support.models.real_tokenizers import loaded
+from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.running.tried import rounds
 
-from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     Dfa,

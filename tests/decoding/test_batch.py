@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from one_text import drive_one
-from tried import tried
+from tests.support.models.one_text import drive_one
+from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, preferring, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive_batch

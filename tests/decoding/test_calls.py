@@ -8,10 +8,10 @@ from typing import Any, get_args
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import tried
 
 import sfgen
-from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Finished, GenerationConfig, Sampler, TextReleased, Vocabulary
 from sfgen.ban import scan
 from sfgen.decoding import batch_of, drive_batch, prepare

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.support.models.scripted import ScriptedModel, random_scores
 
-from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Index, Sampler, Vocabulary, generate, load_model, stream
 from sfgen.decoding import Model
 from sfgen.errors import InputError, LimitTooSmall, ModelError, UsageError

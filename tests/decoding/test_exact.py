@@ -12,15 +12,15 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from chi_square import fits
-from exact_texts import Small, strings
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from toy_models import Leaf, Toy, total_variation
-from tried import rounds
+from tests.oracles.exact_texts import Small, strings
+from tests.support.models.chi_square import fits
+from tests.support.models.scripted import ScoreOf, ScriptedModel, random_scores
+from tests.support.models.toy_models import Leaf, Toy, total_variation
+from tests.support.running.tried import rounds
 
-from scripted import ScoreOf, ScriptedModel, random_scores
 from sfgen import (
     GenerationConfig,
     Grammar,

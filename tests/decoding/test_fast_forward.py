@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from patterns import RandomPattern, compiled
-from tried import rounds, tried
+from tests.support.models.scripted import ScriptedModel, ScriptedSession, random_scores
+from tests.support.patterns.random_patterns import RandomPattern, compiled
+from tests.support.running.tried import rounds, tried
 
-from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, TokenChosen, Vocabulary
 from sfgen.ban import scan
 from sfgen.decoding import generate, stream

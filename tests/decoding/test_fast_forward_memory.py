@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
-from spellers import SMALL, Ahead, Merges, QuickSpeller, forward, speller, texts_of
+from tests.support.models.spellers import SMALL, Ahead, Merges, QuickSpeller, forward, speller, texts_of
 
 from sfgen import Dfa, Index
 from sfgen.decoding import fast_forward as module

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spellers import (
+from tests.support.models.spellers import (
     FAMILIES,
     SMALL,
     Ahead,
@@ -21,7 +21,7 @@ from spellers import (
     speller,
     texts_of,
 )
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import fast_forward as module

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, ScriptedSession, random_scores
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, ScriptedSession, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TokenChosen, Vocabulary
 from sfgen.decoding import forward_passes, mask_prefetch, prepare, stream
 from sfgen.decoding.batch import batch_of, drive_batch

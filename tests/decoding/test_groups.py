@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pattern_texts import short_texts
-from patterns import RandomPattern, compiled
-from tried import tried
+from tests.support.patterns.random_patterns import RandomPattern, compiled
+from tests.support.patterns.texts import short_texts
+from tests.support.running.tried import tried
 
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler

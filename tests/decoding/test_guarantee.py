@@ -1,6 +1,6 @@
 """No banned match lies in the text or ends in it: every way out that there is, under every strategy.
 
-What is banned is told by regular expressions (``tests/support/banned_text.py``), never by sfgen's own scan.
+What is banned is told by regular expressions (``tests/oracles/banned_text.py``), never by sfgen's own scan.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from banned_text import BannedText
-from byte_tokens import BYTES
 from numpy.typing import NDArray
+from tests.oracles.banned_text import BannedText
+from tests.support.models.byte_tokens import BYTES
+from tests.support.models.scripted import ScriptedModel, preferring
 
-from scripted import ScriptedModel, preferring
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.ban import MatchMode
 from sfgen.decoding.strategies import StrategyName

@@ -10,12 +10,12 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from banned_text import BannedText
 from numpy.typing import NDArray
-from real_tokenizers import loaded
-from tried import rounds, some_of
+from tests.oracles.banned_text import BannedText
+from tests.support.models.real_tokenizers import loaded
+from tests.support.models.scripted import ScriptedModel
+from tests.support.running.tried import rounds, some_of
 
-from scripted import ScriptedModel
 from sfgen import BannedWords, Sampler, Vocabulary, generate
 from sfgen.decoding.strategies import StrategyName
 

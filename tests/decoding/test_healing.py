@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import rounds, tried
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import rounds, tried
 
 import sfgen
-from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Finished, GenerationConfig, Index, Job, Result, Sampler, TextReleased, Vocabulary
 from sfgen.decoding import TokenChosen, prepare
 from sfgen.decoding.events import Event

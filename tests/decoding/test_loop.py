@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, preferring, random_scores
 from sfgen import Dfa, Index, Sampler, TextReleased, TokenChosen, Vocabulary, generate, stream
 from sfgen.decoding import Finished
 from sfgen.errors import LimitTooSmall, ModelError, UsageError

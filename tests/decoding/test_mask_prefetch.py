@@ -12,12 +12,12 @@ from random import Random
 
 import numpy as np
 import pytest
-from byte_tokens import BYTES
 from numpy.typing import NDArray
-from patterns import RandomPattern, compiled
-from plain_patterns import every_byte
+from tests.support.models.byte_tokens import BYTES
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.patterns.plain import every_byte
+from tests.support.patterns.random_patterns import RandomPattern, compiled
 
-from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Index, Result, Sampler, Vocabulary, generate
 from sfgen.errors import IndexFileError, PatternError, SfgenError
 from sfgen.index import DfaGuide

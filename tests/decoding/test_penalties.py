@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tests.support.models.scripted import ScoreOf, ScriptedModel, random_scores
+from tests.support.running.tried import tried
 
 import sfgen
-from scripted import ScoreOf, ScriptedModel, random_scores
 from sfgen import BannedWords, GenerationConfig, Job, Result, RolledBack, Sampler, TokenChosen, Vocabulary, generate
 from sfgen.decoding import Finished, prepare
 from sfgen.decoding.batch import drive

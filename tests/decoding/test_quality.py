@@ -8,12 +8,12 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from chi_square import beyond, fits
 from numpy.typing import NDArray
-from toy_models import DEAD, Distribution, Leaf, Toy, all_outcomes, total_variation
-from tried import rounds
+from tests.support.models.chi_square import beyond, fits
+from tests.support.models.scripted import ScoreOf, random_scores
+from tests.support.models.toy_models import DEAD, Distribution, Leaf, Toy, all_outcomes, total_variation
+from tests.support.running.tried import rounds
 
-from scripted import ScoreOf, random_scores
 from sfgen import Sampler, generate
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import DeadEnd

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from spellers import (
+from tests.support.models.spellers import (
     FAMILIES,
     SMALL,
     Ahead,
@@ -24,7 +24,7 @@ from spellers import (
     walk,
     whole_text,
 )
-from tried import rounds, tried
+from tests.support.running.tried import rounds, tried
 
 from sfgen import Dfa, Index
 from sfgen.decoding.retokenize import Canonical

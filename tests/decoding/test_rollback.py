@@ -6,13 +6,13 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from banned_text import BannedText
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_models import all_outcomes
-from tried import tried
+from tests.oracles.banned_text import BannedText
+from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.models.toy_models import all_outcomes
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     Dfa,

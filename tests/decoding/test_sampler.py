@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import rounds, tried
+from tests.support.running.tried import rounds, tried
 
 from sfgen import Sampler
 from sfgen.errors import ModelError, UsageError

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from real_tokenizers import loaded
+from tests.support.models.real_tokenizers import loaded
+from tests.support.models.scripted import ScriptedModel
 
-from scripted import ScriptedModel
 from sfgen import BannedWords, Finished, RolledBack, Sampler, TextReleased, TokenChosen, Vocabulary, stream
 from sfgen.decoding.strategies import StrategyName
 

@@ -8,9 +8,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     Dfa,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_models import Toy
-from tried import tried
+from tests.support.models.scripted import ScoreOf, ScriptedModel, preferring, random_scores
+from tests.support.models.toy_models import Toy
+from tests.support.running.tried import tried
 
-from scripted import ScoreOf, ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     Dfa,

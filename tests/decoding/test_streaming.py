@@ -6,13 +6,13 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from banned_text import BannedText, characters
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tests.oracles.banned_text import BannedText, characters
+from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     BlockMoved,

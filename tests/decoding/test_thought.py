@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.running.tried import tried
 
 import sfgen
-from scripted import ScriptedModel, preferring, random_scores
 from sfgen import BannedWords, Finished, GenerationConfig, Result, Sampler, TextReleased, ThoughtReleased, Vocabulary
 from sfgen.ban import scan
 from sfgen.decoding import TokenChosen, batch_of, drive_batch, prepare

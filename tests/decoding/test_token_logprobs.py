@@ -8,12 +8,12 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from bracket_texts import INDEX, VOCABULARY, BracketModel
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.guides.bracket_texts import INDEX, VOCABULARY, BracketModel
+from tests.support.models.scripted import ScriptedModel
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel
 from sfgen import BannedWords, Dfa, Finished, GenerationConfig, Index, Result, Sampler, TokenChosen, Vocabulary
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch

@@ -10,10 +10,10 @@ from typing import get_args
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
-from toy_models import Toy
-from tried import tried
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.models.toy_models import Toy
+from tests.support.running.tried import tried
 
-from scripted import ScriptedModel, random_scores
 from sfgen import BannedWords, Dfa, Event, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary, stream
 from sfgen.ban import SeamMatcher
 from sfgen.decoding import BlockClosed, Outlook

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from banned_text import BannedText
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_models import Leaf, Toy, all_outcomes, total_variation
-from tried import tried
+from tests.oracles.banned_text import BannedText
+from tests.support.models.scripted import ScoreOf, ScriptedModel, preferring, random_scores
+from tests.support.models.toy_models import Leaf, Toy, all_outcomes, total_variation
+from tests.support.running.tried import tried
 
 import sfgen
-from scripted import ScoreOf, ScriptedModel, preferring, random_scores
 from sfgen import (
     BannedWords,
     Finished,

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from public_names import ROOT, Definition, Function, bases, public_names
+from tests.support.sources.public_names import ROOT, Definition, Function, bases, public_names
 
 SOURCES = ("core/sfgen", "cli/sfgen_cli")
 

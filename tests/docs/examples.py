@@ -13,11 +13,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from document_examples import Example, asks_for, console_blocks, python_blocks
-from documents import DOCUMENTS, name_of
-from real_model import FILE
+from tests.support.real.model import FILE
+from tests.support.sources.document_examples import Example, asks_for, console_blocks, python_blocks
+from tests.support.sources.documents import DOCUMENTS, name_of
 
 
 def main() -> int:

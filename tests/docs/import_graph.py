@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from imports import Graph, imports, modules
+from tests.support.sources.imports import Graph, imports, modules
 
 _LIBRARY, _COMMAND_LINE = "sfgen", "sfgen_cli"
 

@@ -1,6 +1,6 @@
 """Record the golden corpus anew, where a difference is meant.
 
-Usage: ``python tests/golden/record.py [masks] [texts] [large_masks]``; without a name the first two.
+Usage: ``python -m tests.golden.record [masks] [texts] [large_masks]``; without a name the first two.
 
 The walks and the draws here are seeded, and the files hold all that they chose: a test replays the files alone.
 """
@@ -13,22 +13,24 @@ import random
 import sys
 import tomllib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
-sys.path.extend(
-    str(folder) for part in ("support", "oracles") for folder in (Path(__file__).resolve().parents[1] / part).glob("**")
-)
-
-from combined_schemas import combined_schemas
-from guide_kinds import LARK, LARK_RECURSIVE, PATTERNS, TEMPLATES, TEMPLATES_WITH_COPIES, TEMPLATES_WITH_RULES
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from lark_texts import EXAMPLES
-from quotations import DOCUMENTS
-from schemas import SCHEMAS
-from varied_schemas import VARIED, closed
+from tests.oracles.quotations import DOCUMENTS
+from tests.support import golden
+from tests.support.grammars.lark_texts import EXAMPLES
+from tests.support.guides.kinds import (
+    LARK,
+    LARK_RECURSIVE,
+    PATTERNS,
+    TEMPLATES,
+    TEMPLATES_WITH_COPIES,
+    TEMPLATES_WITH_RULES,
+)
+from tests.support.schemas.combined import combined_schemas
+from tests.support.schemas.named import SCHEMAS
+from tests.support.schemas.varied import VARIED, closed
 
-import golden
 from sfgen import SfgenError
 from sfgen.protocols import GuideSource
 

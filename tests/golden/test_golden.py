@@ -6,8 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-
-import golden
+from tests.support import golden
 
 PARTS = 16
 """The corpus is replayed in so many tests, so that a difference does not hide the others."""

@@ -8,10 +8,10 @@ from functools import cache
 from itertools import permutations
 
 import pytest
-from bounded_recogniser import BoundedIndex
-from byte_tokens import BYTES
-from random_networks import TokenNetwork
-from tried import rounds
+from tests.oracles.bounded_recogniser import BoundedIndex
+from tests.support.grammars.random_networks import TokenNetwork
+from tests.support.models.byte_tokens import BYTES
+from tests.support.running.tried import rounds
 
 from sfgen import Dfa, Vocabulary
 from sfgen.grammar.any_order import NARROW, in_one_order

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_grammars import KNOWN
-from random_networks import Pair, TokenNetwork, pairs
-from tried import tried
+from tests.support.grammars.random_grammars import KNOWN
+from tests.support.grammars.random_networks import Pair, TokenNetwork, pairs
+from tests.support.running.tried import tried
 
 import sfgen
 from sfgen.errors import DeadEnd, LimitTooSmall, TextTooLong

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bounded_recogniser import BoundedIndex, BoundedRecogniser
-from byte_tokens import BYTES
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from random_grammars import KNOWN, grammars, quoted_text
-from random_networks import Pair, TokenNetwork, pairs
-from real_tokenizers import loaded
-from rule_texts import RuleTexts
-from tried import tried
+from tests.oracles.bounded_recogniser import BoundedIndex, BoundedRecogniser
+from tests.support.grammars.random_grammars import KNOWN, grammars, quoted_text
+from tests.support.grammars.random_networks import Pair, TokenNetwork, pairs
+from tests.support.grammars.rule_texts import RuleTexts
+from tests.support.models.byte_tokens import BYTES
+from tests.support.models.real_tokenizers import loaded
+from tests.support.running.tried import tried
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import UsageError

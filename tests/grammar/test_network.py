@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-import recogniser as oracle
-from bounded_recogniser import BoundedRecogniser
 from hypothesis import assume, event, given
-from random_grammars import ENDLESS_NAMES, grammars, quoted_text
-from recogniser import Recogniser
+from tests.oracles import recogniser as oracle
+from tests.oracles.bounded_recogniser import BoundedRecogniser
+from tests.oracles.recogniser import Recogniser
+from tests.support.grammars.random_grammars import ENDLESS_NAMES, grammars, quoted_text
 
 from sfgen import Dfa
 from sfgen.errors import InternalError, UsageError

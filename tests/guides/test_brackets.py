@@ -9,13 +9,13 @@ from typing import Any, get_args
 
 import pyte
 import pytest
-from bracket_texts import INDEX, VOCABULARY, BracketModel, is_balanced
-from brackets import PAIRS, Brackets
 from hypothesis import given
 from hypothesis import strategies as st
-from languages import brackets
-from traces import frame
-from tried import tried
+from tests.support.guides.bracket_texts import INDEX, VOCABULARY, BracketModel, is_balanced
+from tests.support.guides.brackets import PAIRS, Brackets
+from tests.support.guides.languages import brackets
+from tests.support.running.tried import tried
+from tests.support.traces import frame
 
 from sfgen import BannedWords, Event, Finished, Index, Result, Sampler, TextReleased, TokenChosen, generate, stream
 from sfgen.ban.difference import without_banned
@@ -257,7 +257,7 @@ def on_a_terminal(text: str) -> list[str]:
 @pytest.mark.parametrize("options", [{"do_sample": True}, {"num_beams": 3}])
 def test_generate_of_transformers(options: dict[str, Any]) -> None:
     import torch
-    from generated import prompts, small_model, written
+    from tests.support.models.generated import prompts, small_model, written
 
     from sfgen.integrations.transformers import GuidedLogitsProcessor
 

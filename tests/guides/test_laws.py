@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from guide_conformance import Walk, check_as_new, check_position
-from guide_kinds import KINDS, LARK, PATTERNS, case_of, language_of
-from guide_walks import check_text, check_walk, take_random
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.guides.conformance import Walk, check_as_new, check_position
+from tests.support.guides.kinds import KINDS, LARK, PATTERNS, case_of, language_of
+from tests.support.guides.walks import check_text, check_walk, take_random
+from tests.support.running.tried import tried
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import LimitTooSmall, UsageError

@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from guide_conformance import Case, Walk, asked, check_allowed, check_as_new, check_refusals, check_validate
-from guide_kinds import KINDS, case_of
-from guide_walks import likely, take_random
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from languages import Language
-from tried import tried
+from tests.support.guides.conformance import (
+    Case,
+    Walk,
+    asked,
+    check_allowed,
+    check_as_new,
+    check_refusals,
+    check_validate,
+)
+from tests.support.guides.kinds import KINDS, case_of
+from tests.support.guides.languages import Language
+from tests.support.guides.walks import likely, take_random
+from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import GenerationError, LimitTooSmall, UsageError

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-from bracket_texts import INDEX, VOCABULARY, BracketModel
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.guides.bracket_texts import INDEX, VOCABULARY, BracketModel
+from tests.support.models.scripted import ScriptedSession
+from tests.support.running.tried import tried
 
-from scripted import ScriptedSession
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch

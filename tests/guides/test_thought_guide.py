@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import pytest
-from guide_conformance import Case, can_take
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from languages import Language, free_text, regular
-from tried import tried
+from tests.support.guides.conformance import Case, can_take
+from tests.support.guides.languages import Language, free_text, regular
+from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from index_files import VOCABULARY, another_user, assert_same, fresh
+from tests.support.index_files import VOCABULARY, another_user, assert_same, fresh
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import IndexFileError

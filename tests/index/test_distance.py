@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.patterns.automata import allowed, automata, token_distances, vocabularies
+from tests.support.running.tried import tried
 
-from automata import allowed, automata, token_distances, vocabularies
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index import DfaIndex, tokens_of_row

@@ -7,8 +7,8 @@ from itertools import islice
 
 import pytest
 from hypothesis import given
+from tests.support.patterns.automata import automata, vocabularies
 
-from automata import automata, vocabularies
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import SfgenError, UsageError
 from sfgen.index.export import heading, rows, to_dict, token_names

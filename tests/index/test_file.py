@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from index_files import PATTERN, VOCABULARY, assert_same, flip, fresh, place_of, put_together, taken_apart
+from tests.support.index_files import PATTERN, VOCABULARY, assert_same, flip, fresh, place_of, put_together, taken_apart
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.patterns.automata import automata, token_distances, vocabularies
 
 import sfgen
-from automata import automata, token_distances, vocabularies
-from scripted import ScriptedModel, random_scores
 from sfgen import Dfa, Index, Sampler, Vocabulary
 from sfgen.errors import IndexFileError, LimitTooSmall, UsageError
 from sfgen.index import DfaIndex

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from index_files import VOCABULARY, Arrays, fresh, put_together, taken_apart
+from tests.support.index_files import VOCABULARY, Arrays, fresh, put_together, taken_apart
+from tests.support.models.scripted import ScriptedModel, random_scores
 
 import sfgen
-from scripted import ScriptedModel, random_scores
 from sfgen import Dfa, Index, Sampler, Vocabulary
 from sfgen.errors import IndexFileError, UsageError
 from sfgen.index import DfaIndex

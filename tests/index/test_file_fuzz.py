@@ -11,7 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from index_files import ORDER, PATTERN, VOCABULARY, Arrays, assert_same, put_together, taken_apart, with_header
+from tests.support.index_files import (
+    ORDER,
+    PATTERN,
+    VOCABULARY,
+    Arrays,
+    assert_same,
+    put_together,
+    taken_apart,
+    with_header,
+)
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import IndexFileError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from index_files import PATTERN, VOCABULARY, another_user, assert_same, flip, fresh, place_of, taken_apart
+from tests.support.index_files import PATTERN, VOCABULARY, another_user, assert_same, flip, fresh, place_of, taken_apart
 
 from sfgen import Index, Vocabulary
 from sfgen.errors import IndexFileError

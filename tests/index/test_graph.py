@@ -7,9 +7,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.patterns.automata import automata, token_edges, vocabularies
+from tests.support.running.tried import tried
 
-from automata import automata, token_edges, vocabularies
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.automata.graph import character_graph
 from sfgen.automata.pictures import to_dot, to_mermaid

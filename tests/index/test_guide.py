@@ -6,8 +6,8 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.patterns.automata import automata
 
-from automata import automata
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import LimitTooSmall, UsageError
 from sfgen.index import UnconstrainedGuide

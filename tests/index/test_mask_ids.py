@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.patterns.automata import allowed, automata, token_distances, vocabularies
 
-from automata import allowed, automata, token_distances, vocabularies
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.index import mask_ids, mask_store, tokens_of_row
 from sfgen.index.mask_ids import TokenIds

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, LimitTooSmall

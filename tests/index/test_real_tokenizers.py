@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from real_tokenizers import loaded
-from tried import some_of
+from tests.support.models.real_tokenizers import loaded
+from tests.support.running.tried import some_of
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import LimitTooSmall

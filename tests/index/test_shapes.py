@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from patterns import RandomPattern
-from real_tokenizers import loaded
+from tests.support.models.real_tokenizers import loaded
+from tests.support.patterns.automata import allowed, token_distances
+from tests.support.patterns.random_patterns import RandomPattern
 
-from automata import allowed, token_distances
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import SfgenError
 from sfgen.index import mask_store, tokens_of_row

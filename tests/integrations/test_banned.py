@@ -7,10 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from generated import BEGIN, END, OTHER_END, PAD, cut, prompts, small_model, small_vocabulary, written
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.generated import (
+    BEGIN,
+    END,
+    OTHER_END,
+    PAD,
+    cut,
+    prompts,
+    small_model,
+    small_vocabulary,
+    written,
+)
+from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban import scan

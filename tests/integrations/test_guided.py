@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from generated import END, OTHER_END, PAD, prompts, small_model, small_vocabulary, written
 from hypothesis import given
 from hypothesis import strategies as st
-from patterns import language, small_patterns
-from tried import tried
+from tests.support.models.generated import END, OTHER_END, PAD, prompts, small_model, small_vocabulary, written
+from tests.support.patterns.random_patterns import language, small_patterns
+from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Index, Vocabulary
 from sfgen.ban import scan

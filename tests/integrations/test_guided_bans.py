@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-from generated import END, OTHER_END, cut, json_vocabulary, prompts, small_model, written
-from schemas import INTEGER, STRING, a_list, an_object
-from tried import rounds
+from tests.support.models.generated import END, OTHER_END, cut, json_vocabulary, prompts, small_model, written
+from tests.support.running.tried import rounds
+from tests.support.schemas.named import INTEGER, STRING, a_list, an_object
 
 from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Template
 from sfgen.ban import scan

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 import torch
-from generated import END, OTHER_END, json_vocabulary, prompts, small_model, written
-from recogniser import Recogniser
+from tests.oracles.recogniser import Recogniser
+from tests.support.models.generated import END, OTHER_END, json_vocabulary, prompts, small_model, written
 
 from sfgen import Grammar, Index
 from sfgen.errors import LimitTooSmall, UsageError

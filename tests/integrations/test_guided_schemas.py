@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 import torch
-from combined_schemas import combined_schemas
-from generated import END, OTHER_END, json_vocabulary, prompts, small_model, written
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_oracle import Oracle
-from schemas import INTEGER, STRING, a_list, an_object
-from tried import some_of, tried
+from tests.oracles.schema_oracle import Oracle
+from tests.support.models.generated import END, OTHER_END, json_vocabulary, prompts, small_model, written
+from tests.support.running.tried import some_of, tried
+from tests.support.schemas.combined import combined_schemas
+from tests.support.schemas.named import INTEGER, STRING, a_list, an_object
 
 from sfgen import BannedWords, Index, JsonSchema
 from sfgen.ban import scan

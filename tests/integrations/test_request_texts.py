@@ -16,13 +16,13 @@ from unittest import TestCase
 
 import numpy as np
 import pytest
-from generated import END, OTHER_END, cut, json_vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
-from recogniser import Recogniser
-from schema_oracle import Oracle
-from schemas import INTEGER, STRING, a_list, an_object
-from tried import tried
+from tests.oracles.recogniser import Recogniser
+from tests.oracles.schema_oracle import Oracle
+from tests.support.models.generated import END, OTHER_END, cut, json_vocabulary
+from tests.support.running.tried import tried
+from tests.support.schemas.named import INTEGER, STRING, a_list, an_object
 
 from sfgen import BannedWords, Vocabulary, integrations
 from sfgen.ban import scan

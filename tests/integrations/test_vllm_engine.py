@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from schema_oracle import Oracle
-from schemas import INTEGER, STRING, a_list, an_object
+from tests.oracles.schema_oracle import Oracle
+from tests.support.schemas.named import INTEGER, STRING, a_list, an_object
 
 pytest.importorskip("vllm", reason="vLLM is not installed in this environment; make vllm makes one for it")
 
-from random_models import TOKENIZERS, random_model
+from tests.support.models.random_models import TOKENIZERS, random_model
 from vllm import LLM, SamplingParams
 from vllm.exceptions import VLLMValidationError
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from generated import END, OTHER_END, json_vocabulary
-from schemas import INTEGER, STRING, a_list, an_object
+from tests.support.models.generated import END, OTHER_END, json_vocabulary
+from tests.support.schemas.named import INTEGER, STRING, a_list, an_object
 
 pytest.importorskip("vllm", reason="vLLM is not installed in this environment; make vllm makes one for it")
 
@@ -353,7 +353,7 @@ def test_arguments_of_a_request_over_http() -> None:
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt2", "gemma2", "qwen2"])
 def test_the_vocabulary_is_that_of_the_model(architecture: str, tmp_path: Path) -> None:
-    from random_models import save
+    from tests.support.models.random_models import save
     from vllm.config import ModelConfig
 
     for rows in (0, 1024):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import SmallModel, timeless, written
-from tried import some_of
+from tests.support.command.many_prompts import SmallModel, timeless, written
+from tests.support.running.tried import some_of
 
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from forked import forked, run_forked
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import SmallModel
-from tried import some_of, tried
+from tests.support.command.forked import forked, run_forked
+from tests.support.command.many_prompts import SmallModel
+from tests.support.running.tried import some_of, tried
 
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler

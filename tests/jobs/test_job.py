@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from elsewhere import run_pickled
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import BAD, FAILING, GOOD, SmallModel, joined, timeless, written
+from tests.support.command.many_prompts import BAD, FAILING, GOOD, SmallModel, joined, timeless, written
+from tests.support.processes.elsewhere import run_pickled
 
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import BAD, FAILING, GOOD, SmallModel, joined, timeless
+from tests.support.command.many_prompts import BAD, FAILING, GOOD, SmallModel, joined, timeless
 
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import SmallModel
-from tried import tried
+from tests.support.command.many_prompts import SmallModel
+from tests.support.running.tried import tried
 
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from many_prompts import timeless
-from tried import rounds
-from worker_processes import workers_of
+from tests.support.command.many_prompts import timeless
+from tests.support.command.worker_processes import workers_of
+from tests.support.running.tried import rounds
 
 from sfgen import GenerationConfig, Job, Sampler, load_model, run_job
 from sfgen.errors import ModelError, SfgenError, UsageError

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from lalr_configurations import Configuration, Configurations
-from lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from lark.exceptions import GrammarError
-from tried import some_of, tried
+from tests.oracles.lalr_configurations import Configuration, Configurations
+from tests.support.grammars.lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
+from tests.support.running.tried import some_of, tried
 
 from sfgen.lalr.costs import Readings, byte_costs, labels_of
 from sfgen.lalr.distances import FAR, Distances, explored_safety

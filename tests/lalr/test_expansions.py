@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import LarkError
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen import Grammar
 from sfgen.errors import GrammarError

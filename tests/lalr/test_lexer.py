@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import UnexpectedInput
-from tried import some_of, tried
+from tests.support.running.tried import some_of, tried
 
 from sfgen.errors import GrammarError
 from sfgen.grammar.rules import GrammarTooLarge

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hypothesis import assume, given
-from lalr_tables import random_grammars, tables_of
 from lark import Lark
 from lark.exceptions import GrammarError
+from tests.support.grammars.lalr_tables import random_grammars, tables_of
 
 from sfgen.lalr.items import Items, has_conflicts
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from byte_tokens import BYTES, byte_vocabulary
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
-from lark_guides import finished, reads
-from lark_language import LarkLanguage
-from random_lark import ALPHABET, lark_grammars
-from tried import tried
+from tests.oracles.lark_language import LarkLanguage
+from tests.support.grammars.lark_guides import finished, reads
+from tests.support.grammars.random_lark import ALPHABET, lark_grammars
+from tests.support.models.byte_tokens import BYTES, byte_vocabulary
+from tests.support.running.tried import tried
 
 from sfgen import Grammar, Index, Vocabulary
 from sfgen.errors import DeadEnd, GrammarError

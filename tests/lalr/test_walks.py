@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lark_guides import can_read, finished, tried
-from lark_texts import EXAMPLES, Example, vocabulary_of
-from real_tokenizers import loaded
-from tried import rounds
+from tests.support.grammars.lark_guides import can_read, finished, tried
+from tests.support.grammars.lark_texts import EXAMPLES, Example, vocabulary_of
+from tests.support.models.real_tokenizers import loaded
+from tests.support.running.tried import rounds
 
 from sfgen import Index, Vocabulary
 from sfgen.errors import DeadEnd, LimitTooSmall

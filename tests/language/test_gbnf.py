@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gbnf_texts import ALPHABET, Written, gbnf_texts
 from hypothesis import event, given
-from recogniser import Recogniser
+from tests.oracles.recogniser import Recogniser
+from tests.support.grammars.gbnf import ALPHABET, Written, gbnf_texts
 
 import sfgen
 from sfgen import Grammar, SfgenError, Vocabulary

@@ -6,11 +6,11 @@ from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
-from gbnf_texts import ALPHABET, Written, gbnf_texts
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
-from recogniser import Recogniser
-from tried import tried
+from tests.oracles.recogniser import Recogniser
+from tests.support.grammars.gbnf import ALPHABET, Written, gbnf_texts
+from tests.support.running.tried import tried
 
 from sfgen import Grammar, SfgenError, Vocabulary
 from sfgen.errors import UsageError

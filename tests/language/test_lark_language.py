@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lark import Lark
-from lark_texts import EXAMPLES, Example, mutants
-from tried import tried
+from tests.support.grammars.lark_texts import EXAMPLES, Example, mutants
+from tests.support.running.tried import tried
 
 from sfgen import Grammar
 from sfgen.errors import GrammarError

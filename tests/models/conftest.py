@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gguf_models import Pair, pair
-from random_models import save
+from tests.support.models.gguf_models import Pair, pair
+from tests.support.models.random_models import save
 
 ModelDirectory = Callable[..., Path]
 GgufPair = Callable[[str], Pair]

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from attention_models import batch_for, model_of
-from forgetful import ForgetfulSession
+from tests.support.models.attention_models import batch_for, model_of
+from tests.support.models.forgetful import ForgetfulSession
 
 from sfgen.models.transformers_forward import is_misread, without_plans
 from sfgen.models.transformers_session import TransformersSession

@@ -6,10 +6,10 @@ from itertools import product
 from typing import Any, get_args
 
 import pytest
-from banned_text import BannedText
-from forgetful import ForgetfulSession
-from random_models import random_model
-from tried import rounds, some_of
+from tests.oracles.banned_text import BannedText
+from tests.support.models.forgetful import ForgetfulSession
+from tests.support.models.random_models import random_model
+from tests.support.running.tried import rounds, some_of
 
 from sfgen import BannedWords, Sampler, Vocabulary, generate
 from sfgen.decoding.strategies import StrategyName

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from random_models import TOKENIZERS, random_model
+from tests.support.models.random_models import TOKENIZERS, random_model
 
 import sfgen
 from sfgen.errors import ModelError, UsageError

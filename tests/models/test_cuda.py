@@ -11,9 +11,9 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 import torch
-from attention_models import CONTEXT, TOGETHER, batch_for, model_of
-from forgetful import Forgetful, ForgetfulSession
-from random_models import ARCHITECTURES, random_model
+from tests.support.models.attention_models import CONTEXT, TOGETHER, batch_for, model_of
+from tests.support.models.forgetful import Forgetful, ForgetfulSession
+from tests.support.models.random_models import ARCHITECTURES, random_model
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
 from sfgen.ban import scan

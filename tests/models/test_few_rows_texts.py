@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_models import batch_for, model_of
+from tests.support.models.attention_models import batch_for, model_of
 
 from sfgen import Dfa, Finished, Index, Sampler, Vocabulary
 from sfgen.decoding import prepare, stream

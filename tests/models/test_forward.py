@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from random_models import random_model
+from tests.support.models.random_models import random_model
 
 from sfgen.models.transformers_forward import cache_in, cache_name, parameters_of
 from sfgen.models.transformers_session import TransformersSession

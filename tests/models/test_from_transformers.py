@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from random_models import ARCHITECTURES, TOKENIZERS
-from spread import spread
+from tests.support.models.random_models import ARCHITECTURES, TOKENIZERS
+from tests.support.models.spread import spread
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, from_transformers, generate, stream
 from sfgen.ban import scan

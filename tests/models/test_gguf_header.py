@@ -11,11 +11,11 @@ from typing import Any
 
 import gguf
 import pytest
-from gguf_files import write_gguf
-from gguf_models import Pair
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.gguf_files import write_gguf
+from tests.support.models.gguf_models import Pair
+from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError
 from sfgen.models.gguf.header import _BLOCKS, gguf_path, read_files, read_header

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gguf_files import write_gguf
 from hypothesis import given
 from hypothesis import strategies as st
-from packages import needs_package
-from random_models import random_model
-from real_model import FILE, needs_file
-from real_tokenizers import loaded
-from tried import tried
+from tests.support.models.gguf_files import write_gguf
+from tests.support.models.random_models import random_model
+from tests.support.models.real_tokenizers import loaded
+from tests.support.real.model import FILE, needs_file
+from tests.support.running.packages import needs_package
+from tests.support.running.tried import tried
 
 from sfgen.errors import VocabularyError
 from sfgen.models.gguf.header import read_header

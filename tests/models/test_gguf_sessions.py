@@ -11,13 +11,13 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from batch_rounds import Round, assert_equals_reading_each_again, rounds_among
-from forgetful import ForgetfulSession
-from gguf_models import Pair, pair
 from hypothesis import example, given
 from hypothesis import strategies as st
-from packages import needs_package
-from tried import tried
+from tests.support.models.batch_rounds import Round, assert_equals_reading_each_again, rounds_among
+from tests.support.models.forgetful import ForgetfulSession
+from tests.support.models.gguf_models import Pair, pair
+from tests.support.running.packages import needs_package
+from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models.gguf import context

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from banned_text import BannedText
-from gguf_files import write_gguf
-from gguf_models import Pair
-from packages import needs_package
+from tests.oracles.banned_text import BannedText
+from tests.support.models.gguf_files import write_gguf
+from tests.support.models.gguf_models import Pair
+from tests.support.running.packages import needs_package
 
 import sfgen
 from sfgen import BannedWords, Dfa, Finished, Index, JsonSchema, Result, Sampler, generate

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gguf_files import write_gguf
-from gguf_models import Pair, pair
-from gguf_tokenizers import SPLITS
 from hypothesis import given
 from hypothesis import strategies as st
-from packages import needs_package
-from random_models import random_model
-from real_tokenizers import loaded
-from tried import tried
+from tests.support.models.gguf_files import write_gguf
+from tests.support.models.gguf_models import Pair, pair
+from tests.support.models.gguf_tokenizers import SPLITS
+from tests.support.models.random_models import random_model
+from tests.support.models.real_tokenizers import loaded
+from tests.support.running.packages import needs_package
+from tests.support.running.tried import tried
 
 import sfgen
 from sfgen import Dfa, Index
@@ -268,7 +268,7 @@ class TestChat:
         ],
     )
     def test_templates_mean_what_they_mean_to_transformers(self, template: str) -> None:
-        from random_models import TOKENIZERS
+        from tests.support.models.random_models import TOKENIZERS
 
         messages = [{"role": "user", "content": "Hi <b>\n"}]
         tokenizer: Any = load_tokenizer(TOKENIZERS / "llama3")

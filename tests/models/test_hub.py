@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_hub import fake_hub
+from tests.support.models.fake_hub import fake_hub
 
 from sfgen import Vocabulary, load_model
 from sfgen.delays import Delay, told_of_delays

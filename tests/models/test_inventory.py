@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from model_folders import CONFIG, GGUF, cached, model_directory, of_ollama
+from tests.support.models.model_folders import CONFIG, GGUF, cached, model_directory, of_ollama
 
 from sfgen import load_model
 from sfgen.errors import ModelError

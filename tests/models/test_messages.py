@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 import sfgen
 from sfgen.errors import ModelError, UsageError

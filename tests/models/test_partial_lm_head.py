@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_models import model_of
-from random_models import ARCHITECTURES
+from tests.support.models.attention_models import model_of
+from tests.support.models.random_models import ARCHITECTURES
 
 from sfgen import Dfa, Index, Sampler, generate
 from sfgen.models.tiny import DIRECTORY

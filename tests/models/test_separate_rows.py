@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from unittest.mock import patch
 
 import numpy as np
+from tests.support.models.scripted import ScriptedModel, random_scores
 
-from scripted import ScriptedModel, random_scores
 from sfgen import Vocabulary
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models.sessions import SeparateRows, scores_everywhere

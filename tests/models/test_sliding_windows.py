@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from forgetful import ForgetfulSession
 from hypothesis import given
 from hypothesis import strategies as st
-from random_models import random_model
-from tried import tried
+from tests.support.models.forgetful import ForgetfulSession
+from tests.support.models.random_models import random_model
+from tests.support.running.tried import tried
 
 from sfgen.models import transformers_session
 from sfgen.models.transformers_session import TransformersSession

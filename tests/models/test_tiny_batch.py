@@ -9,12 +9,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from banned_text import BannedText
-from batch_rounds import Round, assert_equals_reading_each_again, rounds_among
-from float64_tiny import Float64Tiny
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.oracles.banned_text import BannedText
+from tests.support.models.batch_rounds import Round, assert_equals_reading_each_again, rounds_among
+from tests.support.models.float64_tiny import Float64Tiny
+from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, generate
 from sfgen.decoding import prepare

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from float64_tiny import Float64Tiny
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tried import some_of
+from tests.support.models.float64_tiny import Float64Tiny
+from tests.support.running.tried import some_of
 
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, generate, load_model
 from sfgen.decoding import prepare

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_models import random_model
-from tried import tried
+from tests.support.models.random_models import random_model
+from tests.support.running.tried import tried
 
 from sfgen.models.tiny import network
 from sfgen.models.tiny.kv_cache import KvCache

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError
 from sfgen.models.sessions import SeparateRows

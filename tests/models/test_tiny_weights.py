@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.bench import tiny as bench
-from tried import rounds, some_of
+from tests.support.running.tried import rounds, some_of
 
 import sfgen
 from sfgen.models.tiny import DIRECTORY

@@ -10,13 +10,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from attention_models import CONTEXT, TOGETHER, batch_for, model_of
-from batch_rounds import Round, assert_equals_reading_each_again, rounds_among
-from forgetful import ForgetfulSession
 from hypothesis import example, given
 from hypothesis import strategies as st
-from random_models import random_model
-from tried import tried
+from tests.support.models.attention_models import CONTEXT, TOGETHER, batch_for, model_of
+from tests.support.models.batch_rounds import Round, assert_equals_reading_each_again, rounds_among
+from tests.support.models.forgetful import ForgetfulSession
+from tests.support.models.random_models import random_model
+from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models import transformers_batch

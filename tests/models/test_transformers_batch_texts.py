@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attention_models import NO_WINDOW, TOGETHER, batch_for, model_of
-from banned_text import BannedText
-from random_models import ARCHITECTURES, random_model
+from tests.oracles.banned_text import BannedText
+from tests.support.models.attention_models import NO_WINDOW, TOGETHER, batch_for, model_of
+from tests.support.models.random_models import ARCHITECTURES, random_model
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, Vocabulary, generate
 from sfgen.decoding import prepare

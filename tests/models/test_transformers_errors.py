@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from fake_hub import fake_hub
+from tests.support.models.fake_hub import fake_hub
 
 from sfgen import load_model
 from sfgen.errors import ModelError, SfgenError, VocabularyError

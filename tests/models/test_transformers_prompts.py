@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen import generate
 from sfgen.errors import InputError, ModelError, UsageError

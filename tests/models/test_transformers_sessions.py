@@ -9,11 +9,11 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from forgetful import ForgetfulSession
 from hypothesis import example, given
 from hypothesis import strategies as st
-from random_models import ARCHITECTURES, random_model
-from tried import tried
+from tests.support.models.forgetful import ForgetfulSession
+from tests.support.models.random_models import ARCHITECTURES, random_model
+from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError
 from sfgen.models import transformers_session

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Index, Sampler, generate, load_model
 from sfgen.errors import DeadEnd, InputError, ModelError, SfgenError, UsageError

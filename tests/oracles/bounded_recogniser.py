@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import reject
-from recogniser import Position, Recogniser, RecogniserIndex
+from tests.oracles.recogniser import Position, Recogniser, RecogniserIndex
 
 from sfgen import Vocabulary
 from sfgen.grammar.rules import Grammar

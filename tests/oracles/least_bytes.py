@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
-from grammar_remainders import Done, Names, Remainder, Rest, counted_step, leaf_of
+from tests.oracles.grammar_remainders import Done, Names, Remainder, Rest, counted_step, leaf_of
 
 from sfgen.automata import Dfa
 from sfgen.grammar.rules import (

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from grammar_remainders import Names, Remainder, Rests, called_rules, calls, reads_a_byte
-from least_bytes import Least
+from tests.oracles.grammar_remainders import Names, Remainder, Rests, called_rules, calls, reads_a_byte
+from tests.oracles.least_bytes import Least
 
 from sfgen import arguments
 from sfgen.errors import UsageError

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from bounded_recogniser import BoundedRecogniser
-from enumerated_grammars import Enumerated
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
-from random_grammars import grammars, quoted_text
-from recogniser import Recogniser, RecogniserIndex
-from tried import tried
+from tests.oracles.bounded_recogniser import BoundedRecogniser
+from tests.oracles.enumerated_grammars import Enumerated
+from tests.oracles.recogniser import Recogniser, RecogniserIndex
+from tests.support.grammars.random_grammars import grammars, quoted_text
+from tests.support.running.tried import tried
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import DeadEnd, UsageError

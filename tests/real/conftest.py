@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from real_model import FILE, gguf_model
+from tests.support.real.model import FILE, gguf_model
 
 
 @pytest.fixture

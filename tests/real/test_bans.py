@@ -12,10 +12,10 @@ from contextlib import nullcontext
 from typing import Any, get_args
 
 import pytest
-from banned_text import banned_words_in
-from real_model import gguf_model, needs_file
-from real_texts import TALK, TAPESTRY
-from tried import some_of
+from tests.oracles.banned_text import banned_words_in
+from tests.support.real.model import gguf_model, needs_file
+from tests.support.real.texts import TALK, TAPESTRY
+from tests.support.running.tried import some_of
 
 from sfgen import BannedWords, Result, RolledBack, Sampler, SfgenError, TextReleased, TokenChosen, stream
 from sfgen.decoding import Finished

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 import pytest
-from forked import run_forked
-from real_model import FILE, gguf_model, needs_directory, needs_file, transformers_model
+from tests.support.command.forked import run_forked
+from tests.support.real.model import FILE, gguf_model, needs_directory, needs_file, transformers_model
 
 from sfgen import Sampler, generate, score
 

@@ -11,8 +11,8 @@ from typing import Any
 import lark
 import pytest
 from pydantic import BaseModel, Field
-from real_model import needs_file
-from schema_oracle import Oracle
+from tests.oracles.schema_oracle import Oracle
+from tests.support.real.model import needs_file
 
 pytestmark = needs_file()
 

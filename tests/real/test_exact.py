@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from banned_text import banned_words_in
-from chi_square import fits
-from real_model import gguf_model, needs_file
-from real_texts import log_shares
-from toy_models import Distribution, Leaf
-from tried import rounds
+from tests.oracles.banned_text import banned_words_in
+from tests.support.models.chi_square import fits
+from tests.support.models.toy_models import Distribution, Leaf
+from tests.support.real.model import gguf_model, needs_file
+from tests.support.real.texts import log_shares
+from tests.support.running.tried import rounds
 
 import sfgen
 from sfgen import Sampler, generate

@@ -11,10 +11,10 @@ import lark
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lark_texts import EXAMPLES, Example
-from llama_grammar import is_text_of
-from real_circumstances import CIRCUMSTANCES, Circumstances, drawn, fewest_tokens, is_refused, written
-from real_model import gguf_model, needs_file
+from tests.support.grammars.lark_texts import EXAMPLES, Example
+from tests.support.real.circumstances import CIRCUMSTANCES, Circumstances, drawn, fewest_tokens, is_refused, written
+from tests.support.real.llama_grammar import is_text_of
+from tests.support.real.model import gguf_model, needs_file
 
 from sfgen import Grammar, Index, SfgenError, generate
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from banned_text import banned_words_in
 from numpy.typing import NDArray
-from real_model import DIRECTORY, FILE, gguf_model, needs_directory, needs_file, transformers_model
-from real_texts import TALK, TAPESTRY
-from tried import some_of
+from tests.oracles.banned_text import banned_words_in
+from tests.support.real.model import DIRECTORY, FILE, gguf_model, needs_directory, needs_file, transformers_model
+from tests.support.real.texts import TALK, TAPESTRY
+from tests.support.running.tried import some_of
 
 from sfgen import BannedWords, Dfa, Index, JsonSchema, generate
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from real_model import gguf_model, needs_directory, needs_file, transformers_model
-from real_texts import log_probabilities, long_text, long_tokens
-from tried import rounds
+from tests.support.real.model import gguf_model, needs_directory, needs_file, transformers_model
+from tests.support.real.texts import log_probabilities, long_text, long_tokens
+from tests.support.running.tried import rounds
 
 from sfgen.errors import UsageError
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from combined_schemas import combined_schemas
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, EmailStr, Field, TypeAdapter
-from pydantic_types import TAKES_ALL
-from real_circumstances import CIRCUMSTANCES, Circumstances, drawn, fewest_tokens, is_refused, written
-from real_model import gguf_model, needs_directory, needs_file
-from schema_oracle import Oracle
+from tests.oracles.schema_oracle import Oracle
+from tests.support.real.circumstances import CIRCUMSTANCES, Circumstances, drawn, fewest_tokens, is_refused, written
+from tests.support.real.model import gguf_model, needs_directory, needs_file
+from tests.support.schemas.combined import combined_schemas
+from tests.support.schemas.pydantic_types import TAKES_ALL
 from typing_extensions import TypedDict
 
 from sfgen import Index, JsonSchema, SfgenError, Substring, generate, schema_of

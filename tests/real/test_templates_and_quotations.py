@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quotations import quotations
-from real_circumstances import (
+from tests.oracles.quotations import quotations
+from tests.oracles.schema_oracle import Oracle
+from tests.support.real.circumstances import (
     CIRCUMSTANCES,
     PROMPTS,
     Circumstances,
@@ -22,8 +23,7 @@ from real_circumstances import (
     is_refused,
     written,
 )
-from real_model import gguf_model, needs_file
-from schema_oracle import Oracle
+from tests.support.real.model import gguf_model, needs_file
 
 from sfgen import Index, JsonSchema, Sampler, SfgenError, Substring, Template, generate, tools_schema
 from sfgen.index import Calls, Marker

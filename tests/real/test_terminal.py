@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from banned_text import banned_words_in
-from real_model import FILE, gguf_model, needs_file
-from real_texts import TAPESTRY
-from terminal import Terminal, in_a_terminal, plain
+from tests.oracles.banned_text import banned_words_in
+from tests.support.command.terminal import Terminal, in_a_terminal, plain
+from tests.support.real.model import FILE, gguf_model, needs_file
+from tests.support.real.texts import TAPESTRY
 
 from sfgen import generate
 

@@ -12,11 +12,11 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from banned_text import banned_words_in
 from numpy.typing import NDArray
-from real_model import gguf_model, needs_file
-from real_texts import TALK, TAPESTRY, scores_along
-from tried import rounds, some_of
+from tests.oracles.banned_text import banned_words_in
+from tests.support.real.model import gguf_model, needs_file
+from tests.support.real.texts import TALK, TAPESTRY, scores_along
+from tests.support.running.tried import rounds, some_of
 
 import sfgen
 from sfgen import Finished, Result, TextReleased, ThoughtReleased, generate, stream

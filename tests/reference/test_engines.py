@@ -11,11 +11,11 @@ from random import Random
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from patterns import RandomPattern, compiled
-from plain_patterns import PlainPattern, every_byte
-from tried import some_of
+from tests.support.models.scripted import ScoreOf, ScriptedModel, random_scores
+from tests.support.patterns.plain import PlainPattern, every_byte
+from tests.support.patterns.random_patterns import RandomPattern, compiled
+from tests.support.running.tried import some_of
 
-from scripted import ScoreOf, ScriptedModel, random_scores
 from sfgen import Dfa, Index, Result, Sampler, Vocabulary, generate
 from sfgen.decoding import Guide, GuideSource, Model
 from sfgen.decoding.sampler import Draws

@@ -13,8 +13,8 @@ import interegular
 import numpy as np
 import pytest
 from interegular.fsm import FSM, Alphabet, anything_else
-from pattern_texts import TreeSampler, mutated, short_texts
-from plain_patterns import PlainPattern
+from tests.support.patterns.plain import PlainPattern
+from tests.support.patterns.texts import TreeSampler, mutated, short_texts
 
 from sfgen import Vocabulary
 from sfgen.errors import PatternError, PatternTooLarge, UsageError

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from byte_tokens import byte_vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.ban import scan

@@ -6,8 +6,8 @@ import re
 from random import Random
 
 import pytest
-from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
-from patterns import RandomPattern, compiled
+from tests.support.patterns.random_patterns import RandomPattern, compiled
+from tests.support.patterns.texts import LanguageSampler, TreeSampler, mutated, short_texts
 
 import regex
 from sfgen import Dfa, Sampler, Vocabulary, generate

@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 import pytest
-from pattern_texts import short_texts
-from plain_patterns import PlainPattern
+from tests.support.patterns.plain import PlainPattern
+from tests.support.patterns.texts import short_texts
 
 from sfgen import Vocabulary
 from sfgen.errors import DeadEnd, PatternError, UsageError

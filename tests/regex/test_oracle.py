@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 import regex
 from sfgen.regex.oracle import fullmatch

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from pattern_places import compare, is_exact, pieces, read
-from pattern_texts import mutated
-from patterns import language
+from tests.support.patterns.places import compare, is_exact, pieces, read
+from tests.support.patterns.random_patterns import language
+from tests.support.patterns.texts import mutated
 
 import sfgen.regex.position_automaton as places_module
 from sfgen.errors import PatternError, SfgenError

@@ -6,10 +6,10 @@ import re
 from random import Random
 
 import pytest
-from pattern_places import compare, is_exact, pieces, read
-from pattern_texts import LanguageSampler, TreeSampler, mutated, short_texts
-from patterns import RandomPattern, compiled, language
-from tried import rounds
+from tests.support.patterns.places import compare, is_exact, pieces, read
+from tests.support.patterns.random_patterns import RandomPattern, compiled, language
+from tests.support.patterns.texts import LanguageSampler, TreeSampler, mutated, short_texts
+from tests.support.running.tried import rounds
 
 import sfgen.regex.position_automaton as places_module
 from sfgen.automata import Dfa

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from byte_tokens import byte_vocabulary
-from schema_oracle import Oracle
-from schemas import SCHEMAS
+from tests.oracles.schema_oracle import Oracle
+from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.schemas.named import SCHEMAS
 
 from sfgen import Index, JsonSchema, Sampler, generate
 from sfgen.errors import SchemaTooLarge, UsageError

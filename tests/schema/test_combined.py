@@ -8,13 +8,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from combined_schemas import VALUES, combined_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rule_texts import RuleTexts
-from schema_oracle import Oracle
-from schemas import COMBINED, DRAFT_04, DRAFT_06
-from tried import tried
+from tests.oracles.schema_oracle import Oracle
+from tests.support.grammars.rule_texts import RuleTexts
+from tests.support.running.tried import tried
+from tests.support.schemas.combined import VALUES, combined_schemas
+from tests.support.schemas.named import COMBINED, DRAFT_04, DRAFT_06
 
 from sfgen import Index, JsonSchema, Sampler, generate
 from sfgen.errors import SchemaError

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from json_schema_strategy import from_schema
-from recogniser import Recogniser
-from rule_texts import RuleTexts
-from schemas import PLAIN, SCHEMAS, an_object
-from tried import some_of, tried
+from tests.oracles.recogniser import Recogniser
+from tests.support.grammars.rule_texts import RuleTexts
+from tests.support.running.tried import some_of, tried
+from tests.support.schemas.json_schema_strategy import from_schema
+from tests.support.schemas.named import PLAIN, SCHEMAS, an_object
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.rules import CountedList

@@ -9,13 +9,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
-from recogniser import RecogniserIndex
-from rule_texts import RuleTexts
-from schema_oracle import Oracle
-from tried import rounds, tried
+from tests.oracles.recogniser import RecogniserIndex
+from tests.oracles.schema_oracle import Oracle
+from tests.support.grammars.rule_texts import RuleTexts
+from tests.support.models.byte_tokens import BYTES
+from tests.support.running.tried import rounds, tried
 
 from sfgen import Dfa, Index, JsonSchema, Vocabulary
 from sfgen.errors import SchemaError

@@ -7,10 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
-from dynamic_evaluation import Circle, Evaluation
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.oracles.dynamic_evaluation import Circle, Evaluation
+from tests.support.running.tried import tried
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError

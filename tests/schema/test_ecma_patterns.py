@@ -11,7 +11,7 @@ import pytest
 import regress
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import some_of
+from tests.support.running.tried import some_of
 
 from sfgen import JsonSchema
 from sfgen.automata import Dfa

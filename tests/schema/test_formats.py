@@ -15,7 +15,7 @@ import rfc3987_syntax
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tried import rounds, tried
+from tests.support.running.tried import rounds, tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples

@@ -20,13 +20,24 @@ from typing import Any, Literal
 
 import pydantic
 import pytest
-from byte_tokens import byte_vocabulary
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
-from pydantic_types import COMPLETED, DOCUMENTED, STRICTER, TAKES_ALL, Aliased, Color, Defaults, Node, Person, Track
-from rule_texts import RuleTexts
-from tried import rounds, tried
+from tests.support.grammars.rule_texts import RuleTexts
+from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.running.tried import rounds, tried
+from tests.support.schemas.pydantic_types import (
+    COMPLETED,
+    DOCUMENTED,
+    STRICTER,
+    TAKES_ALL,
+    Aliased,
+    Color,
+    Defaults,
+    Node,
+    Person,
+    Track,
+)
 
 from sfgen import BannedWords, Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, NotAnInstance, SchemaError, UsageError

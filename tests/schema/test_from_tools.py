@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_oracle import Oracle
-from tried import tried
+from tests.oracles.schema_oracle import Oracle
+from tests.support.running.tried import tried
 
 from sfgen import JsonSchema, tools_schema
 from sfgen.errors import InputError, SchemaError

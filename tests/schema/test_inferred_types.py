@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from combined_schemas import VALUES
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.schemas.combined import VALUES
 
 from sfgen import BannedWords, JsonSchema
 from sfgen.errors import BannedWordsError

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from tried import some_of
+from tests.support.running.tried import some_of
 
 from sfgen import JsonSchema
 from sfgen.automata.pictures import to_dot, to_mermaid

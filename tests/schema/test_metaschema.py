@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.errors import SchemaError
 from sfgen.schema.reading.keywords import KINDS, URIS, Draft

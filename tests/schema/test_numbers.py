@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from odd_schemas import KINDS, OddSchema, odd_schemas
-from schema_verdicts import Answer, answer, fault_of_texts, more_texts
-from tried import rounds
+from tests.support.running.tried import rounds
+from tests.support.schemas.odd import KINDS, OddSchema, odd_schemas
+from tests.support.schemas.verdicts import Answer, answer, fault_of_texts, more_texts
 
 
 @cache

@@ -8,12 +8,12 @@ from typing import Any
 
 import jsonschema
 import pytest
-from combined_schemas import VALUES, combined_schemas
 from hypothesis import given
 from hypothesis import strategies as st
-from rule_texts import RuleTexts
-from schema_oracle import Oracle
-from tried import tried
+from tests.oracles.schema_oracle import Oracle
+from tests.support.grammars.rule_texts import RuleTexts
+from tests.support.running.tried import tried
+from tests.support.schemas.combined import VALUES, combined_schemas
 
 from sfgen import JsonSchema
 from sfgen.errors import SchemaError

@@ -12,11 +12,11 @@ import jsonschema
 import pytest
 import referencing
 import referencing.jsonschema
-from combined_schemas import VALUES, combined_schemas
 from hypothesis import given
 from hypothesis import strategies as st
-from rule_texts import RuleTexts
-from tried import tried
+from tests.support.grammars.rule_texts import RuleTexts
+from tests.support.running.tried import tried
+from tests.support.schemas.combined import VALUES, combined_schemas
 
 from sfgen import JsonSchema
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge

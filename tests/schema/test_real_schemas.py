@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from real_schemas import NPM, part_of, real_schemas
-from schema_oracle import Oracle
-from tried import rounds
+from tests.oracles.schema_oracle import Oracle
+from tests.support.running.tried import rounds
+from tests.support.schemas.published import NPM, part_of, real_schemas
 
 from sfgen import Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall, SchemaError

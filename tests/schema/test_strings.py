@@ -4,10 +4,10 @@ import json
 import random
 
 import pytest
-from counted_texts import reads
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.oracles.counted_texts import reads
+from tests.support.running.tried import tried
 
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples

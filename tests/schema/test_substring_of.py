@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tried import tried
+from tests.support.running.tried import tried
 
 import sfgen
 from sfgen import BannedWords, GenerationConfig, Index, Job, JsonSchema, Sampler, SfgenError, Substring, job_records

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from json_schema_strategy import from_schema
-from tried import tried
+from tests.support.running.tried import tried
+from tests.support.schemas.json_schema_strategy import from_schema
 
 from sfgen.errors import SchemaError
 from sfgen.schema.reading.document import value_at

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from schema_instances import instances, mutants
-from schema_oracle import Oracle
 from tests.bench.schema_cases import CASES
 from tests.bench.schema_values import texts
-from tried import rounds, tried
-from varied_schemas import VARIED, Varied
+from tests.oracles.schema_oracle import Oracle
+from tests.support.running.tried import rounds, tried
+from tests.support.schemas.instances import instances, mutants
+from tests.support.schemas.varied import VARIED, Varied
 
 from sfgen import Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import LimitTooSmall

@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from counted_texts import reads
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracles.counted_texts import reads
 
 from sfgen.automata import Dfa
 from sfgen.errors import SchemaError

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from many_prompts import SmallModel
-from scored_choices import MERGES, ScoredMerges, log_shares, logprob_of, spellings
-from tried import tried
+from tests.support.command.many_prompts import SmallModel
+from tests.support.models.scored_choices import MERGES, ScoredMerges, log_shares, logprob_of, spellings
+from tests.support.models.scripted import ScriptedModel
+from tests.support.running.tried import tried
 
 import sfgen
-from scripted import ScriptedModel
 from sfgen import ChoiceScore, Sampler, Vocabulary, score
 from sfgen.errors import InputError, ModelError, UsageError
 from sfgen.protocols import Scores

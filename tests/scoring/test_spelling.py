@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scored_choices import MERGES, ScoredMerges
-from spellers import FAMILIES, SMALL, speller
-from tried import tried
+from tests.support.models.scored_choices import MERGES, ScoredMerges
+from tests.support.models.spellers import FAMILIES, SMALL, speller
+from tests.support.running.tried import tried
 
 from sfgen import Vocabulary
 from sfgen.models.uniform import UniformModel

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quotations import documents, quotations
-from tried import tried
+from tests.oracles.quotations import documents, quotations
+from tests.support.running.tried import tried
 
 from sfgen import Substring
 from sfgen.errors import PatternTooLarge

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quotations import documents, quotations
-from tried import rounds, tried
+from tests.oracles.quotations import documents, quotations
+from tests.support.running.tried import rounds, tried
 
 import sfgen
 from sfgen import Index, Sampler, Substring, Vocabulary

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from real_tokenizers import loaded
+from tests.support.models.real_tokenizers import loaded
+from tests.support.models.scripted import ScriptedModel
 
 import sfgen
-from scripted import ScriptedModel
 from sfgen import BannedWords, GenerationConfig, Grammar, JsonSchema, Substring, Vocabulary
 from sfgen.ban.difference import without_banned
 from sfgen.decoding import prepare

@@ -9,13 +9,13 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from byte_tokens import BYTES
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.models.byte_tokens import BYTES
+from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.running.tried import tried
 
 import sfgen
-from scripted import ScriptedModel, random_scores
 from sfgen import GenerationConfig, Index, Job, Sampler, Template, Vocabulary
 from sfgen.ban import scan
 from sfgen.errors import BannedWordsError, ForeignOutput, IndexFileError, LimitTooSmall, UsageError

@@ -13,8 +13,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_templates import RandomTemplate, short_texts
-from tried import tried
+from tests.support.grammars.templates import RandomTemplate, short_texts
+from tests.support.running.tried import tried
 
 from sfgen import (
     BannedWords,

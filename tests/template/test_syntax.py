@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen import Template
 from sfgen.errors import SfgenError, TemplateError, UsageError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from traces import write_runs
+from tests.support.traces import write_runs
 
 import sfgen.trace
 from sfgen.decoding import Candidate, Outlook, Result, TokenLogprob, Watch

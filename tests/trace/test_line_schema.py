@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tried import tried
+from tests.support.running.tried import tried
 
 from sfgen.trace import schema
 from sfgen.trace.errors import MalformedError

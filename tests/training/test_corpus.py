@@ -13,10 +13,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from documents import DOCUMENTS
 from hypothesis import given
 from hypothesis import strategies as st
-from tried import tried
+from tests.support.running.tried import tried
+from tests.support.sources.documents import DOCUMENTS
 
 from training.corpus import DEMONSTRATION_PROMPTS, KINDS, check_prompts_absent, corpus
 from training.corpus.grammar import Grammar

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import real_tokenizers
+from tests.support.models import real_tokenizers
 
 from sfgen.vocabulary import Vocabulary
 

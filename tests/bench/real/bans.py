@@ -58,7 +58,7 @@ def section(sketch: bool) -> str:
 
 def measured(sketch: bool) -> dict[str, Row]:
     """The texts of each way, by its name."""
-    from real_model import gguf_model
+    from tests.support.real.model import gguf_model
 
     model, banned, all_prompts = gguf_model(), phrases(), prompts()
     block = 2 if sketch else BLOCK
@@ -87,7 +87,7 @@ def add(row: Row, way: Way, some: Sequence[str], first: int) -> None:
 
 def kept_in() -> Path:
     """The file of the texts, beside the model."""
-    from real_model import FOLDER
+    from tests.support.real.model import FOLDER
 
     return FOLDER / "ban_texts.jsonl"
 

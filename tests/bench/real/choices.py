@@ -92,7 +92,7 @@ def questions() -> list[Question]:
 
 def section(sketch: bool) -> str:
     """Measure, and write the section of the report."""
-    from real_model import gguf_model
+    from tests.support.real.model import gguf_model
 
     model, asked = gguf_model(), questions()[:: 25 if sketch else 1]
     score(model, asked[0].prompt, asked[0].choices)  # what is made once is no part of the times

@@ -121,7 +121,7 @@ def main() -> None:
     if options.texts and options.texts.exists():
         texts = json.loads(options.texts.read_text(encoding="utf-8"))
     else:
-        from real_model import gguf_model
+        from tests.support.real.model import gguf_model
 
         texts = list(free_texts(gguf_model()))
         if options.texts:

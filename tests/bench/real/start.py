@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from real_model import FILE
+from tests.support.real.model import FILE
 
 from ..machine import machine
 from ..tables import markdown_table

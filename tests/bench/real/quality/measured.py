@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-from real_model import FILE, FOLDER, gguf_model
+from tests.support.real.model import FILE, FOLDER, gguf_model
 
 from .generator import Item, read_items
 from .remembered import RememberedModel

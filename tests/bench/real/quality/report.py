@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from statistics import mean
 
-from real_model import FILE
+from tests.support.real.model import FILE
 
 from ...machine import machine
 from .measured import Part, Record, parts, records

@@ -10,7 +10,7 @@ import re
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
-from real_model import FILE, gguf_model
+from tests.support.real.model import FILE, gguf_model
 
 from .engine import Engine, Text
 from .passes import Passes, of_llama_cpp

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, ClassVar
 
-from real_model import DIRECTORY
+from tests.support.real.model import DIRECTORY
 
 from ...engines import LlGuidance, XGrammar
 from ...generation_processors import MaskProcessor

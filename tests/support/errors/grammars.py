@@ -1,0 +1,132 @@
+"""Grammars that cannot be read or kept, and options that mean nothing beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.support.errors.case import Before, Case, files
+from tests.support.errors.patterns import small_tokenizer
+
+_GOOD = 'root ::= "a" | "b"'
+_INDEX = ["index", "--grammar"]
+
+
+def _saved(tail: bytes = b"", end: bytes = b"", **changes: str) -> Before:
+    """A saved grammar, ``f``, with other facts in its header, under a checksum that is right unless it is given."""
+
+    def write(_: pytest.MonkeyPatch) -> None:
+        from sfgen import Grammar
+        from sfgen.index import saved_text
+        from sfgen.language import file
+        from sfgen.models import load_vocabulary
+
+        file.save(Grammar.from_gbnf(_GOOD), load_vocabulary("tiny"), "f", force=True)
+        metadata = json.loads(Path("f").read_bytes()[8:])["__metadata__"] | changes
+        if "checksum" not in changes:
+            metadata["checksum"] = saved_text.digest(metadata)
+        content = saved_text.encoded(metadata)
+        Path("f").write_bytes(content[: len(content) - len(end)] + end + tail)
+
+    return write
+
+
+def _shown(text: str, says: str) -> Case:
+    """A grammar that is refused."""
+    return Case([*_INDEX, text], 1, says)
+
+
+_MANY = "".join(f'r{number} ::= r{number + 1} "x" | "y"\n' for number in range(1000))
+
+_DOUBLED = "root ::= r0\n" + "".join(f"r{n} ::= r{n + 1} r{n + 1}\n" for n in range(60)) + 'r60 ::= "a"'
+
+GRAMMARS = [
+    Case([*_INDEX, _DOUBLED], 1, "the shortest text has more than 1,099,511,627,776 bytes; those above 65,536"),
+    Case(["gen", "--grammar", _DOUBLED, "x"], 1, "the shortest text has more than 1,099,511,627,776 bytes"),
+    # --- options
+    Case([*_INDEX, _GOOD, "--regex", "a"], 2, "--regex and --grammar cannot be used together"),
+    Case([*_INDEX, _GOOD, "--schema", "true"], 2, "--schema and --grammar cannot be used together"),
+    Case("check --grammar - --words-file - --text 1", 2, "--grammar and --words-file cannot both come from stdin"),
+    Case("gen --grammar-start a x", 2, "--grammar-start says how a grammar is read, and there is none"),
+    Case("gen --grammar-format gbnf x", 2, "--grammar-format says how a grammar is read, and there is none"),
+    Case("index --max-blanks 2", 2, "--max-blanks says how a grammar is read, and there is none"),
+    Case([*_INDEX, _GOOD, "--max-blanks", "2"], 2, "--max-blanks says how much is written of what a Lark grammar"),
+    Case(
+        [*_INDEX, 'start: "a"', "--max-blanks", "1001"], 2, "--max-blanks is at most 1000, not 1001"
+    ),
+    Case(["gen", "--grammar", _GOOD, "--stop", "a", "x"], 2, "--stop cannot be used with a pattern, choices, a schema"),
+    Case(["gen", "--grammar", _GOOD, "--engine", "fsm", "x"], 2, "--engine fsm and --grammar cannot be used together"),
+    Case(["gen", "--grammar", _GOOD, "--indent", "2", "x"], 2, "--indent says how a schema is written, and there is"),
+    # --- what index shows of it
+    *(
+        Case([*_INDEX, _GOOD, *option.split()], 2, f"{said or option} and --grammar cannot be used together")
+        for option, said in [
+            ("--against a", "--against"),
+            ("--ids", ""),
+            ("--format jsonl", ""),
+            ("--tokens --format dot", "--tokens"),
+            ("--path a --live", "--live"),
+            ("--path a --slow 1", "--slow"),
+        ]
+    ),
+    Case([*_INDEX, _GOOD, "--engine", "fsm"], 2, "--engine fsm needs a pattern"),
+    Case([*_INDEX, _GOOD, "--format", "schema"], 2, "--format schema shows a JSON Schema, and there is none"),
+    Case([*_INDEX, _GOOD, "--state", "99"], 2, "there is no state 99: the grammar has 6"),
+    Case([*_INDEX, _GOOD, "-m", "tiny"], 2, "--grammar without --save reads characters, not tokens"),
+    Case([*_INDEX, _GOOD, "f"], 2, "a pattern and a saved index (f) cannot be shown together"),
+    # --- the text
+    Case("gen --grammar no-such.gbnf x", 1, "cannot read no-such.gbnf: No such file"),
+    Case("check --grammar no-such --text a", 2, "cannot read no-such: No such file"),
+    Case("gen --grammar f.gbnf x", 1, "f.gbnf is not UTF-8: line 1, byte 0", files(f__gbnf=b"\xff")),
+    Case(
+        "index --grammar f.gbnf", 1, "grammar f.gbnf: ::= is missing behind the name 'a' at line 2, column 3",
+        files(f__gbnf=f"{_GOOD}\na = b"),
+    ),
+    Case([*_INDEX, _GOOD, "--grammar-start", "rot"], 1, "there is no rule 'rot'"),
+    Case([*_INDEX, ""], 1, "cannot read "),
+    # --- what is written in it
+    _shown('root ::= "a"\n= b', "here stands '=', where a rule begins with its name at line 2, column 1"),
+    _shown("root ::= a\nb ::= c", "the rule 'root' calls 'a', which is no rule at line 1, column 10"),
+    _shown('root ::= "a" x ::= "b"', "the rule 'x' begins inside the rule 'root' at line 1, column 14"),
+    _shown('root ::= ("a"\nx ::= "b"', "this bracket is never closed at line 1, column 10"),
+    _shown('root ::= ("a"', "this bracket is never closed at line 1, column 10"),
+    _shown("root ::= " + "(" * 101, "more than 100 brackets are open"),
+    _shown('root ::= "a"' + "?" * 3000, "brackets and repetitions are nested too deep"),
+    _shown("root ::= <think>", "matching of tokens such as <think> is not supported"),
+    _shown("root ::= *", "there is nothing before * that could be repeated at line 1, column 10"),
+    _shown("root ::= )", "this ) closes nothing at line 1, column 10"),
+    _shown("root ::= 'a'", "cannot stand here at line 1, column 10"),
+    _shown('root ::= "a"{,3}', "a number is missing behind { at line 1, column 14"),
+    _shown('root ::= "a"{3', "this is never closed by } at line 1, column 13"),
+    _shown('root ::= "a"{3,2}', "no count is at least 3 and at most 2"),
+    _shown('root ::= "a"{300000}', "passes the limit of 200,000 bytes and parts at line 1, column 10"),
+    _shown('root ::= "a', 'this is never closed by " at line 1, column 10'),
+    _shown("root ::= [a", "this is never closed by ] at line 1, column 10"),
+    _shown("root ::= []", "this class is empty at line 1, column 10"),
+    _shown(r"root ::= [\ud800-\udfff]", "this class has no character at line 1, column 10"),
+    _shown("root ::= [b-a]", "the range b-a goes backwards at line 1, column 11"),
+    _shown(r'root ::= "\d"', "there is no escape \\d at line 1, column 11"),
+    _shown(r'root ::= "\x4"', "the escape \\x has 2 hexadecimal digits at line 1, column 11"),
+    _shown(r'root ::= "\U00110000"', "there is no character U+110000 at line 1, column 11"),
+    _shown(r'root ::= "\ud800"', "U+D800 is a surrogate, which is in no text at line 1, column 11"),
+    # --- what it means
+    _shown('root ::= a "x" | "y"\na ::= root "z"', "calls itself before it has read anything: a → root → a at line 2"),
+    _shown('root ::= "a" b\nb ::= "c" root', "there is no text at all: the rule 'root' never ends, root → b → root"),
+    _shown(f'root ::= r0\n{_MANY}r1000 ::= "z"', "frames of rules that begin with each other at line"),
+    _shown('root ::= ("a"? [a-z]){2000}', "200,000,000 steps of construction at line 1, column 1"),
+    Case(
+        ["gen", "-m", "uniform", "--tokenizer", "tok", "--grammar", 'root ::= "é"', "x"],
+        1, "no sequence of tokens of this vocabulary", small_tokenizer,
+    ),
+    Case(["gen", "--grammar", 'root ::= "a"{50}', "--max-tokens", "3", "x"], 1, "the shortest text takes"),
+    # --- saved ones
+    Case([*_INDEX, 'root ::= "z"', "--save", "f"], 1, "f exists and holds something else", _saved()),
+    Case("gen --index f x", 1, "f was made for another vocabulary", _saved(vocabulary_fingerprint="0" * 64)),
+    Case("index f", 1, "f is damaged: it is not as long as it says", _saved(tail=b" ")),
+    Case("index f", 1, "f is damaged: its header is not in order", _saved(end=b"x")),
+    Case("index f", 1, "f has the format sfgen-grammar-9; this sfgen reads", _saved(format="sfgen-grammar-9")),
+    Case("index f", 1, "f is damaged: its options are not in order", _saved(options="[]")),
+    Case("index f", 1, "grammar: this is never closed", _saved(grammar='root ::= "a')),
+    Case("index f -m tiny --state 99", 2, "there is no state 99", _saved()),
+]  # fmt: skip
