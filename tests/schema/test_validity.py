@@ -371,6 +371,15 @@ def test_references_of_different_values_are_told_apart() -> None:
         assert validity.is_valid(text.replace("1", "null"))
 
 
+def test_what_a_branch_behind_a_reference_lacks_is_told_where_it_is() -> None:
+    kinds = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    check = validity({"properties": {"command": {"$ref": "#/$defs/kinds"}}, "$defs": {"kinds": kinds}})
+    found = check.errors('{"command": ["a", 1], "on": true}') + check.errors('{"command": 1}')
+    told = ["$.command[1]: must be a string, not a number", "$.command: must be a string or an array, not a number"]
+    assert [f"{fault.path}: {fault.expected}" for fault in found] == told
+    assert [fault.column for fault in found] == [19, 13]
+
+
 def test_values_of_python() -> None:
     check = validity({"items": {"multipleOf": 0.01}})
     assert check.errors_of_value([19.99, Decimal("0.03"), 4]) == []

@@ -93,16 +93,26 @@ def _once(check: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
     def reference(validator: Any, uri: str, value: Any, schema: Any) -> Iterator[Any]:
         seen = _run.seen.get((id(schema), id(value))) or _Seen(schema, value)
         if seen.times >= _OFTEN:
-            yield type(seen.error).create_from(seen.error)
+            yield _copied(seen.error)
         elif seen.times or (id(schema), id(value)) not in _run.seen:
             first = None
             for error in check(validator, uri, value, schema):
-                first = first or type(error).create_from(error)
+                first = first or _copied(error)
                 yield error
             seen.error, seen.times = first, seen.times + (first is not None)
             _run.seen[id(schema), id(value)] = seen
 
     return reference
+
+
+def _copied(error: Any) -> Any:
+    """Copy an error with those in its context, each of which knows the one error that it is in."""
+    made, inner = type(error).create_from(error), [_copied(each) for each in error.context]
+    for around, context in ((error, error.context), (made, inner)):  # create_from has put the error's own into the copy
+        for each in context:
+            each.parent = around
+    made.context = inner
+    return made
 
 
 def validator_of(document: SchemaDocument) -> Any:
