@@ -8,9 +8,10 @@ import referencing.exceptions
 import referencing.jsonschema
 from hypothesis import example, given
 from hypothesis import strategies as st
+from real_schemas import real_schemas
 
 from sfgen.errors import SchemaError
-from sfgen.schema.reading.document import UnresolvedError, value_at
+from sfgen.schema.reading.document import UnresolvedError, references_of, value_at
 from sfgen.schema.reading.keywords import URIS, Draft
 from sfgen.schema.reading.read import read_schema
 from sfgen.schema.reading.strict_json import escaped
@@ -111,6 +112,33 @@ def test_pointers_lead_where_the_package_referencing_goes(document: Any, parts: 
     found, schema = read_schema(document).resolve(f"#{pointer}", "")
     assert schema == expected
     assert value_at(document, found) == expected
+
+
+SPECIFICATIONS = {
+    Draft.DRAFT_04: referencing.jsonschema.DRAFT4,
+    Draft.DRAFT_06: referencing.jsonschema.DRAFT6,
+    Draft.DRAFT_07: referencing.jsonschema.DRAFT7,
+    Draft.DRAFT_2019_09: referencing.jsonschema.DRAFT201909,
+    Draft.DRAFT_2020_12: referencing.jsonschema.DRAFT202012,
+}
+
+
+def test_references_of_real_schemas_lead_where_the_package_referencing_goes() -> None:
+    count = 0
+    for name, schema in real_schemas():
+        try:
+            document = read_schema(schema)
+        except SchemaError:
+            continue
+        resource: Any = SPECIFICATIONS[document.draft].create_resource(document.root)
+        registry = referencing.Registry().with_resource("", resource).crawl()
+        for pointer in document.pointers:
+            for keyword, reference in references_of(value_at(document.root, pointer), document.draft):
+                resolver = registry.resolver(document.identifiers.base_of(pointer))
+                _, found = document.resolve(reference, pointer, keyword)
+                assert resolver.lookup(reference).contents is found, (name, pointer, reference)
+                count += 1
+    assert count > 1000
 
 
 # ---- where they lead nowhere ---------------------------------------------------------------------------------------
