@@ -35,7 +35,7 @@ from sfgen import (
 from sfgen.decoding import BlockClosed, BlockMoved, Candidate, Finished, Outlook, PrefixScored, Result, Watch
 from sfgen.decoding.events import FinishReason
 from sfgen.errors import SfgenError
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 from sfgen_cli.live import sections
 from sfgen_cli.live.following import Following
 from sfgen_cli.live.moment import Moment, Token

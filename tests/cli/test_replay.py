@@ -15,7 +15,7 @@ from tests.support.traces import ban_run, frame, is_a_picture, write_runs
 from sfgen import TokenChosen
 from sfgen.errors import SfgenError
 from sfgen.trace import TraceFile, read_trace, tracing
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 from sfgen_cli.live.picture import svg
 from sfgen_cli.live.view import LiveView
 

@@ -30,7 +30,7 @@ from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import SfgenError
 from sfgen.trace import Failure, TraceError, TraceFile, read_trace, tracing
 from sfgen.trace.events import EVENTS
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 from sfgen.trace.values import from_json, to_json
 
 Sfgen = Callable[..., Any]

@@ -11,7 +11,7 @@ from pathlib import Path
 from sfgen import BannedWords, Dfa, Event, Index, RolledBack, TokenChosen, load_model, stream
 from sfgen.automata.edges import walk
 from sfgen.decoding import BlockClosed
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 from sfgen_cli.live.picture import svg
 from sfgen_cli.live.view import LiveView
 from sfgen_cli.report.path import PathPicture

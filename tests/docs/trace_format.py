@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, assert_never
 
 import sfgen.trace
-from sfgen.trace.docstrings import in_json_words
 from sfgen.trace.events import EVENTS
 from sfgen.trace.kinds import (
     BytesKind,
@@ -25,6 +24,7 @@ from sfgen.trace.kinds import (
     Record,
     TextKind,
     Truth,
+    in_json_words,
     record_of,
 )
 from sfgen.trace.lines import FAILURE, HEADING, Failure, Stamp, event_key, lines

@@ -24,7 +24,7 @@ from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import GenerationError, LimitTooSmall, SfgenError
 from sfgen.trace import TraceFile, read_trace, tracing
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 from sfgen_cli.live.picture import svg
 from sfgen_cli.live.view import LiveView
 

@@ -30,7 +30,7 @@ from sfgen import (
 from sfgen.decoding import BlockClosed, Candidate, Outlook, PrefixScored, TokenLogprob, Watch
 from sfgen.errors import SfgenError
 from sfgen.trace import TraceFile, tracing
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 from sfgen_cli.live.view import LiveView
 
 # Not st.text(), which makes one alphabet of both, in which what is special is rare.

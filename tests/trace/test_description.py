@@ -18,10 +18,9 @@ from sfgen.errors import SfgenError
 from sfgen.groups import Group
 from sfgen.quantities import Range
 from sfgen.trace import Failure, Scene
-from sfgen.trace.docstrings import in_json_words
 from sfgen.trace.events import EVENTS
-from sfgen.trace.kinds import kind_of
-from sfgen.trace.line_schema import schema
+from sfgen.trace.kinds import in_json_words, kind_of
+from sfgen.trace.lines import schema
 
 _SECTIONS: dict[str, tuple[type, set[str]]] = {
     "The first line of a sample": (Scene, {"trace", "sfgen", "sample"}),

@@ -16,7 +16,7 @@ from sfgen_cli.live.rows import Row, visible, wrapped
 
 if TYPE_CHECKING:
     from sfgen.regex.position_automaton import PatternPositions, Position, Span
-    from sfgen.trace.scene import Scene
+    from sfgen.trace.lines import Scene
 
 _AT_FIRST = 0.1  # seconds that the steps through the pattern may take,
 _SHARE = 0.02  # and the share of all time that they may take from then on

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from sfgen import Event, RolledBack, TextReleased, ThoughtReleased, TokenChosen
 from sfgen.decoding import BlockClosed, BlockMoved, Finished, Outlook, PrefixScored, Watch
 from sfgen.decoding.events import FinishReason
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 
 HISTORY = 5
 """Rollbacks that are kept in mind."""

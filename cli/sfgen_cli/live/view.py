@@ -21,7 +21,7 @@ from sfgen_cli.shell.output import note
 
 if TYPE_CHECKING:
     from sfgen import Event
-    from sfgen.trace.scene import Scene, View
+    from sfgen.trace.lines import Scene, View
     from sfgen_cli.shell.keyboard import Keyboard
 
 STEP_KEYS = "any key: step · c: go on · q: stop"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 from sfgen_cli.page.columns import clean
 
 _MOST_CHOICES = 200

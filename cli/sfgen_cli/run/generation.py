@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfgen.decoding.loop import Loop
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.trace import TraceFile
-    from sfgen.trace.scene import Scene, View
+    from sfgen.trace.lines import Scene, View
 
     Made: TypeAlias = Dfa | JsonSchema | Grammar | Substring | Template
     Text: TypeAlias = tuple[Sampler, Loop]

@@ -21,7 +21,7 @@ from sfgen.models.spec import ModelSpec
 from sfgen.protocols import GuideSource, Model
 from sfgen.scoring.loop import Scored, ScoringLoop
 from sfgen.scoring.one_prompt import drive_scoring, prepare_scoring
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import Scene
 
 if TYPE_CHECKING:
     from sfgen.decoding import Event

@@ -15,15 +15,13 @@ Write one of any stream, and read it::
     recording.result.text, recording.events
 
 ``schema()`` is the JSON Schema of a line; ``FORMAT.md`` beside this file has every key. Both are made of the classes
-that are written, and so is the reader's check: ``events`` names them, ``lines`` has the rest of a line, ``scene`` what
-a sample begins with; ``kinds`` are the kinds of their values, ``values`` the values as JSON, and back.
+that are written, and so is the reader's check: ``events`` names them, ``lines`` has the rest of a line and what a
+sample begins with; ``kinds`` are the kinds of their values, ``values`` the values as JSON, and back.
 """
 
 from sfgen.trace.errors import NoTrace, TraceError
-from sfgen.trace.line_schema import schema
-from sfgen.trace.lines import VERSION, Failure
+from sfgen.trace.lines import VERSION, Failure, Scene, schema
 from sfgen.trace.reading import Recording, Trace, parse_trace, read_trace
-from sfgen.trace.scene import Scene
 from sfgen.trace.writing import TraceFile, Tracer, tracing
 
 __all__ = [

@@ -1,7 +1,11 @@
-"""What can be wrong with a trace, and with one value of it."""
+"""The errors of a trace: what can be wrong with its file, and with one value in it."""
 
 from __future__ import annotations
 
+import io
+from typing import BinaryIO
+
+from sfgen import arguments
 from sfgen.errors import SfgenError
 from sfgen.printable import on_one_line
 
@@ -26,13 +30,13 @@ class MalformedError(Exception):
 
 def wrong(path: str, expected: str, value: object) -> MalformedError:
     """Make the error for a value of another type or range."""
-    return MalformedError(path, f"expected {expected}, found {found(value)}")
+    return MalformedError(path, f"expected {expected}, found {described(value)}")
 
 
-def found(value: object) -> str:
+def described(value: object) -> str:
     r"""Describe a value of JSON in a few words, whatever it contains.
 
-    >>> found({"a": 1}), found("\x1b[2J"), found(True), found(None), found(3)
+    >>> described({"a": 1}), described("\x1b[2J"), described(True), described(None), described(3)
     ('an object', "'\\x1b[2J'", 'true', 'null', '3')
     """
     if isinstance(value, dict | list):
@@ -45,3 +49,14 @@ def found(value: object) -> str:
         value = value[: _SHOWN + 1]  # a long one is not escaped whole
     shown = on_one_line(repr(value))
     return shown if len(shown) <= _SHOWN + 2 else shown[:_SHOWN] + "…"
+
+
+def binary_file(name: str, value: BinaryIO, wanted: str, *methods: str) -> BinaryIO:
+    """Check that a file is one of bytes, and open."""
+    hint = "Open a file in binary mode: open('run.jsonl', 'rb') to read, 'wb' to write."
+    if isinstance(value, io.TextIOBase):
+        raise arguments.refusal(name, wanted, value, hint=hint)
+    arguments.given(name, value, wanted, *methods, hint=hint)
+    if getattr(value, "closed", False):
+        raise TraceError(f"{name} is closed: a trace is written to, or read from, a file that is open")
+    return value

@@ -1,12 +1,15 @@
-"""The kinds of values that a trace has, made from type hints: the one description of the format.
+"""The kinds of values that a trace has, made from type hints and docstrings: the one description of the format.
 
 ``kind_of`` makes a kind of what a dataclass says of a field (``Count``, ``tuple[Candidate, ...]``, ``Probability |
-None``). What reads values (``values``), the JSON Schema (``line_schema``) and the documentation all follow these kinds.
+None``); its docstring says what the field means. What reads values (``values``), the JSON Schema (``lines``) and the
+documentation all follow these kinds.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import re
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +17,6 @@ from functools import cache
 from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from sfgen.quantities import Range
-from sfgen.trace.docstrings import attributes, summary
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,7 @@ class Number:
 
 @dataclass(frozen=True)
 class BytesKind:
-    """Bytes: a string if they are UTF-8, else hexadecimal digits.
-
-    Such digits are in an object, under the key ``hex``.
-    """
+    """Bytes: a string if they are UTF-8, else an object with hexadecimal digits under the key ``hex``."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +109,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Record:
-    """Objects whose keys are the fields of a dataclass.
-
-    A reader passes over other keys.
+    """Objects whose keys are the fields of a dataclass; a reader passes over other keys.
 
     Attributes:
         type: The dataclass.
@@ -170,8 +167,36 @@ def record_of(type_: type) -> Record:
 
 
 def recorded_fields(value: Any) -> Iterable[dataclasses.Field[Any]]:
-    """Select the fields of a dataclass that are compared.
-
-    A trace has these; other fields say how a value is made.
-    """
+    """Return the fields of a dataclass that a trace has: those that are compared."""
     return (field for field in dataclasses.fields(value) if field.compare)
+
+
+_IN_JSON = {"None": "null", "True": "true", "False": "false", "()": "[]"}
+_CODE = re.compile("``(.+?)``")
+_ENTRY = re.compile(r"^    (\w+): (.+(?:\n {5,}.+)*)", re.MULTILINE)
+
+
+def summary(type_: type) -> str:
+    """Return a docstring's first paragraph on one line; empty without a docstring (``python -OO``)."""
+    return " ".join((inspect.getdoc(type_) or "").partition("\n\n")[0].split())
+
+
+@cache
+def attributes(type_: type) -> dict[str, str]:
+    """Map the names under ``Attributes:`` to their texts, each on one line.
+
+    >>> from sfgen.decoding import BlockClosed
+    >>> attributes(BlockClosed)
+    {'position': 'The number of tokens that stay.'}
+    """
+    _, _, section = (inspect.getdoc(type_) or "").partition("\nAttributes:\n")
+    return {name: " ".join(text.split()) for name, text in _ENTRY.findall(section.partition("\n\n")[0])}
+
+
+def in_json_words(text: str) -> str:
+    """Write a docstring's text as Markdown, Python's constants as in JSON.
+
+    >>> in_json_words("The word; ``None``: no ``word``.")
+    'The word; `null`: no `word`.'
+    """
+    return _CODE.sub(lambda found: f"`{_IN_JSON.get(found[1], found[1])}`", text)

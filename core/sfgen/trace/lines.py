@@ -1,4 +1,8 @@
-"""The lines of a trace: what each begins with, which keys it has, and each by itself read again."""
+"""The lines of a trace: their keys, how one is read again, and the JSON Schema of them.
+
+A sample begins with a *heading*, which has the *scene*: all that a view has to know of a run before its first event, so
+that a run can be seen again. Every other line is an event, or the failure that ended the sample, after a *stamp*.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,102 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from sfgen.errors import SfgenError
 from sfgen.printable import on_one_line
 from sfgen.quantities import Count, Seconds
-from sfgen.trace.errors import MalformedError, found
+from sfgen.trace.errors import MalformedError, described
 from sfgen.trace.kinds import Key, OneOf, record_of
-from sfgen.trace.scene import Scene
 from sfgen.trace.values import from_json, take
 
 if TYPE_CHECKING:
     from sfgen.decoding import Event
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from sfgen.quantities import PositiveCount, Unbounded
+from sfgen.trace.kinds import (
+    BytesKind,
+    Json,
+    Kind,
+    ListOf,
+    Nullable,
+    Number,
+    Record,
+    TextKind,
+    Truth,
+    in_json_words,
+)
+from sfgen.trace.values import to_json
+
+if TYPE_CHECKING:
+    from sfgen import Event
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A run before its first event.
+
+    Attributes:
+        prompt: The user's text.
+        model: The model, as the user named it.
+        vocabulary_size: Number of tokens, to compare the allowed ones with.
+        pattern: What the text must match; ``None``: free text, or choices.
+        choices: The texts that it is one of; ``None``: no choices.
+        words: Banned words.
+        banned_patterns: Banned patterns.
+        seed: What the text is drawn from, however large; ``None``: nothing is drawn.
+        line: The line of a file of many prompts that has the prompt, from 1; ``None``: there is no such file.
+        schema: What people call the schema that the text is written by; ``None``: no schema.
+        schema_json: That schema with the options of how it is written, as JSON; ``None``: no schema.
+        grammar: What people call the grammar that the text is one of; ``None``: no grammar.
+        grammar_json: That grammar with the options of how it is read, as JSON; ``None``: no grammar.
+        template: What people call the template that the text is one of; ``None``: no template.
+        template_json: That template with the schemas and grammars of its holes, as JSON; ``None``: no template.
+        rendered: The prompt as the model's chat template writes it; ``None``: there is no chat.
+        when: Behind which calls begin inside free text; ``None``: the whole text is what the constraint says.
+        after: Behind which the text begins, after a thought; ``None``: there is no thought.
+        substring: What people call the document that the text is quoted from; ``None``: no document.
+        word_bias: The words with a bias, each with it: ``talk=-2``.
+    """
+
+    prompt: str
+    model: str
+    vocabulary_size: PositiveCount
+    pattern: str | None = None
+    choices: tuple[str, ...] | None = None
+    words: tuple[str, ...] = ()
+    banned_patterns: tuple[str, ...] = ()
+    seed: Unbounded | None = None
+    line: Count | None = None
+    schema: str | None = None
+    schema_json: str | None = None
+    grammar: str | None = None
+    grammar_json: str | None = None
+    template: str | None = None
+    template_json: str | None = None
+    after: str | None = None
+    when: str | None = None
+    substring: str | None = None
+    rendered: str | None = None
+    word_bias: tuple[str, ...] = ()
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether the text must match something: there are states to follow."""
+        return self.pattern is not None or self.choices is not None or self.tells_where
+
+    @property
+    def tells_where(self) -> bool:
+        """Whether the guide tells where in its constraint it is."""
+        return any(name is not None for name in (self.schema, self.grammar, self.template, self.substring))
+
+    @property
+    def is_ban(self) -> bool:
+        """Whether something is banned, or made less likely."""
+        return bool(self.words or self.banned_patterns or self.word_bias)
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether there is a mask."""
+        return self.is_guided or bool(self.words or self.banned_patterns)
+
 
 Version: TypeAlias = Literal[1]
 VERSION: Version = get_args(Version)[0]
@@ -98,17 +191,14 @@ def read_event(fields: dict[str, Any]) -> tuple[Stamp, Event | Failure]:
     if name == FAILURE:
         return stamp, from_json(Failure, fields)
     if not isinstance(name, str) or name not in EVENTS:
-        raise MalformedError("event", f"there is no event {found(name)}")
+        raise MalformedError("event", f"there is no event {described(name)}")
     event: Event = from_json(EVENTS[name], fields)
     return stamp, event
 
 
 @cache
 def lines() -> dict[str, tuple[Key, ...]]:
-    """Map each kind of line to its keys.
-
-    The first line of a sample is ``heading``; all others go by the name of their event.
-    """
+    """Map each kind of line to its keys: ``heading``, then the names of all events."""
     from sfgen.trace.events import EVENTS
 
     types: dict[str, Any] = {**EVENTS, FAILURE: Failure}
@@ -121,3 +211,114 @@ def lines() -> dict[str, tuple[Key, ...]]:
 def event_key(*names: str) -> Key:
     """Make the key whose value is one of these names of events."""
     return Key("event", OneOf(names), MISSING, "What happened.")
+
+
+class View(Protocol):
+    """An observer of one run's events: the live view, a trace."""
+
+    def show(self, event: Event, seconds: float) -> None:
+        """Take note of one event."""
+
+
+_SPACE = "[ \\t\\n\\v\\f\\r]*"
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of one line of a trace.
+
+    It says which keys a line has, and of which values. Which line may follow which, what is not valid JSON, and texts
+    whose bytes are not text, only ``read_trace`` can tell.
+
+    >>> schema()["$defs"]["block_closed"]["required"]
+    ['sample', 'seconds', 'event', 'position']
+    """
+    of_lines = lines()
+    records = {record.type.__name__: record for keys in of_lines.values() for record in _records(keys)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A line of a trace of sfgen",
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in of_lines],
+        "$defs": {
+            **{name: _line(name, keys) for name, keys in of_lines.items()},
+            **{name: _described(record) for name, record in records.items()},
+            "text": _text(),
+        },
+    }
+
+
+def _line(name: str, keys: tuple[Key, ...]) -> dict[str, Any]:
+    """Return the schema of one kind of line."""
+    found = _object(keys)
+    if name != HEADING:  # the key ``trace`` makes a heading of any line
+        found["properties"]["trace"] = False
+    return found
+
+
+def _object(keys: tuple[Key, ...]) -> dict[str, Any]:
+    """Return the schema of an object with these keys."""
+    return {
+        "type": "object",
+        "properties": {key.name: _value(key) for key in keys},
+        "required": [key.name for key in keys if key.is_needed],
+    }
+
+
+def _described(record: Record) -> dict[str, Any]:
+    """Return the schema of a record with its description."""
+    return {"description": in_json_words(record.meaning), **_object(record.keys)}
+
+
+def _text() -> dict[str, Any]:
+    """Return the schema of a text."""
+    bytes_ = {"type": "string", "pattern": f"^{_SPACE}([0-9A-Fa-f]{{2}}{_SPACE})*$"}
+    return {
+        "description": "A string; what is not Unicode text as an object with its bytes in hexadecimal digits.",
+        "anyOf": [{"type": "string"}, {"type": "object", "properties": {"hex": bytes_}, "required": ["hex"]}],
+    }
+
+
+def _value(key: Key) -> dict[str, Any]:
+    """Return the schema of a key's values."""
+    found = _schema(key.kind)
+    if key.meaning:
+        found["description"] = in_json_words(key.meaning)
+    if not key.is_needed:
+        found["default"] = to_json(key.default)
+    return found
+
+
+def _schema(kind: Kind) -> dict[str, Any]:
+    """Return the schema of the values of a kind."""
+    match kind:
+        case Truth():
+            return {"type": "boolean"}
+        case Number(type_, range_):
+            found: dict[str, Any] = {"type": "integer" if type_ is int else "number", "minimum": range_.least}
+            return found if range_.most is None else {**found, "maximum": range_.most}
+        case BytesKind() | TextKind():
+            return {"$ref": "#/$defs/text"}
+        case Json():
+            return {}
+        case OneOf((value,)):
+            return {"const": value}
+        case OneOf(values):
+            return {"enum": list(values)}
+        case Nullable(inner):
+            return {"anyOf": [_schema(inner), {"type": "null"}]}
+        case ListOf(inner):
+            return {"type": "array", "items": _schema(inner)}
+        case Record(type_, _):
+            return {"$ref": f"#/$defs/{type_.__name__}"}
+        case _:
+            assert_never(kind)
+
+
+def _records(keys: Iterable[Key]) -> Iterator[Record]:
+    """Yield the records that stand in these keys, and in the keys of those."""
+    for key in keys:
+        kind = key.kind
+        while isinstance(kind, Nullable | ListOf):
+            kind = kind.kind
+        if isinstance(kind, Record):
+            yield kind
+            yield from _records(kind.keys)

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sfgen import arguments
-from sfgen.trace.errors import MalformedError, NoTrace, TraceError, found
-from sfgen.trace.lines import Failure, read_event, read_heading
-from sfgen.trace.open_files import binary_file
-from sfgen.trace.scene import Scene
+from sfgen.trace.errors import MalformedError, NoTrace, TraceError, binary_file, described
+from sfgen.trace.lines import Failure, Scene, read_event, read_heading
 
 if TYPE_CHECKING:
     from sfgen import Event, Result, RolledBack, TokenChosen
@@ -133,10 +131,12 @@ def parse_trace(stream: BinaryIO, name: str = "the file") -> Trace:
 
 
 def _trace(samples: dict[int, _Sample], cut_line: int | None = None) -> Trace:
+    """Make the trace of the samples that were read."""
     return Trace(tuple(sample.recording for sample in samples.values()), cut_line)
 
 
 def _lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file that are not blank, by number."""
     number = 0
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -151,6 +151,7 @@ class _NoObjectError(Exception):
 
 
 def _object(line: bytes) -> dict[str, Any]:
+    """Read a line as a JSON object."""
     try:
         value = json.loads(line.decode())
     except UnicodeDecodeError as error:
@@ -162,11 +163,12 @@ def _object(line: bytes) -> dict[str, Any]:
     except ValueError:  # of a whole number
         raise _NoObjectError("a number with too many digits") from None
     if not isinstance(value, dict):
-        raise _NoObjectError(f"expected an object, found {found(value)}")
+        raise _NoObjectError(f"expected an object, found {described(value)}")
     return value
 
 
 def _foreign(name: str, number: int, problem: str) -> NoTrace:
+    """Make the error for a file that is not a trace."""
     return NoTrace(
         f"{name} is not a trace of sfgen: line {number}: {problem}",
         hint="A trace is what a sfgen.trace.TraceFile writes.",
@@ -194,7 +196,7 @@ class _Sample:
             self.recording.events.append((seconds, event))
 
     def _follow(self, event: Event) -> None:
-        """Take note of the tokens that stand; an event that cannot follow them is refused."""
+        """Take note of the tokens that stand; refuse an event that cannot follow them."""
         from sfgen import RolledBack, TokenChosen
         from sfgen.decoding import BlockClosed, BlockMoved, Finished
 
@@ -225,7 +227,7 @@ class _Sample:
             self._is_over = True
 
     def _check_vocabulary(self, event: TokenChosen) -> None:
-        """No token beyond the vocabulary, nor more tokens than it has."""
+        """Refuse tokens beyond the vocabulary, and more allowed tokens than it has."""
         size = self.recording.scene.vocabulary_size
         if event.token_id >= size:
             raise MalformedError("token_id", f"{event.token_id}, and the vocabulary has {size} tokens")
@@ -234,7 +236,7 @@ class _Sample:
 
 
 def _check_rollback(event: RolledBack, path: str) -> None:
-    """What can be told of a rollback by itself."""
+    """Refuse a rollback that contradicts itself."""
     if not event.token_ids:
         raise MalformedError(f"{path}token_ids", "no token was taken back")
     if event.place < event.position:

@@ -110,6 +110,7 @@ def read(kind: Kind, value: object, path: str) -> Any:
 
 
 def _read_record(kind: Record, value: object, path: str) -> object:
+    """Read an object as its dataclass."""
     if not isinstance(value, dict):
         raise wrong(path, "an object", value)
     fields = {}
@@ -123,6 +124,7 @@ def _read_record(kind: Record, value: object, path: str) -> object:
 
 
 def _read_number(kind: Number, value: object, path: str) -> float:
+    """Read a number of a range."""
     expected = int if kind.type is int else int | float
     # Neither NaN nor a whole number that is too large for a float is in a range of floats.
     if (
@@ -136,6 +138,7 @@ def _read_number(kind: Number, value: object, path: str) -> float:
 
 
 def _read_bytes(value: object, path: str) -> bytes:
+    """Read bytes, from a string or hexadecimal digits."""
     if isinstance(value, dict) and isinstance(digits := value.get("hex"), str):
         try:
             return bytes.fromhex(digits)
@@ -150,6 +153,7 @@ def _read_bytes(value: object, path: str) -> bytes:
 
 
 def _read_text(value: object, path: str) -> str:
+    """Read text, from a string or hexadecimal digits."""
     if isinstance(value, str):  # from another hand it may have surrogates
         return value
     try:

@@ -17,11 +17,9 @@ from sfgen import arguments
 from sfgen.errors import SfgenError, UsageError
 from sfgen.printable import json_text
 from sfgen.quantities import LONGEST_RUN
-from sfgen.trace.errors import MalformedError, TraceError
+from sfgen.trace.errors import MalformedError, TraceError, binary_file
 from sfgen.trace.kinds import record_of
-from sfgen.trace.lines import FAILURE, VERSION, Failure, Heading, Stamp
-from sfgen.trace.open_files import binary_file
-from sfgen.trace.scene import Scene
+from sfgen.trace.lines import FAILURE, VERSION, Failure, Heading, Scene, Stamp
 from sfgen.trace.values import read, to_json
 
 if TYPE_CHECKING:
@@ -106,6 +104,7 @@ class TraceFile:
             raise self._unwritable(error) from error
 
     def _opened(self, path: Path) -> FileIO:
+        """Open a path to append; refuse to replace anything but a trace."""
         try:
             self._is_new = not path.exists()
             refuse_to_replace(path, _BEGINNING, "a trace")
@@ -122,12 +121,13 @@ class TraceFile:
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: Exception) -> TraceError:
+        """Make the error for a file that cannot be written."""
         name = "" if self._path is None else f" {self._path}"
         return TraceError(f"cannot write the trace{name}: {getattr(error, 'strerror', None) or error}")
 
 
 def _fields_of(scene: Scene) -> dict[str, Any]:
-    """A scene as JSON, if it can be read again."""
+    """Return a scene as JSON, if it can be read again."""
     arguments.instance("scene", scene, Scene)
     fields: dict[str, Any] = {}
     for key in record_of(Scene).keys:
@@ -238,7 +238,7 @@ def tracing(file: TraceFile, scene: Scene) -> AbstractContextManager[Tracer]:
 
 @contextlib.contextmanager
 def _ended(tracer: Tracer) -> Iterator[Tracer]:
-    """The tracer of a sample, which is told the error that the context ends in."""
+    """Yield the tracer of a sample, and tell it the error that ends the context."""
     try:
         yield tracer
     except TraceError:  # the file cannot be written
