@@ -19,7 +19,7 @@ from typing import Any
 
 from sfgen import Dfa, Index
 from sfgen.decoding.fast_forward import FastForward
-from sfgen.decoding.retokenize import Canonical
+from sfgen.decoding.retokenize import Retokenizer
 from sfgen.index import DfaIndex
 
 from .patterns import patterns
@@ -81,7 +81,7 @@ class Writer:
     def __init__(self, index: DfaIndex, model: Tokenizer, seed: int) -> None:
         self._index, self._tokens = index, model.vocabulary.tokens
         self._ends = frozenset(model.vocabulary.end_token_ids)
-        self._forward, self._canonical = FastForward(index, model), Canonical(model)
+        self._forward, self._canonical = FastForward(index, model), Retokenizer(model)
         self._limit = max(MOST_TOKENS, len(index.shortest_tokens()))
         self._seed = seed
 

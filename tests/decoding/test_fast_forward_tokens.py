@@ -25,7 +25,7 @@ from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import fast_forward as module
-from sfgen.decoding.retokenize import Canonical
+from sfgen.decoding.retokenize import Retokenizer
 from sfgen.index import DfaIndex
 from sfgen.models.uniform import UniformModel
 from sfgen.models.zip_model import ZipModel
@@ -294,18 +294,18 @@ def test_a_limit_cuts_a_run_off() -> None:
 # ---- the rule --------------------------------------------------------------------------------------------------------
 
 
-def by_the_rule(canonical: Canonical, index: DfaIndex, state: int, tail: tuple[int, ...]) -> tuple[int, ...]:
+def by_the_rule(retokenizer: Retokenizer, index: DfaIndex, state: int, tail: tuple[int, ...]) -> tuple[int, ...]:
     """What is forced, by the definition, with every token of the vocabulary tried at every place."""
     data, states = b"", [state]
     while (step := index.only_step(states[-1])) is not None:
         data, states = data + bytes([step[0]]), [*states, step[1]]
     if not index.is_final(states[-1]):
         data = data.decode("utf-8", "ignore").rstrip().encode()
-    starts = [start for start in range(len(tail) + 1) if data and canonical.after(tail[start:], data) is not None]
+    starts = [start for start in range(len(tail) + 1) if data and retokenizer.after(tail[start:], data) is not None]
     if not starts:
         return ()
     tail = tail[starts[0] :]
-    kept = canonical.after(tail, data) or ()
+    kept = retokenizer.after(tail, data) or ()
     if index.is_final(states[-1]):
         return kept
     for place in range(len(data)):
@@ -314,9 +314,9 @@ def by_the_rule(canonical: Canonical, index: DfaIndex, state: int, tail: tuple[i
                 continue
             if index.dfa.walk(text, states[place]) < 0:
                 continue
-            found = canonical.after(tail, data[:place] + text)
+            found = retokenizer.after(tail, data[:place] + text)
             if found is None or index.vocabulary.tokens[found[-1]] == text:
-                before = canonical.after(tail, data[:place].decode("utf-8", "ignore").encode()) if place else ()
+                before = retokenizer.after(tail, data[:place].decode("utf-8", "ignore").encode()) if place else ()
                 same = [one == other for one, other in zip(kept, (found or before) or (), strict=False)]
                 kept = kept[: [*same, False].index(False)]
     return kept
@@ -328,12 +328,12 @@ def test_it_is_the_rule_that_holds_back(seed: int, family: str) -> None:
     random = Random(seed)
     model = speller(SMALL / family)
     index = Index(Dfa.from_regex(forcing_pattern(random)), model.vocabulary)
-    ahead, canonical = Ahead(index, model), Canonical(model)
+    ahead, retokenizer = Ahead(index, model), Retokenizer(model)
     tail = tuple(model.encode_inside(random.choice(["x", "12", ' "', "Ω", "the"])))[-2:]
     for state in random.sample(range(len(index.dfa)), min(len(index.dfa), 4)):
         if (first := index.only_step(state)) is None or first[0] & 0xC0 == 0x80:
             continue
-        assert ahead.tokens(state, tail, None) == by_the_rule(canonical, index, state, tail)
+        assert ahead.tokens(state, tail, None) == by_the_rule(retokenizer, index, state, tail)
 
 
 @pytest.mark.parametrize("most", [0, 5, 10])

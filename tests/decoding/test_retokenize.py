@@ -27,7 +27,7 @@ from tests.support.models.spellers import (
 from tests.support.running.tried import rounds, tried
 
 from sfgen import Dfa, Index
-from sfgen.decoding.retokenize import Canonical
+from sfgen.decoding.retokenize import Retokenizer
 
 ROUNDS = rounds(500)
 PROMPTS = ["a: ", "The answer is:", "{\n", 'x = "', "12", "Ω"]
@@ -36,11 +36,11 @@ PROMPTS = ["a: ", "The answer is:", "{\n", 'x = "', "12", "Ω"]
 def check(model: QuickSpeller, pattern: str, random: Random, texts: int) -> tuple[int, int]:
     """Compare the forced runs of some texts with their tokens; return the number of runs, and of tokens in them."""
     index = Index(Dfa.from_regex(pattern), model.vocabulary)
-    ahead, canonical = Ahead(index, model), Canonical(model)
+    ahead, retokenizer = Ahead(index, model), Retokenizer(model)
     runs = tokens = 0
     for _ in range(texts):
         prompt, data = random.choice(PROMPTS), text_for(random, index)
-        whole = whole_text(canonical, prompt, data) or whole_text(canonical, "", data)
+        whole = whole_text(retokenizer, prompt, data) or whole_text(retokenizer, "", data)
         for place, run, said in walk(ahead, index, *whole) if whole else ():
             shown = [texts_of(model.vocabulary, part) for part in (run, said)]
             assert run == said, f"{pattern!r}, {prompt!r}, {data!r} at {place}: {shown[0]} is not {shown[1]}"
@@ -50,15 +50,15 @@ def check(model: QuickSpeller, pattern: str, random: Random, texts: int) -> tupl
 
 def test_another_tail_or_another_text_is_no_answer() -> None:
     model = Merges("a|b", "b|c")
-    canonical = Canonical(model)
+    retokenizer = Retokenizer(model)
     a, c, ab, bc = (model.ids[token] for token in (b"a", b"c", b"ab", b"bc"))
-    assert canonical.after((ab, c), b"d") == (ord("d"),)
-    assert canonical.after((a, bc), b"d") is None  # the tokenizer writes ab c, which is as many tokens
-    assert canonical.ends_in((ab, c), b"ab", b"ab") is True
-    assert canonical.ends_in((ab, c), b"ab", b"b") is False
-    assert canonical.ends_in((a, bc), b"ab", b"ab") is None
-    assert canonical.after((), b"\xc3") is None
-    assert canonical.after((0xC3,), b"\xa9") == (0xA9,)
+    assert retokenizer.after((ab, c), b"d") == (ord("d"),)
+    assert retokenizer.after((a, bc), b"d") is None  # the tokenizer writes ab c, which is as many tokens
+    assert retokenizer.ends_in((ab, c), b"ab", b"ab") is True
+    assert retokenizer.ends_in((ab, c), b"ab", b"b") is False
+    assert retokenizer.ends_in((a, bc), b"ab", b"ab") is None
+    assert retokenizer.after((), b"\xc3") is None
+    assert retokenizer.after((0xC3,), b"\xa9") == (0xA9,)
 
 
 def test_a_space_behind_the_text_is_another_text() -> None:
@@ -67,7 +67,7 @@ def test_a_space_behind_the_text_is_another_text() -> None:
             return super().encode(f"{text} " if len(text) > 1 else text)
 
     model = Spaced("a|b")
-    assert Canonical(model).after((), b"ab") is None
+    assert Retokenizer(model).after((), b"ab") is None
     assert forward(model, "ab (c|d)").tokens(0, (), None) == ()
 
 

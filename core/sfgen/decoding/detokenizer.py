@@ -16,10 +16,10 @@ from sfgen import arguments
 from sfgen.errors import UsageError
 
 
-class Release:
+class Detokenizer:
     """An incremental detokenizer: emits whole characters only.
 
-    >>> release = Release()
+    >>> release = Detokenizer()
     >>> data = "né".encode()
     >>> release.until(data, 2), release.until(data, 3), release.length
     ('n', 'é', 3)

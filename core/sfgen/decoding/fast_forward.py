@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.decoding.detokenizer import whole_length
-from sfgen.decoding.retokenize import Canonical, Ids
+from sfgen.decoding.retokenize import Ids, Retokenizer
 from sfgen.errors import DeadEnd
 from sfgen.protocols import Guide, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
@@ -92,7 +92,7 @@ class FastForward:
 
     def __init__(self, source: GuideSource, model: Model) -> None:
         vocabulary = arguments.instance("vocabulary", source.vocabulary, Vocabulary)
-        self._canonical = Canonical(model)
+        self._retokenizer = Retokenizer(model)
         self._tokens = vocabulary.tokens
         self._longest = vocabulary.trie.max_depth
         self._end_tokens = frozenset(vocabulary.end_token_ids)
@@ -164,18 +164,18 @@ class FastForward:
         """Return the tokens of forced bytes after ``tail``."""
         data = forced.data[: forced.sure]
         for start in range(len(tail) + 1) if data else ():
-            found = self._canonical.after(tail[start:], data)
+            found = self._retokenizer.after(tail[start:], data)
             if found is not None:
                 return found[: self._kept(forced, tail[start:], found)]
         return ()
 
     def _kept(self, forced: Forced, tail: Ids, tokens: Ids) -> int:
         """Count the tokens of forced bytes that stay whatever follows."""
-        canonical, places = self._canonical, []
+        retokenizer, places = self._retokenizer, []
         for place, merging in forced.merging:
             before = forced.data[:place]
             # The tokenizer writes these before a token that begins at the position.
-            found = canonical.after(tail, before[: whole_length(before)]) if before else ()
+            found = retokenizer.after(tail, before[: whole_length(before)]) if before else ()
             places.append((0 if found is None else _common(found, tokens), before, merging))
         kept, left = len(tokens), MOST_SPELLINGS
         for shared, before, merging in sorted(places, key=itemgetter(0)):  # what holds back most comes first
@@ -188,7 +188,7 @@ class FastForward:
 
     def _can_merge(self, tail: Ids, before: bytes, merging: Iterable[bytes]) -> bool:
         """Tell whether the tokenizer may write one of the tokens ``merging`` after ``before``."""
-        return any(self._canonical.ends_in(tail, before + text, text) is not False for text in merging)
+        return any(self._retokenizer.ends_in(tail, before + text, text) is not False for text in merging)
 
 
 def _common(one: Ids, other: Ids) -> int:

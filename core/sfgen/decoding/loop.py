@@ -29,7 +29,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.decoding import mask_prefetch
 from sfgen.decoding.ban import Ban
-from sfgen.decoding.detokenizer import Release, is_whole
+from sfgen.decoding.detokenizer import Detokenizer, is_whole
 from sfgen.decoding.events import (
     Ask,
     AskAgain,
@@ -98,7 +98,7 @@ class Loop:
         self.token_logprobs = TokenLogprobs(self.path) if self.logprobs else None
         if self.token_logprobs is not None:
             self.passes.observe = self.token_logprobs.observe
-        self.thought_release, self.release = Release(), Release()
+        self.thought_release, self.release = Detokenizer(), Detokenizer()
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.rollbacks: list[RolledBack] = []
         self.moved_blocks = 0

@@ -22,7 +22,7 @@ from sfgen.decoding.sampler import Sampler, check_tokens
 from sfgen.decoding.sequence import Text
 from sfgen.decoding.start import Limits, healed, start
 from sfgen.decoding.strategies import Resample, strategy
-from sfgen.decoding.verify import Promises
+from sfgen.decoding.verify import Guarantees
 from sfgen.errors import UsageError
 from sfgen.index import Unconstrained
 from sfgen.parameter_text import ParameterText
@@ -77,7 +77,7 @@ def loop_of(
     banned, stops = banned_of(config.banned), StopStrings.of(config.stop)
     judge = getattr(content.source, "constraint", None)
     divided = judge or content.source
-    promises = Promises(content.source, banned, stops, prompt_bytes, model, sampler, begin.limit, content.marker)
+    guarantees = Guarantees(content.source, banned, stops, prompt_bytes, model, sampler, begin.limit, content.marker)
     kind: Callable[..., Loop] = Loop
     if is_exact:
         scores = ScoreStore(config.max_memory) if scores is None else scores
@@ -101,8 +101,8 @@ def loop_of(
         hold=config.hold,
         observe=config.observe,
         logprobs=config.logprobs,
-        check=promises.check,
-        banned_in=promises.banned_in,
+        check=guarantees.check,
+        banned_in=guarantees.banned_in,
         # HasValue, HasParser, HasGroups: to ask isinstance of a protocol is slow in Python 3.11.
         value=getattr(judge, "value", None),
         parser=getattr(judge, "parser", None),

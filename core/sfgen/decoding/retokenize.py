@@ -22,15 +22,15 @@ _BEFORE = ("\n", "a", ".", "1")
 """What the text is written behind, in the order of trying."""
 
 
-class Canonical:
+class Retokenizer:
     """A retokenizer: cuts text into the tokens that the tokenizer writes.
 
     >>> from sfgen.models.uniform import UniformModel
     >>> from sfgen.vocabulary import Vocabulary
-    >>> canonical = Canonical(UniformModel(Vocabulary([b"\\n", b"a", b"l", b"b", b"al"])))
-    >>> canonical.after((), b"all"), canonical.after((1,), b"b"), canonical.after((1,), b"lb")
+    >>> retokenizer = Retokenizer(UniformModel(Vocabulary([b"\\n", b"a", b"l", b"b", b"al"])))
+    >>> retokenizer.after((), b"all"), retokenizer.after((1,), b"b"), retokenizer.after((1,), b"lb")
     ((4, 2), (3,), None)
-    >>> canonical.ends_in((3,), b"lal", b"al"), canonical.ends_in((3,), b"lal", b"l")
+    >>> retokenizer.ends_in((3,), b"lal", b"al"), retokenizer.ends_in((3,), b"lal", b"l")
     (True, False)
     """
 

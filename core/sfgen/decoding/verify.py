@@ -1,4 +1,4 @@
-"""The last look at a finished text: the promises are checked by other means than those that kept them.
+"""The last look at a finished text: the guarantees are checked by other means than those that kept them.
 
 The constraint's own judges are asked (``re`` of a pattern), banned words and stop strings are searched for in the plain
 text, and banned words in what else a reader finds in it, such as the strings of JSON. What is found here is a fault of
@@ -37,8 +37,8 @@ class BannedPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Promises:
-    """The promises about one text, and its origin for the report."""
+class Guarantees:
+    """The guarantees about one text, and its origin for the report."""
 
     source: GuideSource | None  # what it must match; ``None``: anything
     banned: BannedWords | None  # what it must not contain; ``None``: nothing

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sfgen.decoding.fast_forward import TAIL
-from sfgen.decoding.retokenize import Canonical, Ids
+from sfgen.decoding.retokenize import Ids, Retokenizer
 from sfgen.errors import SfgenError, UsageError
 from sfgen.protocols import Model
 
@@ -72,14 +72,14 @@ class Spelling:
         """Return the tokens of a choice after those of the prompt, which stay as they are."""
         data = choice.encode()
         for start in range(len(self._tail) + 1):
-            found = self._canonical.after(self._tail[start:], data)
+            found = self._retokenizer.after(self._tail[start:], data)
             if found is not None:
                 return found
         return self._fewest(data)
 
     @cached_property
-    def _canonical(self) -> Canonical:
-        return Canonical(self.model)
+    def _retokenizer(self) -> Retokenizer:
+        return Retokenizer(self.model)
 
     @cached_property
     def _tail(self) -> Ids:

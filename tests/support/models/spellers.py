@@ -15,7 +15,7 @@ from tests.support.models.real_tokenizers import loaded
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import Session
 from sfgen.decoding.fast_forward import FastForward
-from sfgen.decoding.retokenize import Canonical
+from sfgen.decoding.retokenize import Retokenizer
 from sfgen.index import DfaGuide, DfaIndex
 
 SMALL = Path(__file__).resolve().parents[2] / "data" / "tokenizers"
@@ -192,7 +192,7 @@ def _nearer(index: DfaIndex, state: int) -> int:
 # ---- how a whole text is cut -------------------------------------------------------------------------------------
 
 
-def whole_text(canonical: Canonical, prompt: str, data: bytes) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+def whole_text(canonical: Retokenizer, prompt: str, data: bytes) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """The tokens of a prompt and of a text behind it, cut together; ``None`` where no token ends with the prompt."""
     before = canonical.after((), prompt.encode())
     tokens = None if before is None else canonical.after(before, data)
