@@ -1,7 +1,7 @@
-"""Members in any order: the automaton of such a rule, and the names that its register tells.
+"""Members in any order: the automaton of such a rule, and the names in its register.
 
-The automaton reads any member at any time: its states do not tell which were there, or they would be two to the power
-of the names. A step that completes a name *takes* it: the register of the rule is a set of names, a bit for each.
+The automaton reads any member at any time. If its states told which members were read, there would be two to the power
+of the names. A step that completes a name *takes* it instead: the register of the rule is a set of names, one bit each.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from sfgen.errors import InternalError
 from sfgen.grammar.rules import Alternation, AnyOrder, Concatenation, Expression, Literal, Member, Repeat, Series, Take
 
 NARROW = 62
-"""The names of a rule that kernels tell apart, as bits of a number. They take the others to be free, and doubt it."""
+"""The names that kernels distinguish, as bits of a number; others count as free, and their tokens as doubtful."""
 
 
 class Names(NamedTuple):
-    """The names of one rule whose members have any order."""
+    """The names of one rule with members in any order."""
 
     size: int
-    needed: int  # those that must be there, a bit for each
+    needed: int  # the required names, one bit each
     minimum: int
     maximum: int | None  # the most members; ``None``: any number
     takes: Mapping[int, int]
 
 
 def names_of(members: AnyOrder, takes: Mapping[int, int]) -> Names:
-    """Describe the names of a rule and the states that take them."""
+    """Describe the names of a rule, given the name that a step into each state takes."""
     needed = sum(1 << number for number, member in enumerate(members.members) if member.is_needed)
     return Names(len(members.members), needed, members.minimum, members.maximum, takes)
 
@@ -36,22 +36,19 @@ class Seen(NamedTuple):
     """The register of a rule that has read texts of distinct calls."""
 
     texts: frozenset[bytes]
-    taken: int = 0  # the names that were read besides, a bit for each, where the rule has members in any order
+    taken: int = 0  # the names read besides, one bit each
 
 
 _NO_TEXTS: frozenset[bytes] = frozenset()
 
 
 def texts_read(register: object) -> frozenset[bytes]:
-    """Return the texts in a register of distinct calls."""
+    """Return the texts of distinct calls in a register."""
     return register.texts if isinstance(register, Seen) else _NO_TEXTS
 
 
 def names_taken(register: object) -> int:
-    """Return the number in a register: a count, or names as bits.
-
-    It is 0 where there is neither.
-    """
+    """Return the number in a register: a count, or names as bits; 0 without either."""
     if isinstance(register, Seen):
         return register.taken
     return register if isinstance(register, int) else 0
@@ -68,7 +65,7 @@ def with_text(register: object, text: bytes) -> Seen:
 
 
 def with_name(register: int | bytes | Seen, number: int) -> int | Seen | None:
-    """Add a name to a register; ``None`` if it was read before."""
+    """Add a name to a register; ``None`` if it is there."""
     taken = names_taken(register)
     if taken >> number & 1:
         return None
@@ -79,7 +76,7 @@ def with_name(register: int | bytes | Seen, number: int) -> int | Seen | None:
 def with_marks(members: AnyOrder) -> Expression:
     """Repeat all members any number of times, with marks behind their names.
 
-    This is what the automaton of the rule reads; the register does the rest.
+    This is the automaton's expression; the register checks the rest.
     """
     if any(member.is_needed for member in members.members[NARROW:]):
         raise InternalError(f"the names that are needed are among the first {NARROW} of a rule")
@@ -100,10 +97,7 @@ def with_marks(members: AnyOrder) -> Expression:
 
 
 def in_one_order(members: AnyOrder) -> Expression:
-    """Put the members in the order in which they are listed.
-
-    These are some of the texts only: with as few members as there must be, or more.
-    """
+    """Put the members in the order of the list: some of the texts, among them those with the fewest members."""
     lacking = max(0, members.minimum - sum(member.is_needed for member in members.members))
     most = len(members.members) if members.maximum is None else members.maximum
     listed: list[Member] = []

@@ -1,9 +1,8 @@
 """The shortest way to complete a text, and its fewest tokens.
 
-The shortest text from a position to an end is put together from the shortest rest of each rule on the stack; of several
-that are equally short it is the one with the smaller byte where they first differ. Then what is left of it after some
-of its tokens is again the shortest text from there, so that the fewest tokens that write it fall by one with each: a
-bound of the tokens that a text still needs that can always be kept.
+The shortest text from a position joins the shortest rests of the rules on the stack; of equally short ones it is the
+first in byte order. Then the rest behind some of its tokens is again the shortest text from there. So the fewest tokens
+that write it fall by one with each token: a limit of that many tokens can always be kept.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from sfgen.index.fewest_tokens import LONGEST_TEXT, fewest_tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14
-"""Configurations whose fewest tokens are kept."""
+"""The configurations whose fewest tokens are cached."""
 
 _KEPT_SEARCHES = 256
-"""Searches for new texts that are kept, to go on."""
+"""The searches for new texts that are kept, to be continued."""
 
 
 _NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
-"""Of a position from which there is no way to the end: too few texts that must be distinct are left."""
+"""The rest where too few distinct texts are left for any way to the end."""
 
 
 class _Unknown(Exception):
-    """The rest of a rule that was not found yet."""
+    """The rest of a rule is not known yet."""
 
     def __init__(self, state: int, register: Register) -> None:
         super().__init__(state, register)
@@ -56,7 +55,7 @@ class Completion:
         if vocabulary is not None and not vocabulary.trie.single_bytes.all():
             usable = vocabulary.trie.single_bytes
         self._network = network if usable.all() else network.over(usable)
-        # Of each class the smallest byte that may be used; classes by that byte.
+        # The smallest usable byte of each class, with the class, in byte order.
         classes, first = np.unique(network.byte_classes[usable], return_index=True)
         smallest = np.flatnonzero(usable)[first]
         self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
@@ -68,10 +67,7 @@ class Completion:
         self._in_order: dict[tuple[tuple[bytes, int], ...], TextsInOrder] = {}
 
     def text(self, position: Position) -> bytes:
-        """Return the shortest text from a position to an end.
-
-        There must be one.
-        """
+        """Return the shortest text from a position to an end, which must exist."""
         least = min(map(self._bytes_left, position))
         if least > LONGEST_TEXT:
             raise TextTooLong(min(least, FAR), LONGEST_TEXT, is_exact=least < FAR)
@@ -83,10 +79,9 @@ class Completion:
         return best.text
 
     def tokens_left(self, position: Position) -> int:
-        """Count the fewest tokens of the shortest text to an end.
+        """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` if it cannot be written.
 
-        It is ``UNREACHABLE`` if the text cannot be written. Of more than ``LONGEST_TEXT`` bytes it is a bound: their
-        number, or, where texts must be distinct and may take more, more than any limit.
+        Beyond ``LONGEST_TEXT`` bytes it is a bound: their number, or the highest where distinct texts may be longer.
         """
         least = int(UNREACHABLE)
         for configuration in position:
@@ -104,12 +99,12 @@ class Completion:
         return least
 
     def _bytes_left(self, configuration: Configuration) -> int:
-        """The fewest bytes from a configuration to an end, texts that must be distinct not compared."""
+        """Return the fewest bytes from a configuration to an end, distinct texts not compared."""
         state, register, node = configuration
         return self._distances.of(state, register) + node.distance
 
     def _of(self, configuration: Configuration) -> Shortest:
-        """The shortest text from a configuration to an end, by way of each frame that the rule may return to."""
+        """Return the shortest text from a configuration to an end, through the best of its frames."""
         state, register, node = configuration
         if node.is_distinct:
             text = cast(bytes, register)
@@ -121,7 +116,7 @@ class Completion:
         return self._before(rest, self._below(node))
 
     def _by_new_text(self, state: int, text: bytes, frame: Frame) -> Shortest:
-        """The shortest text to an end, where what has begun must become a text that its frame does not know."""
+        """Return the shortest text to an end in which the open distinct text becomes a new one."""
         try:
             rest = self._new_rest(state, text, texts_read(frame.register))
         except NoTextLeft:
@@ -130,9 +125,9 @@ class Completion:
         return self._before(rest, below)
 
     def _below(self, node: Node) -> Shortest:
-        """The shortest text from a return on; kept in the node."""
+        """Return the shortest text from a return on; cached in the node."""
         waiting = [node]
-        while waiting:  # not by recursion: a stack may be deep
+        while waiting:  # no recursion: a stack may be deep
             last = waiting[-1]
             if last.shortest is None and not last.frames:
                 last.shortest = Shortest(b"", np.zeros(1, dtype=np.int32))
@@ -147,10 +142,7 @@ class Completion:
         return node.shortest
 
     def _open(self, node: Node) -> list[Frame]:
-        """The frames from which there is a way to the end that can be written out.
-
-        Where bytes are missing, some have none.
-        """
+        """Return the frames with a way to the end that can be written out."""
         if len(node.frames) == 1:
             return list(node.frames)
         return [
@@ -160,7 +152,7 @@ class Completion:
         ]
 
     def _before(self, rest: bytes, below: Shortest) -> Shortest:
-        """A text before another one that is known."""
+        """Put a text before a known one, and count its tokens."""
         if below is _NO_WAY:
             return _NO_WAY
         text = rest + below.text
@@ -176,22 +168,16 @@ class Completion:
     # ---- the rest of a rule ----------------------------------------------------------------------------------------
 
     def rest(self, state: int, register: Register) -> bytes:
-        """Return the shortest text to the end of a state's rule.
-
-        Of several it is the smallest.
-        """
+        """Return the shortest text to the end of a state's rule, the first in byte order."""
         return self._rest(state, register)[0]
 
     def later_texts(self, configuration: Configuration) -> frozenset[bytes]:
-        """Return the texts that shortest completions read by later distinct calls.
-
-        They stand behind the text of such a call that has begun.
-        """
+        """Return the texts that later distinct calls read in the shortest completions of the open one."""
         state, register, node = configuration
         later: frozenset[bytes] = frozenset()
         for frame in self._open(node) if node.is_distinct else ():
             if self._distances.of(frame.state, frame.register) > LONGEST_TEXT:
-                continue  # then no limit is near
+                continue  # no limit is near
             text = cast(bytes, register)
             with suppress(NoTextLeft):
                 after = with_text(frame.register, text + self._new_rest(state, text, texts_read(frame.register)))
@@ -199,9 +185,9 @@ class Completion:
         return later
 
     def _rest(self, state: int, register: Register) -> tuple[bytes, Register]:
-        """The shortest text from a state to the end of its rule, and the register there."""
+        """Return the shortest text to the end of a state's rule, and the register there."""
         waiting = [(state, register)]
-        while waiting:  # not by recursion: rules may call each other in long chains
+        while waiting:  # no recursion: chains of rules may be long
             try:
                 if waiting[-1] not in self._rests:
                     self._rests[waiting[-1]] = self._find_rest(*waiting[-1])
@@ -211,7 +197,7 @@ class Completion:
         return self._rests[state, register]
 
     def _known(self, state: int, register: Register) -> bytes:
-        """The shortest text to the end of a rule, where it was found."""
+        """Return the shortest text to the end of a rule, or raise ``_Unknown``."""
         found = self._rests.get((state, register))
         if found is None:
             raise _Unknown(state, register)
@@ -231,7 +217,7 @@ class Completion:
         return bytes(found), register
 
     def _best_step(self, state: int, register: Register) -> tuple[int, Way, Register]:
-        """The smallest byte of a shortest way, how it goes on, and the register of the rule afterwards."""
+        """Return the smallest byte of a shortest way, the way, and the rule's register behind it."""
         wanted = self._distances.of(state, register) - 1
         row = self._network.table[state].tolist()
         least: tuple[int, int, list[tuple[Way, Register]]] | None = None
@@ -259,7 +245,7 @@ class Completion:
         return byte, way, behind
 
     def _is_used_up(self, byte: int, way: Way, register: Register) -> bool:
-        """Whether all texts of a distinct call that begin as with a byte were read; distances do not see that."""
+        """Tell whether all texts of a distinct call that begin with a byte were read; distances ignore that."""
         if len(way.pushes) != 1 or not way.pushes[0].is_distinct or way.state not in self._network.completions:
             return False
         own, texts = int(self._network.byte_classes[byte]), texts_read(register)
@@ -267,7 +253,7 @@ class Completion:
         return all(self._network.new_texts(way.state, begun, texts) == 0 for begun in alike)
 
     def _entered(self, way: Way, register: Register) -> Register | None:
-        """The register behind a way; ``None`` where the count forbids it."""
+        """Return the register behind a way; ``None`` where the count forbids it."""
         kind = self._network.kinds[way.state]
         if way.is_fresh:
             register = 0
@@ -281,7 +267,7 @@ class Completion:
         return register + 1 if register + 1 + int(self._network.owes[way.state]) <= most else None
 
     def _length(self, way: Way, kept: Register, register: Register) -> int:
-        """The bytes behind a way to the end of the rule."""
+        """Return the bytes behind a way to the end of the rule."""
         pushed = sum(self._distances.of(push.state, register if push.keeps else 0) for push in way.pushes)
         return self._distances.of(way.state, kept) + pushed
 
@@ -292,9 +278,9 @@ class Completion:
         return called + self._known(way.pushes[0].state, after)
 
     def _called(self, state: int, byte: int, way: Way, register: Register) -> tuple[bytes, Register]:
-        """What is read from a state on, by a way and its byte, until its outermost call returns, and the register then.
+        """Return the text of a way and its byte until its outermost call returns, and the register then.
 
-        Where that text was read before and must be another, it is the shortest one by the same call that was not.
+        A distinct text that was read before is replaced by the shortest new one of the same call.
         """
         found = bytes([byte]) + self._known(way.state, 0)
         if len(way.pushes) == 1 and way.pushes[0].is_distinct:
@@ -306,7 +292,7 @@ class Completion:
         return found, register
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
-        """The shortest rest of a leaf with which its text is none of ``texts``: a search by length, then bytes."""
+        """Return the shortest rest of a leaf that makes a text outside ``texts``."""
         rest = self.rest(state, 0)
         if text + rest not in texts:
             return rest
@@ -314,7 +300,7 @@ class Completion:
         return self._new_text([(b"", state)], begun)
 
     def _first_bytes(self, state: int, pushes: tuple[Push, ...]) -> list[tuple[bytes, int]]:
-        """The bytes with which a call begins in a state, and the states of the rule behind them."""
+        """Return the first bytes of a call in a state, with the called rule's states behind them."""
         row = self._network.table[state].tolist()
         return [
             (bytes([byte]), way.state)
@@ -325,7 +311,9 @@ class Completion:
         ]
 
     def _new_text(self, begun: list[tuple[bytes, int]], texts: frozenset[bytes]) -> bytes:
-        """The first text of a leaf, by length, then bytes, that is none of ``texts``."""
+        """Return the first text of a leaf, by length, then bytes, outside ``texts``; ``begun`` are beginnings and
+        states.
+        """
         key = tuple(begun)
         found = self._in_order.get(key)
         if found is None:
@@ -347,7 +335,7 @@ def shortest_text(reader: Reader) -> bytes:
 
 
 def _shortest(found: Iterable[Shortest]) -> Shortest:
-    """The shortest text, of several the smallest; ``_NO_WAY`` where there is none."""
+    """Return the shortest text, the first in byte order; ``_NO_WAY`` of none."""
     return min((each for each in found if each is not _NO_WAY), key=lambda each: _by_length(each.text), default=_NO_WAY)
 
 
@@ -356,14 +344,11 @@ def _by_length(text: bytes) -> tuple[int, bytes]:
 
 
 class NoTextLeft(Exception):
-    """Every text that must be distinct was read."""
+    """Every distinct text was read."""
 
 
 class TextsInOrder:
-    """The texts with some beginnings, the shortest first.
-
-    They can be shared between threads.
-    """
+    """The texts of a leaf with some beginnings, by length, then bytes. Safe to share between threads."""
 
     def __init__(
         self,
@@ -381,7 +366,7 @@ class TextsInOrder:
         self._lock = threading.Lock()
 
     def first_beside(self, texts: Collection[bytes]) -> bytes:
-        """Return the first text that is not among some others."""
+        """Return the first text outside ``texts``."""
         number = 0
         while True:
             with self._lock:
@@ -399,6 +384,6 @@ class TextsInOrder:
         if self._network.accepting[state]:
             self._found.append(text)
         row = self._network.table[state].tolist()
-        for byte, label in self._labels:  # all of them: bytes that are read alike make different texts
+        for byte, label in self._labels:  # every byte: bytes of one class make different texts
             if row[label] >= 0 and (left := self._distances.of(row[label], 0)) < FAR:
                 heapq.heappush(self._waiting, (len(text) + 1 + left, text + bytes([byte]), row[label]))

@@ -1,12 +1,12 @@
 """D(state): the fewest bytes from a state to the end of its rule.
 
-What a text still needs is the sum of these distances over the frames of its stack. They solve one system of equations,
-in which every step costs something, so that there is one solution (Knuth, 1977, has the general case). The states are
-swept until nothing changes, from the last to the first, since most steps lead forwards.
+The distance of a configuration is the sum of D over the frames of its stack. D solves a system of equations in which
+every step costs something, so there is one solution (Knuth, 1977, has the general case). The states are swept until
+nothing changes, from the last to the first, since most steps lead forwards.
 
-In a rule that counts, the distance has two parts: ``base`` is the way to the end by whatever count, ``unit`` the bytes
-of one more count. What is missing to the minimum depends on the register. So does the distance in a rule whose members
-have any order: see ``sfgen.grammar.member_distances``.
+In a rule that counts, D has two parts: ``base``, the way to the end by any count, and ``unit``, the bytes of one more
+count, times the count that the register lacks. In a rule with members in any order D depends on the register as well:
+see ``sfgen.grammar.member_distances``.
 """
 
 from __future__ import annotations
@@ -26,20 +26,18 @@ from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
 
 _MOST_MISSING = 1 << 50
-"""The most bytes that are missing to a minimum, more than ``FAR``; sums over the frames of a stack fit into 64 bits."""
+"""The most bytes missing to a minimum, more than ``FAR``; sums over the frames of a stack fit into 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """The fewest bytes from each state to the end of its rule.
-
-    Only the bytes that may be used count.
+    """The fewest bytes from each state to the end of its rule, over the usable bytes.
 
     Attributes:
-        base: By whatever count, int64 ``[states]``; ``FAR`` or more where there is no way.
-        unit: The bytes of one more count, int64 ``[states]``; 0 where nothing is counted any more.
-        needs: The count that is missing in a register of 0, int32 ``[states]``.
-        members: Of each state of a rule whose members have any order the distances of the rule. Their ``base`` is that
+        base: Bytes by any count, int64 ``[states]``; ``FAR`` or more where there is no way.
+        unit: Bytes of one more count, int64 ``[states]``; 0 where nothing more is counted.
+        needs: The count that a register of 0 lacks, int32 ``[states]``.
+        members: The distances of the rule, for each state of a rule with members in any order. Its ``base`` is that
             of an empty register, and only where a text of the rule may begin.
     """
 
@@ -49,7 +47,7 @@ class Distances:
     members: Mapping[int, MemberDistances]
 
     def of(self, state: int, register: object) -> int:
-        """Return D, the fewest bytes to the end of a state's rule."""
+        """Return the fewest bytes from a state, with its register, to the end of its rule."""
         if state in self.members:
             return self.members[state].of(state, names_taken(register))
         found = self.base.item(state)
@@ -62,7 +60,7 @@ class Distances:
 
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
-    """Find the distances; those by all bytes once for each network."""
+    """Return the distances of a network over the usable bytes, bool ``[256]``; those over all bytes are cached."""
     if usable is not None:
         return _distances(network, usable)
     found = _by_all_bytes.get(network)
@@ -103,7 +101,7 @@ def _bases(
     missing: NDArray[np.int64],
     behind: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """The distances by whatever count; those of members in any order follow from those of their values."""
+    """Find the distances by any count; those of members in any order follow from their values."""
     base = np.full(len(network), FAR, dtype=np.int64)
     given = np.zeros(len(network), dtype=np.bool_)
     for each in members:
@@ -122,7 +120,7 @@ def _bases(
 
 
 def _missing_behind(network: Network, unit: NDArray[np.int64], needs: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The bytes that are missing to the minimum behind a first step into each state; ``FAR`` where it is dead."""
+    """Return the bytes missing to the minimum behind a first step into each state; ``FAR`` where it is dead."""
     counts, closes = network.kinds == COUNTS, network.kinds == CLOSES
     missing: NDArray[np.int64] = unit * np.maximum(0, needs - counts)
     missing[(closes & (network.minimum > 0)) | (counts & (network.owes + 1 > network.maximum))] = FAR
@@ -130,14 +128,14 @@ def _missing_behind(network: Network, unit: NDArray[np.int64], needs: NDArray[np
 
 
 def _before_closing(network: Network) -> list[NDArray[np.intp]]:
-    """The states of each rule with a minimum from which it has not closed yet."""
+    """Return the states before the closing step of each rule with a minimum."""
     found = []
     closes = network.kinds == CLOSES
     for rule in np.unique(network.rule_of[closes & (network.minimum > 0)]).tolist():
         states = np.flatnonzero(network.rule_of == rule)
         later = set(np.flatnonzero(closes & (network.rule_of == rule)).tolist())
         waiting = list(later)
-        while waiting:  # what follows the closing byte
+        while waiting:  # states behind the closing step
             for target in np.unique(network.table[waiting.pop()]).tolist():
                 if target >= 0 and target not in later:
                     later.add(target)
@@ -147,13 +145,13 @@ def _before_closing(network: Network) -> list[NDArray[np.intp]]:
 
 
 def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], classes: NDArray[np.bool_]) -> int:
-    """The fewest bytes from a step that counts to the next one, in the rule of these states."""
+    """Return the fewest bytes from one counting step to the next, in the rule of some states."""
     counts = [state for state in states.tolist() if network.kinds[state] == COUNTS]
     best = FAR
     for start in counts:
         length = {start: 0}
         front = [start]
-        while front:  # few states: a plain search for the shortest way
+        while front:  # few states: a search without a heap
             state = min(front, key=length.__getitem__)
             front.remove(state)
             steps = [(int(target), 1) for target in np.unique(network.table[state, classes]).tolist() if target >= 0]
@@ -168,7 +166,7 @@ def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], 
 
 
 def _ordered(network: Network, classes: int) -> NDArray[np.int32]:
-    """The states, int32 ``[states]``: each behind all that it leads to, but for circles."""
+    """Order the states, int32 ``[states]``: each behind all that it leads to, circles excepted."""
     order = np.empty(len(network), dtype=np.int32)
     stack, labels, at, ways, pushes = np.zeros((5, len(network)), dtype=np.int32)
     is_found = np.zeros(len(network), dtype=np.bool_)
@@ -182,14 +180,12 @@ def _order(
     pushes: Int32sOut, table: Int32s, actions: Int32s, classes: Int,
 ) -> Int:  # fmt: skip
     """List the states in postorder, by a depth-first search; return their number."""
-    # order: Room for the states.
-    # is_found: Of each state whether the search has come to it; all false.
-    # stack: Room for the states on the way to the one that is looked at.
-    # labels: Of each state on the stack where its search stands: the byte class; all zero, as the next three.
-    # at: The place in ``actions``.
-    # ways: How many ways of the action are left there.
-    # pushes: How many pushes of the way are left there.
-    # table: This and ``actions``: see ``Network.flat``.
+    # order: out; the states.
+    # is_found: scratch, all false; the states that the search has reached.
+    # stack: scratch; the states on the way to the current one.
+    # labels, at, ways, pushes: scratch, all zero; for each state on the stack the byte class of its search, the place
+    #   in ``actions``, the ways left of the action, the pushes left of the way.
+    # table, actions: See ``Network.flat``.
     # classes: The number of byte classes.
     count = np.int64(0)
     for root in range(len(order)):
@@ -236,14 +232,14 @@ def _sweep(
     table: Int32s, actions: Int32s,
 ) -> Int:  # fmt: skip
     """Lower ``base`` until it is a solution; return the number of sweeps."""
-    # base: The distances; none is below its solution.
-    # order: The states in the order in which they are looked at.
+    # base: in and out; the distances, none below its solution.
+    # order: The states in the order of the sweep.
     # given: The states whose distances are given.
-    # missing: What a register of 0 lacks, in bytes, of each state.
-    # behind: What is missing where a rule's first byte leads to a state.
-    # usable: The byte classes that may be used.
+    # missing: The bytes that a register of 0 lacks, by state.
+    # behind: The bytes missing behind a first step into each state.
+    # usable: The usable byte classes.
     # accepting: As in ``Network``.
-    # table: This and ``actions``: see ``Network.flat``.
+    # table, actions: See ``Network.flat``.
     classes = len(usable)
     sweeps = np.int64(0)
     changed = True

@@ -1,8 +1,8 @@
-"""Texts of rules, to show what they mean: the shortest, then one for each thing that may be there.
+"""Example texts of rules: the shortest, then one for each part that a text may have.
 
-A text is a derivation of the rules. The shortest texts of all rules are found by a fixpoint; a text that has a part in
-it is the shortest way of rules from the start to that part, with the shortest texts around it. Where all parts were
-shown, the same texts come again with other values in them.
+A text is a derivation of the rules. The shortest texts of all rules come from a fixpoint. A text with a given part goes
+the shortest way of rules from the start to the part, with shortest texts around it. After all parts the same texts come
+again with other values.
 """
 
 from __future__ import annotations
@@ -38,15 +38,14 @@ from sfgen.grammar.rules import (
 )
 from sfgen.index.fewest_tokens import LONGEST_TEXT
 
-_MOST_VALUES = 50  # that are shown of one automaton
-_MOST_STEPS = 100_000  # from rules to those that they call, on all ways
+_MOST_VALUES = 50  # of one automaton
+_MOST_STEPS = 100_000  # from rules to their calls, on all ways
 
 
 def every_text(grammar: Grammar) -> Iterator[str]:
     """Yield different texts, the shortest first, then one for each part.
 
-    A part is a call, a member or a branch; its text is a shortest one that has it in it. Texts in which something is
-    repeated that must differ are among them: the caller checks whether they are texts.
+    A part is a call, a member or a branch. Some texts repeat what must differ: the caller checks them.
 
     >>> from sfgen.grammar.rules import Repeat
     >>> next(every_text(Grammar({"a": Repeat(Literal(b"a"), 2, None)}, "a")))
@@ -87,11 +86,11 @@ class _Values:
     """The texts of automata, each found once."""
 
     def __init__(self) -> None:
-        self._found: dict[Dfa, tuple[int, list[str]]] = {}  # with how many were asked for
+        self._found: dict[Dfa, tuple[int, list[str]]] = {}  # with the number asked for
         self._counted: dict[CountedText, bytes] = {}
 
     def of(self, expression: Leaf | CountedText, number: int) -> bytes:
-        """One of the texts of an expression; 0 is the shortest, and the last is followed by the first."""
+        """Return a text of an expression by number, modulo their count; 0 is the shortest."""
         if isinstance(expression, CountedText):
             return self._shortest_counted(expression)
         if not number:
@@ -110,7 +109,7 @@ class _Values:
 
 
 class _Texts:
-    """Texts of a grammar that have the same value wherever a rule is an automaton, or one of several values."""
+    """Texts of a grammar with the same value, by number, wherever a rule is an automaton or a choice of values."""
 
     def __init__(self, rules: dict[str, Expression], start: str, number: int, values: _Values) -> None:
         self._rules = rules
@@ -121,10 +120,7 @@ class _Texts:
         self._find_shortest()
 
     def covering(self) -> Iterator[str]:
-        """The shortest text, then one for each part that a text may have, the nearest to the start first.
-
-        What is so far from the start that all ways together pass a limit is left out.
-        """
+        """Yield the shortest text, then one for each part, the nearest to the start first, up to a limit of steps."""
         steps = 0
         yield self._shortest[self._start].decode()
         ways: dict[str, list[str]] = {self._start: [self._start]}
@@ -141,7 +137,7 @@ class _Texts:
                     yield text.decode()
 
     def _through(self, way: list[str]) -> bytes | None:
-        """A short text that goes down a way of rules, each of which calls the next."""
+        """Return a short text along a way of rules, each of which calls the next."""
         text: bytes | None = self._shortest.get(way[-1])
         for caller, called in reversed(list(itertools.pairwise(way))):
             if text is None:
@@ -165,7 +161,7 @@ class _Texts:
                 waiting += callers.get(name, ())
 
     def _plain(self, expression: Expression) -> bytes | None:
-        """A shortest text, as far as those of the rules are known."""
+        """Return a shortest text from the known texts of the rules."""
         match expression:
             case Literal(data):
                 return data
@@ -189,7 +185,7 @@ class _Texts:
                     [self._plain(member.expression) for member in members if member.is_needed], separator
                 )
             case StateMachine():
-                return None  # there is none left: see _with_places
+                return None  # replaced by _with_places
             case CountedList(opening, item, separator, closing, minimum):
                 return self._list(opening, [self._plain(item)] if minimum else [], minimum, separator, closing)
             case AnyOrder():
@@ -205,7 +201,7 @@ class _Texts:
     def _list(
         self, opening: bytes, items: list[bytes | None], number: int, separator: bytes, closing: bytes
     ) -> bytes | None:
-        """A list of so many items, of which the last of ``items`` is repeated."""
+        """Write a list of ``number`` items, the last of ``items`` repeated."""
         parts = [part for item in items for part in (separator, item)][1:]
         more = _times(_joined([separator, *items[-1:]]), max(0, number - len(items)))
         return _joined([opening, *parts, more, closing])
@@ -213,7 +209,7 @@ class _Texts:
     # ---- texts with a part in them ---------------------------------------------------------------------------------
 
     def _with(self, expression: Expression, rule: str, text: bytes) -> bytes | None:
-        """A short text in which one call of a rule reads ``text``; ``None`` where the expression has no such call."""
+        """Return a short text in which a call of a rule reads ``text``; ``None`` without such a call."""
         match expression:
             case Call(called):
                 return text if called == rule else None
@@ -254,15 +250,14 @@ class _Texts:
 
 
 def _with_places(grammar: Grammar) -> dict[str, Expression]:
-    """The rules, with a rule of its own for each place that a text may come through.
+    """Give each place that a text may come through a rule of its own, so that equal calls differ.
 
-    These are calls, members of series, what is repeated, and branches that are more than values. Equal calls in two
-    places are told apart so.
+    Places are calls, members of series, repeated parts, and branches with calls.
     """
     rules = dict[str, Expression]()
 
     def as_rule(expression: Expression) -> Call:
-        name = f"place {len(rules)}"  # a name that no rule has: those are other rules' keys below
+        name = f"place {len(rules)}"  # no rule has this name
         while name in grammar.rules:
             name += "'"
         rules[name] = expression
@@ -302,7 +297,7 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
 
 
 def _calls(expression: Expression) -> Iterator[str]:
-    """The rules that an expression calls."""
+    """Yield the rules that an expression calls."""
     match expression:
         case Call(rule):
             yield rule
@@ -325,16 +320,16 @@ def _calls(expression: Expression) -> Iterator[str]:
 
 
 def _joined(parts: list[bytes | None]) -> bytes | None:
-    """The parts one after the other; ``None`` where one is not known, or they are too long to be written out."""
+    """Join the parts; ``None`` if one is unknown or the text is too long."""
     known = [part for part in parts if part is not None]
     return b"".join(known) if len(known) == len(parts) and sum(map(len, known)) <= LONGEST_TEXT else None
 
 
 def _times(part: bytes | None, number: int) -> bytes | None:
-    """A part so many times; ``None`` as ``_joined``."""
+    """Repeat a part; ``None`` as ``_joined``."""
     return part * number if part is not None and len(part) * number <= LONGEST_TEXT else b"" if not number else None
 
 
 def _shorter(texts: Iterator[bytes | None] | list[bytes | None]) -> bytes | None:
-    """The shortest of the texts that are known, the first of these."""
+    """Return the first of the shortest known texts."""
     return min((text for text in texts if text is not None), key=len, default=None)

@@ -1,4 +1,8 @@
-"""Guides of grammars: a position is all the ways in which the text so far can be read."""
+"""Guides of grammars: the shell of both engines, and the guide of a network.
+
+A position holds all ways to read the text so far. ``PositionReader`` and ``PositionMasks`` are what an engine offers;
+``GrammarGuide`` walks one sequence by them. Lark's engine has the same shell (see ``sfgen.lalr``).
+"""
 
 from __future__ import annotations
 
@@ -40,14 +44,11 @@ class PositionReader(Protocol[Position]):
         """Tell whether nothing can follow: the text must end."""
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """Return the only byte that can follow, and the position after it.
-
-        The answer is ``None`` where several can, or none.
-        """
+        """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
 
 
 class PositionMasks(Protocol[Position]):
-    """Tells which tokens of a vocabulary each position allows."""
+    """Tells which tokens each position allows."""
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -58,38 +59,29 @@ class PositionMasks(Protocol[Position]):
         """Reads bytes."""
 
     def mask(self, position: Position) -> Mask:
-        """Return the token mask of a position, end tokens included; read-only.
-
-        No limit of tokens counts.
-        """
+        """Return the token mask of a position without a limit, end tokens included; read-only."""
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """Return the token mask of a position under a limit."""
+        """Return the token mask of a position with ``room`` tokens left, end tokens not counted."""
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
 
     def is_made(self, position: Position) -> bool:
-        """Tell whether the mask of a position is made."""
+        """Tell whether the mask of a position is cached."""
 
     def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether the text can be completed from a position."""
+        """Tell whether ``room`` tokens complete the text; ``None``: any number."""
 
     def tokens_left(self, position: Position) -> int:
-        """Return the fewest tokens to an end.
-
-        It may be a bound above that falls by one with some token.
-        """
+        """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end."""
 
 
 class GrammarGuide(BaseGuide[Position]):
-    """Guides one sequence through a grammar.
-
-    A guide belongs to one sequence; what it asks is shared.
-    """
+    """Guides one sequence through a grammar; its tables are shared."""
 
     def __init__(self, tokens: PositionMasks[Position], max_tokens: int | None = None) -> None:
         self.tokens = tokens
@@ -142,10 +134,7 @@ class GrammarGuide(BaseGuide[Position]):
         return self.tokens.allowed_tokens(self.mask())
 
     def is_ready(self) -> bool:
-        """Tell whether the mask here is made.
-
-        Where no token is left for the text, there is nothing to make.
-        """
+        """Tell whether the mask here is cached, or needs no making."""
         return self._ended or self.room == 0 or self.tokens.is_made(self._positions[-1])
 
     def _after(self, token_id: int) -> Position | None:
@@ -184,7 +173,7 @@ class NetworkGuide(GrammarGuide[NetworkPosition]):
         super().__init__(arguments.instance("tokens", tokens, TokenPositions), max_tokens)
 
     def _describe(self, position: NetworkPosition) -> str:
-        """The rules on the stack, the outermost first; of several ways the first."""
+        """Name the rules on the stack, the outermost first; of several ways the first."""
         network, names = self.tokens.network, list[str]()
         state, _, node = position[0]
         while True:
@@ -215,7 +204,7 @@ class KeptByVocabulary(Generic[Made]):
         self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
 
     def of(self, vocabulary: Vocabulary) -> Made:
-        """Return what was made of a vocabulary; make it the first time."""
+        """Return the value of a vocabulary; make it the first time."""
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:
             if vocabulary not in self._kept:
@@ -227,10 +216,7 @@ Reading = TypeVar("Reading")
 
 
 class NetworkReadBeside(ReadBeside[NetworkPosition, Reading], NetworkGuide, Generic[Reading]):
-    """Guides a sequence through a network, and tells another reader's position.
-
-    See ``ReadBeside`` and ``NetworkGuide``.
-    """
+    """Guides a sequence through a network beside another reader; see ``ReadBeside``."""
 
     def __init__(self, tokens: TokenPositions, start: Reading, max_tokens: int | None = None) -> None:
         NetworkGuide.__init__(self, tokens, max_tokens)

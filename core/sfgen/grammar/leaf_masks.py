@@ -1,9 +1,9 @@
-"""Token masks inside a leaf: the tokens that an automaton can read, and where it may end inside a token.
+"""Token masks inside a leaf: the tokens that an automaton reads, and the exits where it may end inside a token.
 
-States in the middle of some text allow most tokens. Their masks are made by the shapes of tokens (see
-``sfgen.index.masks.shapes``), as those of a pattern are. Where the automaton ends by one byte only, as a text in quotes
-does, the exits are sought among the trie nodes that have this byte in them or below. What is made is kept with the
-vocabulary, for all grammars with the same leaf.
+States inside a text allow most tokens, so their masks come from the shapes of tokens (see
+``sfgen.index.masks.shapes``), as those of a pattern do. If the automaton ends by one byte only, as a text in quotes
+does, exits are looked for among the trie nodes with this byte in them or below. Masks are cached with the vocabulary,
+for all grammars with the same leaf.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
 
 _QUICK = 4096
-"""Trie nodes, microseconds: a mask whose walk takes more is made by the shapes of tokens."""
+"""The trie nodes of a walk beyond which a mask is made from shapes; some microseconds."""
 
 _NOT_READ, _MANY = 255, 254
-"""What stands in place of a count where a token cannot be read; and for all counts from there on."""
+"""The count of a token that cannot be read, and the cap of all other counts."""
 
 
 class LocalMask(NamedTuple):
-    """The tokens that do not leave a rule.
+    """The tokens that stay inside a rule.
 
     Attributes:
         mask: The tokens, uint32 ``[words]``; read-only.
-        behind: The trie nodes right behind those at which the rule may end, ordered by byte, int32: the caller's.
-        doubts: Tokens that have a whole text of a distinct call in them, ascending, int32.
-        farthest: The most bytes that the rule's end is away behind any of the tokens; -1 without tokens.
+        behind: The trie nodes right behind the exits, ordered by byte, int32; the caller reads on there.
+        doubts: Tokens with a whole text of a distinct call in them, ascending, int32.
+        farthest: The farthest end of the rule behind any of the tokens, in bytes; -1 without tokens.
         doubtful_exits: Whether the rule may end behind a whole text of a distinct call.
     """
 
@@ -50,14 +50,14 @@ class LocalMask(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """What the tokens count that a state reads.
+    """The counts of the tokens that a state reads.
 
     Attributes:
-        of_token: The count of each token with what its end owes, uint8 ``[len(vocabulary)]``.
-        closes: Whether the text closes at its end, bool, likewise.
+        of_token: The count of each token and of its shortest way to the closing step, uint8 ``[len(vocabulary)]``.
+        closes: Whether the text closes at the token's end, bool ``[len(vocabulary)]``.
         exits: The exits, int32.
-        of_exit: What is counted before each, int32.
-        highest: The highest count, of tokens and of exits.
+        of_exit: The count before each exit, int32.
+        highest: The highest count of tokens and exits.
     """
 
     of_token: NDArray[np.uint8]
@@ -68,9 +68,9 @@ class _Counts(NamedTuple):
 
 
 class LeafMasks:
-    """The masks of one leaf over one vocabulary.
+    """The masks of one leaf over one vocabulary. Safe to share between threads.
 
-    They can be shared between threads.
+    ``goal`` are the states in which a token may end, bool ``[states]``; ``None`` for all.
     """
 
     def __init__(self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> None:
@@ -83,14 +83,11 @@ class LeafMasks:
 
     @cached_property
     def closing_byte(self) -> int | None:
-        """The only byte by which the automaton comes to accept.
-
-        It is ``None`` if there are several, or none is needed.
-        """
+        """The only byte by which the automaton comes to accept; ``None`` if there are several, or none is needed."""
         dfa = self._dfa
         if dfa.accepting[0]:
             return None
-        accepts = np.append(dfa.accepting, False)[dfa.transitions]  # the last is for -1
+        accepts = np.append(dfa.accepting, False)[dfa.transitions]  # the last entry stands for -1
         closing = np.flatnonzero(np.any(accepts, axis=0)[dfa.byte_classes])
         return int(closing[0]) if len(closing) == 1 else None
 
@@ -104,10 +101,7 @@ class LeafMasks:
         return ShapeWalk(self._walk)
 
     def mask(self, state: int) -> tuple[Mask, Int32]:
-        """Return the tokens that stay in the leaf, and the exits.
-
-        Whatever is counted makes no difference. The mask is read-only; the exits are trie nodes, int32.
-        """
+        """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32), counts ignored."""
         found = self._known.get(state)
         if found is None:
             mask, count, _ = self._walk.mask(state, _QUICK)
@@ -119,8 +113,12 @@ class LeafMasks:
         return found
 
     def counted_mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
-        """Return the mask and the exits where the text is counted."""
-        if missing <= 0 and room >= self._vocabulary.trie.max_depth:  # no token has more characters than bytes
+        """Return the mask and the exits of a counted text.
+
+        ``owes`` is as in ``Network``, for the states of the leaf. ``missing`` must still be counted before the text
+        closes, and ``room`` at most.
+        """
+        if missing <= 0 and room >= self._vocabulary.trie.max_depth:  # no token counts more than its bytes
             return self.mask(state)
         counts = self._counts(text, owes, state)
         if missing <= 0 and room >= counts.highest:
@@ -135,7 +133,7 @@ class LeafMasks:
         return mask, counts.exits[(counts.of_exit >= missing) & (counts.of_exit <= room)]
 
     def _exits(self, state: int, counts: NDArray[np.bool_]) -> tuple[Int32, Int32]:
-        """The trie nodes at which the leaf may end, and what is counted before each."""
+        """Return the trie nodes at which the leaf may end, and the count before each."""
         trie = self._vocabulary.trie
         nodes, ends = self._closing_nodes
         found, sums = np.empty((2, len(nodes)), dtype=np.int32)
@@ -172,17 +170,20 @@ _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakK
 
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
-    """Return the masks of a leaf, one object for each automaton."""
+    """Return the masks of a leaf, one object for each automaton; ``goal`` is as in ``LeafMasks``."""
     with _lock:
         kept = _masks.setdefault(vocabulary.trie, {})
         key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
         if key not in kept:
-            kept[key] = leaf.dfa, LeafMasks(leaf.dfa, vocabulary, goal)  # held, so that its id stays its own
+            kept[key] = (
+                leaf.dfa,
+                LeafMasks(leaf.dfa, vocabulary, goal),
+            )  # the automaton is held, so that its id is not used again
         return kept[key][1]
 
 
 def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:
-    """The trie nodes that have a byte on them or below, ascending, and where their subtrees end among these."""
+    """Return the trie nodes with a byte on them or below, ascending, and the ends of their subtrees among these."""
     with _lock:
         kept = _with_byte.setdefault(trie, {})
         if byte not in kept:
@@ -198,7 +199,7 @@ def _list_exits(
     sums: Int32sOut, counts: Flags, transitions: Int32Table, byte_classes: UInt8s, accepting: Flags,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
 ) -> Int:  # fmt: skip
-    """List the nodes among ``nodes`` at which the automaton accepts and that have others below; return their number."""
+    """List the nodes among ``nodes`` with children at which the automaton accepts; return their number."""
     stack[0] = state
     count, position = np.int64(0), np.int64(0)
     while position < nodes.size:
@@ -224,7 +225,7 @@ def _count_tokens(
     byte_classes: UInt8s, accepting: Flags, counts: Flags, owes: Int32s, labels: UInt8s, depths: Int32s,
     subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Fill in what each token counts that ``state`` reads; see ``_Counts``. Return the highest count."""
+    """Count each token that ``state`` reads, as ``_Counts`` has it; return the highest count."""
     stack[0] = state
     node, end, highest = np.uintp(0), np.uintp(labels.size), np.int64(0)
     while node < end:
@@ -254,9 +255,9 @@ def _count_tokens(
 @kernel
 def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
     """List the children of trie nodes, ordered by byte; return their number."""
-    # exits: The nodes.
-    # children: Where the children go, as far as there is room: nothing is written where it does not suffice.
-    # starts: 257 zeros.
+    # exits: The trie nodes.
+    # children: out; the children. Nothing is written without enough room.
+    # starts: scratch, 257 zeros.
     # labels, ends: As in ``TokenTrie``.
     for position in range(exits.size):
         child = np.int64(exits[position]) + 1

@@ -1,9 +1,11 @@
-"""Token masks of a network: the tokens inside a rule, and those that go on where the rule ends.
+"""Token masks of a network, in three parts.
 
-The mask of a configuration has three parts. The *local mask* of its state is the same whatever lies below: the tokens
-that do not leave the rule. Behind each exit, the tokens that go on are walked with what lies below: some tens of trie
-nodes. And where the rule may end before the token, the tokens of what lies below are allowed too. Masks are kept by
-state, register and stack node; those of leaves are shared by all grammars (see ``sfgen.grammar.leaf_masks``).
+* The *local mask* of a state has the tokens that stay inside its rule, whatever lies below. Those of leaves are shared
+  by all grammars (see ``sfgen.grammar.leaf_masks``).
+* Behind each exit, where the rule ends inside a token, the walk goes on with the stack below: some tens of trie nodes.
+* Where the rule may end before the token, the tokens of the stack below are allowed too.
+
+Masks are cached by state, register and stack node.
 """
 
 from __future__ import annotations
@@ -45,13 +47,15 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _LARGE, _SPARSE = 1_000_000, 16
-"""A leaf with more entries in its table, of which one in so many is a step, is walked as any other rule is."""
+"""A leaf with more entries than ``_LARGE``, of which fewer than one in ``_SPARSE`` is a step, is walked as any other
+rule.
+"""
 
 _KEPT = 64 << 20
-"""Bytes of masks that are kept."""
+"""The bytes of the cached masks."""
 
 _MOST_PLACES = 4096
-"""Places that are told apart when a text is near its limit."""
+"""The most places behind tokens that are distinguished near a limit."""
 
 NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
 _NO_GROUPS: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
@@ -59,7 +63,7 @@ _NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 class TooManyWays(Exception):
-    """There is no room for all the ways to read a token."""
+    """A token is read in too many ways for the scratch memory."""
 
 
 class TokenMask(NamedTuple):
@@ -67,9 +71,9 @@ class TokenMask(NamedTuple):
 
     Attributes:
         mask: Text and end tokens, uint32 ``[words]``; read-only.
-        growth: How many more bytes the end of the text may be away behind a token than it is before, at most.
-        doubts: Tokens with a whole text of a distinct call in them, or with the beginning of one that few texts have,
-            int32: whether it is distinct, or can be, makes no difference.
+        growth: The most bytes by which the end may be farther away behind a token than before it.
+        doubts: Tokens that may repeat a text of a distinct call, int32: with a whole text in them, or with a
+            beginning that few texts have. The mask has them all.
     """
 
     mask: Mask
@@ -78,12 +82,12 @@ class TokenMask(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the tokens lead that a position can read.
+    """The places behind the tokens of a position.
 
     Attributes:
-        group_of: The group of each token, uint16 ``[len(vocabulary)]``; 0 where it cannot be read.
-        configurations: Of each group the configuration behind its tokens; ``None`` for group 0 and for tokens that
-            lead elsewhere each. Texts are left out of its register.
+        group_of: The group of each token, uint16 ``[len(vocabulary)]``; 0 if it cannot be read.
+        configurations: The configuration behind the tokens of each group, without texts in its register; ``None``
+            for group 0 and for ``ALONE``.
     """
 
     group_of: NDArray[np.uint16]
@@ -91,10 +95,7 @@ class Places(NamedTuple):
 
 
 class Masks:
-    """Makes and caches the masks of one network over one vocabulary.
-
-    It can be shared between threads.
-    """
+    """Makes and caches the masks of one network over one vocabulary. Safe to share between threads."""
 
     def __init__(self, network: Network, vocabulary: Vocabulary, distances: Distances) -> None:
         self._network = network
@@ -123,7 +124,7 @@ class Masks:
         self._scratch = threading.local()
 
     def of(self, state: int, register: int, node: Node) -> TokenMask:
-        """Return the mask of a configuration."""
+        """Return the mask of a configuration with canonical register and node."""
         key = state, register, node
         found = self._masks.get(key)
         if found is None:
@@ -138,7 +139,7 @@ class Masks:
         return found
 
     def is_made(self, state: int, register: int, node: Node) -> bool:
-        """Tell whether the mask of a configuration was made already."""
+        """Tell whether the mask of a configuration is cached."""
         return (state, register, node) in self._masks
 
     def _make(self, state: int, register: int, node: Node) -> TokenMask:
@@ -194,7 +195,7 @@ class Masks:
         return found
 
     def _walked_mask(self, state: int, register: int) -> LocalMask:
-        """The local mask by a walk of the trie."""
+        """Make a local mask by a walk of the trie."""
         mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
         exits = self._room().exits
         counts = self._walk(mask, doubtful, [Configuration(state, register, _BELOW)], exits=exits)
@@ -205,7 +206,7 @@ class Masks:
         )
 
     def _leaf_mask(self, masks: LeafMasks, state: int, register: int) -> LocalMask:
-        """The local mask of a state of a leaf."""
+        """Make the local mask of a leaf's state."""
         network, distances = self._network, self._distances
         first = self._first_of_rule(state)
         leaf = network.leaves[first]
@@ -223,7 +224,7 @@ class Masks:
         return LocalMask(mask, self._behind(exits), NO_TRIE_NODES, farthest)
 
     def _behind(self, exits: Int32) -> Int32:
-        """The trie nodes right behind exits, ordered by byte."""
+        """Return the trie nodes right behind exits, ordered by byte."""
         trie = self._vocabulary.trie
         children = np.empty(8 * len(exits) + 64, dtype=np.int32)
         while True:
@@ -236,7 +237,7 @@ class Masks:
         return self._firsts[int(self._network.rule_of[state])]
 
     def _leaf(self, state: int) -> LeafMasks | None:
-        """What makes the masks of the leaf of a state; ``None`` if its rule is none, or has many ways to end."""
+        """Return the masks of a state's leaf; ``None`` if its rule is no leaf, or may end by several bytes."""
         rule = int(self._network.rule_of[state])
         if rule not in self._leaves:
             first = self._first_of_rule(state)
@@ -251,7 +252,7 @@ class Masks:
     # ---- walking ---------------------------------------------------------------------------------------------------
 
     def places(self, position: Position) -> Places:
-        """Return the positions to which the readable text tokens lead."""
+        """Return the places behind the readable text tokens."""
         mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
         group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
         places = np.empty(3 * _MOST_PLACES, dtype=np.int64)
@@ -273,7 +274,7 @@ class Masks:
         places: NDArray[np.int64] = _NO_PLACES,
         loaded: list[Node] | None = None,
     ) -> Any:
-        """Walk the trie; see ``walk``. Returns the counts."""
+        """Walk the trie and return the counts; see ``walk``."""
         trie = self._vocabulary.trie
         room = self._room()
         first_made = room.load(configurations, loaded)
@@ -309,7 +310,7 @@ class _Room:
         self.marks = np.empty(4 * (trie.max_depth + 2), dtype=np.int64)
 
     def load(self, configurations: list[Configuration], loaded: list[Node] | None) -> int:
-        """Write the stack nodes below configurations, and these as the first set; the number of the next node."""
+        """Write configurations as the first set, with their stack nodes; return the first number of a made node."""
         number_of: dict[Node, int] = {}
         nodes: list[int] = [-1, 0, 0, -1, 0, 0]
         frames: list[int] = []
@@ -352,27 +353,27 @@ class _Room:
 
 
 def _is_sparse(dfa: Dfa) -> bool:
-    """Whether walks are short, since states read few bytes, and a table of its own for them would be large."""
+    """Tell whether states read few bytes, so that walks are short and a table of its own would be large."""
     entries = dfa.transitions.size
     if entries <= _LARGE:
         return False
-    parts = np.array_split(dfa.transitions, 1 + entries // _LARGE)  # what is compared takes memory, too
+    parts = np.array_split(dfa.transitions, 1 + entries // _LARGE)  # the comparison takes memory, too
     return sum(int(np.count_nonzero(part >= 0)) for part in parts) < entries // _SPARSE
 
 
 _BELOW = Node((), 0, False)
-"""Stands for whatever is below a rule while its local masks are made."""
+"""Stands for any stack below a rule while its local masks are made."""
 
 
 def _narrow(network: Network) -> NDArray[np.bool_]:
-    """The states from which the text of a distinct call can be completed in few ways, bool ``[states]``."""
+    """Tell which states complete a text of a distinct call in finitely many ways, bool ``[states]``."""
     found = np.zeros(len(network), dtype=np.bool_)
     found[list(network.completions)] = True
     return found
 
 
 def _facts(network: Network, distances: Distances, member_states: Mapping[int, int]) -> NDArray[np.int32]:
-    """The facts of each state as kernels read them; see ``walk`` and ``flat_members``."""
+    """Return the facts of each state for kernels, int32 ``[states * FACTS]``."""
     member_of = np.full(len(network), NO_MEMBER, dtype=np.int32)
     member_of[list(member_states)] = list(member_states.values())
     facts = np.zeros((len(network), FACTS), dtype=np.int32)

@@ -1,8 +1,11 @@
-"""The fewest bytes to the end of a rule whose members have any order, by the names that were read.
+"""The fewest bytes to the end of a rule with members in any order, by the names already read.
 
-What is missing is written in any order, so its bytes add up: each member that is needed and missing costs its name, its
-value and a separator. If the rule counts its members, the cheapest of the others fill up what lacks. Before a name is
-complete, the least of all names that are still free is taken.
+Missing members come in any order, so their bytes add up: each missing required member costs its name, its value and a
+separator. If the rule counts its members, the cheapest optional ones fill the count. Inside a name, the cheapest of the
+names that are still free is taken.
+
+``find_member_states`` finds, once for a network and its usable bytes, the bytes around the calls of each state.
+``MemberDistances`` adds the lengths of the called rules. ``flat_members`` and ``to_end`` are the same for kernels.
 """
 
 from __future__ import annotations
@@ -19,40 +22,37 @@ from sfgen.grammar.network import DEAD, Network
 from sfgen.kernels import Int, Int64s, kernel
 
 FAR = 1 << 40
-"""The distance of a state from which there is no way to the end."""
+"""The distance where there is no way to the end."""
 
 ENDLESS = 1 << 20
-"""The members that there is room for where there is no maximum."""
+"""The room for members without a maximum."""
 
 
 class MemberState(NamedTuple):
-    """What a state has before it, in bytes.
+    """The members that may follow a state, in bytes without those of calls."""
 
-    Calls are left out of them.
-    """
-
-    # to where a member ends, and the value that is called until then, -1 if the member has ended; ``None`` where no
-    # member is being read whose name is known
+    # bytes to the end of the open member and the entry of its value, -1 if the member has ended; ``None`` without an
+    # open member of a known name
     tail: tuple[int, int] | None
-    # the names that may come to be read, and the bytes to the ends of their members
+    # names that may follow, and the bytes to the ends of their members
     choices: tuple[tuple[int, int], ...]
-    others: tuple[tuple[int, int, int], ...]  # the other members: the bytes, the name that is called, and the value
-    close: int  # to the end of the rule without another member; ``FAR`` if there is no such way
+    others: tuple[tuple[int, int, int], ...]  # bytes, entry of the name, entry of the value
+    close: int  # bytes to the end of the rule without another member; ``FAR`` without such a way
     lacks: int
     room: int
 
 
 class MemberStates(NamedTuple):
-    """The stands of one rule."""
+    """The states of one rule with members in any order."""
 
     names: Names
     member_states: Mapping[int, MemberState]
-    values: tuple[int, ...]  # the first state of the value of each name; -1: the name cannot be written
-    openings: tuple[int, ...]  # the states that other rules lead to: the first one, and those behind the first byte
+    values: tuple[int, ...]  # entry of each name's value; -1: the name cannot be written
+    openings: tuple[int, ...]  # the first state, and those behind the first byte
 
 
 def find_member_states(network: Network, usable: NDArray[np.bool_]) -> list[MemberStates]:
-    """Find the stands of each rule whose members have any order."""
+    """Find the member states of each rule with members in any order; ``usable`` is bool ``[classes]``."""
     of_rule: dict[int, list[int]] = {rule: [] for rule in network.names_in}
     for state in np.flatnonzero(np.isin(network.rule_of, list(of_rule))).tolist():
         of_rule[int(network.rule_of[state])].append(state)
@@ -60,7 +60,7 @@ def find_member_states(network: Network, usable: NDArray[np.bool_]) -> list[Memb
 
 
 class _Finder:
-    """Finds the stands of the states of one rule."""
+    """Finds the member states of one rule."""
 
     def __init__(self, network: Network, names: Names, states: list[int], usable: NDArray[np.bool_]) -> None:
         self._network = network
@@ -80,7 +80,7 @@ class _Finder:
         self._sites = [(state, site) for state in states for site in network.calls.get(state, ())]
 
     def found(self) -> MemberStates:
-        """The stands of all states."""
+        """Return all member states."""
         names = self._names
         ended = {site.target for _, site in self._sites if not site.is_distinct}
         tails = self._tails() | dict.fromkeys(ended, (0, -1))
@@ -118,7 +118,7 @@ class _Finder:
         return MemberStates(names, member_states, tuple(values), tuple(openings))
 
     def _tails(self) -> dict[int, tuple[int, int]]:
-        """From behind each name to its value: the bytes, and the first state of the value."""
+        """Return the bytes from behind each name to its value, and the value's entry."""
         behind_names = {*self._names.takes, *(site.target for _, site in self._sites if site.is_distinct)}
         found: dict[int, tuple[int, int]] = {}
         for state, site in self._sites:
@@ -129,7 +129,7 @@ class _Finder:
         return found
 
     def _back(self, ends: list[int], stop: Collection[int]) -> dict[int, int]:
-        """The fewest bytes to one of some states from those that come before; not beyond others."""
+        """Return the fewest bytes from earlier states to one of ``ends``, not beyond ``stop``."""
         found = dict.fromkeys(ends, 0)
         for state in (queue := list(ends)):
             if state not in stop:
@@ -140,7 +140,7 @@ class _Finder:
         return found
 
     def _steps(self) -> Iterator[tuple[int, int, int]]:
-        """From a state to another one, and how many members begin there."""
+        """Yield each step between two states, and the number of members that begin there."""
         for state, targets in self._after.items():
             for target in targets:
                 yield state, target, int(target in self._names.takes)
@@ -148,7 +148,7 @@ class _Finder:
             yield state, site.target, int(site.is_distinct)
 
     def _lacks(self) -> dict[int, int]:
-        """The fewest members that must begin behind each state: a search for shortest ways, backwards."""
+        """Return the fewest members that must begin behind each state: shortest ways, backwards."""
         if self._names.minimum <= 1:
             return {}
         before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
@@ -165,7 +165,7 @@ class _Finder:
         return found
 
     def _room(self) -> dict[int, int]:
-        """The most members that can begin behind each state: longest ways, the last states first."""
+        """Return the most members that can begin behind each state: longest ways, last states first."""
         if self._names.maximum is None:
             return {}
         before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
@@ -184,20 +184,20 @@ class _Finder:
 
 
 _KEPT = 1 << 14
-"""Distances that are kept of one rule."""
+"""The cached distances of one rule."""
 
 
 class Prices(NamedTuple):
-    """What members cost, where one has ended and more follow."""
+    """The bytes of members behind the end of another."""
 
-    names: tuple[int, ...]  # of each name the bytes of its member, the separator before it included
-    by_price: tuple[int, ...]  # the names that need not be there, the cheapest first
+    names: tuple[int, ...]  # bytes of each name's member with its separator
+    by_price: tuple[int, ...]  # the optional names, the cheapest first
     other: int
     close: int
 
 
 class MemberDistances:
-    """The distances of one rule."""
+    """The distances of one rule with members in any order."""
 
     def __init__(self, found: MemberStates) -> None:
         self.names, self.member_states, self._values, self.openings = found
@@ -207,7 +207,7 @@ class MemberDistances:
 
     @property
     def called(self) -> set[int]:
-        """The first states of all rules that are called."""
+        """The entries of all called rules."""
         found = set(self._values)
         for member in self.member_states.values():
             found.update(*([name, value] for _, name, value in member.others))
@@ -216,10 +216,7 @@ class MemberDistances:
         return found - {-1}
 
     def update(self, whole: NDArray[np.int64]) -> None:
-        """Update the bytes of called rules from their first states' distances.
-
-        They are int64 ``[states]``.
-        """
+        """Set the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
         self.lengths = {-1: 0} | {state: whole.item(state) for state in self.called}
         self._known.clear()
         ended = [member for member in self.member_states.values() if member.tail is not None and member.tail[1] < 0]
@@ -237,10 +234,7 @@ class MemberDistances:
         )
 
     def of(self, state: int, taken: int) -> int:
-        """Return D of a state, the fewest bytes to its rule's end.
-
-        It is ``FAR`` or more where there is no way.
-        """
+        """Return the fewest bytes from a state to the rule's end; ``FAR`` or more without a way."""
         key = state, taken
         found = self._known.get(key)
         if found is None:
@@ -250,7 +244,7 @@ class MemberDistances:
         return found
 
     def of_choice(self, name: int, length: int) -> int:
-        """Return the bytes of a member with its value."""
+        """Return the bytes of a named member with its value."""
         return length + self.lengths[self._values[name]]
 
     def of_other(self, other: tuple[int, int, int]) -> int:
@@ -274,7 +268,7 @@ class MemberDistances:
         return least
 
     def _behind(self, taken: int, lacks: int, room: int) -> int:
-        """D where a member has ended."""
+        """Return the fewest bytes behind the end of a member."""
         missing = self.names.needed & ~taken
         count = missing.bit_count()
         if count > room:
@@ -294,20 +288,20 @@ class MemberDistances:
 
 
 NO_MEMBER = -1
-"""Of a state that is in no rule whose members have any order."""
+"""In place of a member state, in rules without members in any order."""
 
 (
     MEMBER_RULE, MEMBER_TAKES, MEMBER_IS_DOUBTFUL, MEMBER_TAIL, MEMBER_CLOSE, MEMBER_LACKS, MEMBER_ROOM, MEMBER_OTHER,
     MEMBER_CHOICES,
 ) = range(9)  # fmt: skip
-"""What ``flat_members`` has of a state, by position; the choices follow, the name and the bytes of each."""
+"""The fields of a member state in ``flat_members``; name and bytes of each choice follow."""
 
 RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_NAMES = range(6)
-"""What it has of a rule: the prices of the names follow, and then those that need not be there, the cheapest first."""
+"""The fields of a rule; the prices of the names follow, then the optional names, the cheapest first."""
 
 
 def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int], NDArray[np.int64]]:
-    """Flatten the distances of members for kernels."""
+    """Flatten the distances of members for kernels: the place of each state, and the numbers, int64."""
     numbers, at = list[int](), dict[int, int]()
     rules: dict[int, int] = {}
     for state, distances in members.items():
@@ -331,9 +325,9 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
 
 @kernel(is_part=True)
 def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
-    """Return D of a state; see ``MemberDistances.of``."""
-    # at: Where the state stands in ``numbers``.
-    # taken: The names that were read.
+    """Return the fewest bytes from a member state to its rule's end; see ``MemberDistances.of``."""
+    # at: The place of the state in ``numbers``.
+    # taken: The names already read.
     # numbers: See ``flat_members``.
     rule, tail = numbers[at + MEMBER_RULE], numbers[at + MEMBER_TAIL]
     lacks, room = numbers[at + MEMBER_LACKS], numbers[at + MEMBER_ROOM]

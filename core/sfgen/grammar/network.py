@@ -1,13 +1,13 @@
 """A recursive transition network: one automaton for each rule, with calls between them (Woods, 1970).
 
-All automata lie in one table. A state reads bytes; where it calls rules, what these begin with is read at once, and
-what the text returns to is pushed on a stack. So an entry of the table is the next state, ``DEAD``, or an *action*:
-several ways to go on, each with what it pushes. Rules that are leaves stay the automata that they are.
+All automata lie in one table. An entry is the next state, ``DEAD``, or an *action*: several ways to read the byte. A
+call is no step of its own. A state that calls a rule reads the rule's first byte at once and pushes the return state; a
+rule that begins with another call pushes several (see ``Openings``). Leaves stay automata.
 
-A frame of the stack has a register beside the state that the text returns to. Two kinds of states change it: a step
-into a state of ``COUNTS`` adds one and is dead beyond the maximum; a step into a state of ``CLOSES`` is dead below the
-minimum. A frame of a *distinct* call remembers the texts that were read by such calls before. The register of a rule
-whose members have any order is the set of names that were read: see ``sfgen.grammar.any_order``.
+A frame of the stack has a return state and a register. A step into a state of ``COUNTS`` adds one, and is dead beyond
+the maximum; a step into a state of ``CLOSES`` is dead below the minimum. A caller of *distinct* calls remembers the
+texts that they have read. A rule with members in any order remembers the set of their names (see
+``sfgen.grammar.any_order``).
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from sfgen.grammar.rules import NOTHING, CountedText, Grammar, GrammarTooLarge, 
 from sfgen.grammar.simplify import simplify, without_copies
 
 DEAD = -1
-"""The entry of a byte that cannot be read; an entry ``v`` below is the action at the place ``-2 - v``."""
+"""The entry of a refused byte; an entry ``v`` below is the action at ``-2 - v`` in ``FlatTable.actions``."""
 
 MAX_CELLS = 60_000_000
-"""The entries of the table of a network."""
+"""The most entries of the table."""
 
 
 class FlatTable(NamedTuple):
-    """A table and its actions for kernels.
+    """A table and its actions, for kernels.
 
     Attributes:
         table: The network's table, flat, int32.
-        actions: The actions end to end, int32. Of each the number of its ways, and of each way its state, whether its
-            register begins anew, the number of its pushes, and of each push the state that it returns to, and 1 if
-            the frame keeps the register, 2 if the call is distinct, 3 for both.
+        actions: The actions end to end, int32. Each has its number of ways. Each way has its state, whether its
+            register is new, its number of pushes, and for each push the return state and flags: 1 if the frame
+            keeps the register, 2 if the call is distinct.
     """
 
     table: NDArray[np.int32]
@@ -51,27 +51,27 @@ class FlatTable(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The automata of rules; immutable.
+    """The automata of rules. Immutable.
 
     Attributes:
-        names: The rules; the first is that of a whole text. Rules that were copied into others are not among them.
+        names: The rules, that of a whole text first, without those copied into others.
         start: The first state.
         rule_of: The rule of each state, int32 ``[states]``.
-        table: int32 ``[states, classes]``: the next state, ``DEAD``, or an action.
+        table: The next state, ``DEAD`` or an action, int32 ``[states, classes]``.
         byte_classes: uint8 ``[256]``.
         accepting: Whether the rule may end in each state, bool ``[states]``.
-        is_end: Whether it must: nothing is read there; bool ``[states]``.
-        kinds: ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``.
-        minimum: What a rule must count before it closes, int32, of all its states.
-        maximum: The highest count, int32, of all states of the rule; ``UNBOUNDED`` without one.
-        owes: What is counted on the shortest way from a state to where the rule closes, int32: 1 inside a character.
+        is_end: Whether it must end there, as nothing is read; bool ``[states]``.
+        kinds: ``PLAIN``, ``COUNTS`` or ``CLOSES``, uint8 ``[states]``.
+        minimum: The least count of the state's rule, int32 ``[states]``.
+        maximum: The highest count of the state's rule, int32 ``[states]``; ``UNBOUNDED`` without one.
+        owes: The count still to come on the shortest way to the closing step, int32 ``[states]``: 1 inside a
+            character.
         actions: The ways of each action, by its place in ``flat.actions``.
-        calls: The calls of each state that has some.
+        calls: The calls of each state with some.
         leaves: The leaf of each rule that is one, by its first state.
-        completions: Of leaves that are called so that texts must differ, the states from which a text can be completed
-            in finitely many ways, and in how many.
-        usable: The bytes that these ways may have, bool ``[256]``; see :meth:`over`.
-        names_in: Of the rules whose members have any order what their registers tell, by the number of the rule.
+        completions: The number of ways to complete a text of a distinct call, by state, where it is finite.
+        usable: The bytes of these ways, bool ``[256]``; see :meth:`over`.
+        names_in: The names of each rule with members in any order, by the rule's number.
     """
 
     names: tuple[str, ...]
@@ -113,14 +113,14 @@ class Network:
         return replace(self, completions=_completions(self.calls, self.leaves, usable), usable=usable)
 
     def new_texts(self, state: int, begun: bytes, texts: Collection[bytes]) -> int | None:
-        """Count the texts of a leaf that begin so, without some others."""
+        """Count the texts of a leaf that begin with ``begun``, without some others; ``None`` if infinitely many."""
         count = self.completions.get(state)
         if count is None:
             return None
         return count - sum(text.startswith(begun) and self._ends(state, text[len(begun) :]) for text in texts)
 
     def _ends(self, state: int, rest: bytes) -> bool:
-        """Whether a leaf ends in a state behind some bytes that may be used."""
+        """Tell whether a leaf ends behind usable bytes."""
         for byte in rest:
             state = int(self.table[state, self.byte_classes[byte]])
             if state < 0 or not self.usable[byte]:
@@ -129,7 +129,7 @@ class Network:
 
     @cached_property
     def takes(self) -> dict[int, int]:
-        """The names that steps into states take, by number in their rules."""
+        """The number of the name that a step into each state completes."""
         return {state: number for names in self.names_in.values() for state, number in names.takes.items()}
 
     def __repr__(self) -> str:
@@ -151,8 +151,8 @@ def network_of(grammar: Grammar) -> Network:
 def network_as_written(grammar: Grammar) -> Network:
     """Make the network of a grammar with all its rules and calls.
 
-    It reads the same texts as that of :func:`network_of`, slower: every call pushes a frame, so that its positions tell
-    the rules as they are written.
+    It reads the same texts as that of :func:`network_of`, slower: every call pushes a frame, so that positions name
+    the rules as written.
 
     >>> from sfgen.grammar.rules import Call, Concatenation, Literal
     >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
@@ -163,14 +163,14 @@ def network_as_written(grammar: Grammar) -> Network:
 
 
 def _network(grammar: Grammar, *, pushes_all: bool = False) -> Network:
-    """The network of rules that are made ready."""
+    """Make the network of simplified rules."""
     if grammar.rules[grammar.start] == NOTHING:
         raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
     return _joined(tuple(grammar.rules), automata_of(grammar), pushes_all=pushes_all)
 
 
 def is_empty(grammar: Grammar) -> bool:
-    """Tell whether a grammar has no text at all."""
+    """Tell whether a grammar has no text."""
     return simplify(grammar).rules[grammar.start] == NOTHING
 
 
@@ -249,7 +249,7 @@ def _completions(
     leaves: Mapping[int, Leaf | CountedText],
     usable: NDArray[np.bool_] | None,
 ) -> dict[int, int]:
-    """In how many ways a text of a distinct call can be completed from each state, where they are finitely many."""
+    """Count the ways to complete a text of a distinct call from each state, where there are finitely many."""
     found: dict[int, int] = {}
     for entry in sorted({site.entry for sites in calls.values() for site in sites if site.is_distinct}):
         leaf = leaves.get(entry)
@@ -259,7 +259,7 @@ def _completions(
 
 
 MAX_FRAMES = 300_000
-"""The frames that the ways of all rules push; they grow with the cube of a chain in which each begins with the next."""
+"""The most frames pushed by the ways of all rules; they grow with the cube of a chain of first calls."""
 
 
 class LeftRecursion(UsageError):
@@ -271,12 +271,12 @@ class LeftRecursion(UsageError):
 
 
 class Push(NamedTuple):
-    """A frame to be pushed.
+    """A frame to push.
 
     Attributes:
-        state: The state to return to.
+        state: The return state.
         keeps: Whether the frame keeps the register.
-        is_distinct: Whether texts read by such calls are distinct.
+        is_distinct: Whether the call is distinct.
     """
 
     state: int
@@ -289,9 +289,9 @@ class Way(NamedTuple):
 
     Attributes:
         state: The next state.
-        pushes: What is pushed before, the outermost frame first.
-        is_fresh: Whether the register begins anew, also where nothing is pushed (a call at the end of a rule needs no
-            frame).
+        pushes: The frames to push first, the outermost first.
+        is_fresh: Whether the register is new. A call at the end of a rule pushes no frame and has a new register
+            too.
     """
 
     state: int
@@ -300,12 +300,12 @@ class Way(NamedTuple):
 
 
 class CallSite(NamedTuple):
-    """A call of a state.
+    """A call in a state.
 
     Attributes:
-        entry: The first state of the rule.
-        target: The state to return to.
-        is_distinct: Whether the texts of such calls are distinct.
+        entry: The first state of the called rule.
+        target: The return state.
+        is_distinct: Whether the texts of such calls differ from each other.
     """
 
     entry: int
@@ -314,7 +314,7 @@ class CallSite(NamedTuple):
 
 
 Ways = dict[int, tuple[Way, ...]]
-"""For each byte class that can be read, the ways to read it."""
+"""The ways to read each byte class."""
 
 
 class Openings:
@@ -332,13 +332,10 @@ class Openings:
         self._is_end = is_end
         self._name_of = name_of
         self._of_entry: dict[int, Ways] = {}
-        self._frames = 0  # of the ways of all entries
+        self._frames = 0  # in the ways of all entries
 
     def of(self, state: int) -> Ways:
-        """Return a state's ways to read a byte, by byte class.
-
-        They are its own steps, and those of the rules that it calls.
-        """
+        """Return a state's ways by byte class: its own steps, and those of the rules that it calls."""
         found: dict[int, list[Way]] = {}
         row = self._table[state]
         for label in np.flatnonzero(row >= 0).tolist():
@@ -352,13 +349,13 @@ class Openings:
         return {label: tuple(dict.fromkeys(ways)) for label, ways in found.items()}
 
     def _entry(self, entry: int) -> Ways:
-        """The ways of the first state of a rule, whose register is a new one."""
+        """Return the ways of the first state of a rule, with a new register."""
         if entry not in self._of_entry:
             self._find([entry])
         return self._of_entry[entry]
 
     def _find(self, opened: list[int]) -> None:
-        """Find the ways of an entry, before it those of all that it begins with; the first of those come last."""
+        """Find the ways of an entry after those of all rules that it begins with."""
         while opened:
             entry = opened[-1]
             called = (site.entry for site in self._calls.get(entry, ()))
@@ -376,7 +373,7 @@ class Openings:
                 opened.append(missing)
 
     def _fresh(self, entry: int) -> Ways:
-        """The ways of an entry; those of all that it begins with are found."""
+        """Make the ways of an entry from those of the rules that it begins with."""
         ways = {
             label: tuple(Way(way.state, _without_register(way.pushes), way.is_fresh) for way in ways)
             for label, ways in self.of(entry).items()

@@ -1,4 +1,9 @@
-"""A network seen through a vocabulary: the masks of positions, and the way to the end in tokens."""
+"""A network over one vocabulary: the masks of positions, and the way to the end in tokens.
+
+Distinct calls are what makes this more than a union of masks. Their texts must differ, and masks are cached without
+texts; so doubtful tokens are checked one by one, and a limit of tokens must leave room for longer texts than the
+shortest.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +33,22 @@ from sfgen.index.mask_ids import TokenIds, packed
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
 
-_KEPT = 1024  # masks of positions with several configurations, or with texts to be told apart
+_KEPT = 1024  # cached masks of positions with several configurations or with texts
 
 _NO_TEXT = b"\xff"
-"""The beginning of no text: it stands for one that is not looked at."""
+"""The beginning of no text: a register without texts to compare."""
 
 _KEPT_PLACES = 64
-"""Positions near a limit whose tokens are kept by where they lead."""
+"""The positions near a limit whose places are cached."""
 
 
 class TokenPositions:
-    """The tokens that each position of a network allows.
+    """The tokens that each position of a network allows. Immutable, lazy, safe to share between threads.
 
-    It is immutable and lazy, and can be shared between threads.
-
-    A token is allowed where the network can read its bytes and the text can still be completed. In a vocabulary that
-    lacks some bytes as tokens by themselves, a text counts as completable if it can be completed byte by byte: what
-    only longer tokens could complete is left out. Where the single bytes write fewer of the texts that must differ than
-    the rules count on, it is completable if its shortest end can be written, and each token is tried.
+    A token is allowed if the network can read its bytes and the text can still be completed. In a vocabulary without
+    some single bytes, a text counts as completable if it can be completed byte by byte. If the single bytes write fewer
+    distinct texts than the rules count on, it counts as completable if its shortest end can be written, and each token
+    is tried.
     """
 
     def __init__(self, network: Network, vocabulary: Tokens) -> None:
@@ -57,7 +60,7 @@ class TokenPositions:
         self.reader = Reader(network, distances, trie.max_depth)
         self._masks = Masks(network, self.vocabulary, distances)
         self._completion = Completion(network, distances, self.vocabulary)
-        # Then neither distances nor the masks that are kept tell what can be completed: each token is looked at.
+        # Then neither distances nor cached masks decide, and each token is tried.
         self._may_fall_short = not self.has_all_bytes and _may_fall_short(network, network.over(trie.single_bytes))
         self._ids = TokenIds()
         entries = sorted({site.entry for sites in network.calls.values() for site in sites if site.is_distinct})
@@ -79,14 +82,11 @@ class TokenPositions:
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self, position: Position) -> Mask:
-        """Return the token mask of a position, end tokens included; read-only.
-
-        No limit of tokens counts.
-        """
+        """Return the token mask of a position without a limit, end tokens included; read-only."""
         return self._unbounded(position, self._masks_of(position))
 
     def _unbounded(self, position: Position, found: list[TokenMask] | None) -> Mask:
-        """The mask of a position, from those of its configurations."""
+        """Return the mask of a position from the masks of its configurations."""
         if found is None:
             return self._remembered(position, lambda: self._plain_mask(position))
         if len(found) == 1 and not found[0].doubts.size and not _has_texts(position):
@@ -98,13 +98,13 @@ class TokenPositions:
         return self._ids.of(mask)
 
     def is_made(self, position: Position) -> bool:
-        """Tell whether the masks of all a position's configurations are made."""
+        """Tell whether the masks of all configurations of a position are cached."""
         if self._may_fall_short or self._has_lost(position):
             return position in self._kept
         return all(self._masks.is_made(*self._canonical(configuration)) for configuration in position)
 
     def _masks_of(self, position: Position) -> list[TokenMask] | None:
-        """The masks of the configurations; ``None`` where each token must be tried, or is read in too many ways."""
+        """Return the masks of the configurations; ``None`` where each token must be tried."""
         if self._may_fall_short or self._has_lost(position):
             return None
         try:
@@ -113,7 +113,7 @@ class TokenPositions:
             return None
 
     def _has_lost(self, position: Position) -> bool:
-        """Whether single bytes lead from a configuration to no end, so that it has no mask: longer tokens may do."""
+        """Tell whether single bytes complete no text of a configuration, so that it has no mask."""
         return not self.has_all_bytes and any(self.distance((each,)) >= FAR for each in position)
 
     def _canonical(self, configuration: Configuration) -> tuple[int, int, Node]:
@@ -132,7 +132,7 @@ class TokenPositions:
         return found
 
     def _joined(self, position: Position, found: list[TokenMask]) -> Mask:
-        """The union of masks, without tokens that repeat a text that must be distinct, and ends right behind one."""
+        """Join masks; drop tokens that repeat a text of a distinct call, and ends right behind one."""
         mask = found[0].mask
         if len(found) > 1:
             mask = mask.copy()
@@ -154,9 +154,9 @@ class TokenPositions:
         return mask
 
     def _doubtful(self, position: Position, tokens: list[int]) -> list[int]:
-        """Of tokens with whole texts of distinct calls in them those by which one may be repeated.
+        """Return the tokens that may repeat a text of a distinct call.
 
-        Between such texts, these are tokens with one in them that was read, or with the same bytes in them twice.
+        Between such texts these are tokens that hold a text already read, or the same bytes twice.
         """
         if self._has_narrow or any(isinstance(register, bytes) for _, register, _ in position):
             return tokens
@@ -164,7 +164,7 @@ class TokenPositions:
         return [token for token in tokens if (pieces := self._pieces_of(token)) is None or not pieces.isdisjoint(texts)]
 
     def _pieces_of(self, token: int) -> frozenset[bytes] | None:
-        """What is inside of a token and as long as a text of a distinct call; ``None`` if some of it is twice."""
+        """Return the pieces of a token as long as a text of a distinct call; ``None`` if one occurs twice."""
         if token not in self._pieces:
             data, least = self.vocabulary.tokens[token] or b"", self._least
             pieces = [data[start:end] for start in range(len(data)) for end in range(start + least, len(data) + 1)]
@@ -173,9 +173,9 @@ class TokenPositions:
         return self._pieces[token]
 
     def _repeating(self, position: Position) -> Iterator[Int32]:
-        """The tokens by which a text that must be distinct may become one that was written before.
+        """Yield the tokens by which a text of a distinct call may repeat an earlier one.
 
-        They complete it; where few texts begin so, beginnings count too: all texts behind them may have been written.
+        They complete it. Where few texts begin so, beginnings count too, as all texts behind them may be read.
         """
         for rest in self._rests_of_others(position):
             yield self._tokens_beginning_with(rest)
@@ -183,7 +183,7 @@ class TokenPositions:
                 yield np.array(sorted(self._tokens_of_beginnings(rest)), dtype=np.int32)
 
     def _rests_of_others(self, position: Position) -> Iterator[bytes]:
-        """How the texts go on that begin as the one at a position does, from which it must differ."""
+        """Yield the rests of the earlier texts that begin as the open text does."""
         for _, text, node in position:
             if isinstance(text, bytes):
                 for frame in node.frames:
@@ -192,7 +192,7 @@ class TokenPositions:
                             yield other[len(text) :]
 
     def _rests_of_later(self, position: Position) -> Iterator[bytes]:
-        """How the text at a position goes on to be one that is needed later, where that is the shortest new one."""
+        """Yield the rests of the open text that a later call of the shortest completion needs."""
         for configuration in position:
             if isinstance(configuration.register, bytes):
                 for later in self._completion.later_texts(configuration):
@@ -200,7 +200,7 @@ class TokenPositions:
                         yield later[len(configuration.register) :]
 
     def _tokens_beginning_with(self, data: bytes) -> Int32:
-        """The tokens that begin with some bytes."""
+        """Return the tokens that begin with some bytes."""
         trie = self.vocabulary.trie
         if not data:
             return trie.token_ids
@@ -210,7 +210,7 @@ class TokenPositions:
         return trie.token_ids[trie.token_starts[node] : trie.token_starts[trie.subtree_ends[node]]]
 
     def _node_of(self, data: bytes) -> int | None:
-        """The trie node of some bytes; ``None`` if no token begins with them."""
+        """Return the trie node of some bytes; ``None`` if no token begins with them."""
         trie = self.vocabulary.trie
         node, stop = 0, len(trie)
         for depth, byte in enumerate(data):
@@ -223,7 +223,7 @@ class TokenPositions:
         return node
 
     def _plain_mask(self, position: Position) -> Mask:
-        """The mask by trying each token."""
+        """Make a mask by trying each token."""
         fits = [
             token
             for token in self.vocabulary.text_token_ids.tolist()
@@ -233,23 +233,17 @@ class TokenPositions:
         return packed(np.array([*fits, *self._ends(position)], dtype=np.int32), len(self.vocabulary)).copy()
 
     def _ends(self, position: Position) -> Sequence[int]:
-        """The end tokens where the text may end."""
+        """Return the end tokens if the text may end."""
         return self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
     def distance(self, position: Position) -> int:
-        """Return the fewest bytes from a position to an end.
-
-        It is ``FAR`` or more where there is no way. Texts that must be distinct are not compared.
-        """
+        """Return the fewest bytes to an end, distinct texts not compared; ``FAR`` or more where there is no way."""
         return self.reader.stacks.distance(position)
 
     def tokens_left(self, position: Position) -> int:
-        """Count the fewest tokens of the shortest text to an end.
-
-        It is ``UNREACHABLE`` where there is none.
-        """
+        """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
         return self._completion.tokens_left(position)
 
     def shortest(self, position: Position) -> bytes:
@@ -269,36 +263,36 @@ class TokenPositions:
         return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left(position) <= room
 
     def _excess(self, position: Position, distance: int) -> int:
-        """The bytes that the end may be farther away than a distance, since texts must differ from those before.
+        """Bound the bytes by which distinct texts can put the end farther away than a distance.
 
-        That many texts are still needed at most as are as long as the distance together. Of each of them one of the
-        shortest is new: of one more than were read and are needed. A token that comes first reads some more.
+        A distance of ``n`` bytes leaves at most ``n`` texts to write. Each has a new text among the shortest, one more
+        than were read and are needed. A token that comes first reads some more.
         """
         if not self._distinct:
             return 0
         if self._may_run_out:
-            return FAR  # nothing bounds it: each look is an exact one then
+            return FAR  # unbounded: completions are computed exactly
         needed = distance + 1
         read = max(max(node.remembers, texts_in(register)) for _, register, node in position)
         return needed * self._spread(read + needed + self.vocabulary.trie.max_depth)
 
     def _spread(self, number: int) -> int:
-        """The bytes by which the number-th shortest text of a distinct call may be longer than the shortest."""
-        number = 1 << number.bit_length()  # not for every number
+        """Return the bytes by which the number-th shortest text of a distinct call may exceed the shortest."""
+        number = 1 << number.bit_length()  # rounded up, to compute few
         if number not in self._spreads:
             found = [spread(leaf.dfa, number) if isinstance(leaf, Leaf) else None for leaf in self._distinct]
             self._spreads[number] = FAR if None in found else max(each for each in found if each is not None)
         return self._spreads[number]
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
-        """Return the token mask of a position under a limit."""
+        """Return the token mask of a position with ``room`` tokens left."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
         found = self._masks_of(position)
         plain = self._unbounded(position, found)
         if found is None:
             return self._only(plain, self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
-        # By bytes: each is a token, so that no text takes more tokens than bytes.
+        # Each byte is a token, so no text takes more tokens than bytes.
         farthest = max(
             self.distance((configuration,)) + masked.growth
             for configuration, masked in zip(position, found, strict=True)
@@ -321,13 +315,15 @@ class TokenPositions:
         return self._only(plain, np.append(tokens, self._one_by_one(position, alone, room - 1)), position)
 
     def _only(self, plain: Mask, tokens: NDArray[np.integer], position: Position) -> Mask:
-        """Of a mask only these tokens, and the end tokens; read-only."""
+        """Return the part of a mask with some text tokens, and the end tokens; read-only."""
         mask: Mask = plain & packed(np.append(tokens, self._ends(position)).astype(np.int32), len(self.vocabulary))
         mask.setflags(write=False)
         return mask
 
     def _places_of(self, position: Position) -> Places:
-        """Where tokens lead from a position; the last few are kept: within a text it is mostly the same one."""
+        """Return the places behind the tokens of a position; the last few are cached, as positions inside a text share
+        them.
+        """
         key = tuple([Configuration(state, names_taken(register), node) for state, register, node in position])
         found = self._places.get(key)
         if found is None:
@@ -339,27 +335,27 @@ class TokenPositions:
         return found
 
     def _configuration_fits(self, configuration: Configuration, room: int) -> bool:
-        """Whether the text can be completed from where some tokens lead; without a look at texts that must differ."""
+        """Tell whether ``room`` tokens complete the text from a place, distinct texts not compared."""
         if configuration.node.is_distinct:
             configuration = configuration._replace(register=_NO_TEXT)
         return self.fits((configuration,), room)
 
     def _looked_at_alone(self, position: Position, places: Places) -> Int32:
-        """The tokens that are looked at one by one: those that lead elsewhere each, and where texts must differ.
+        """Return the tokens to check one by one: those without a single place, and those near distinct texts.
 
-        Inside of such a text most tokens are alike: only those matter that go on as another text does. The shortest
-        text is looked at exactly, so that there is always a way to the end within the limit.
+        Inside a distinct text only tokens matter that go on as another text does. The shortest text is checked too, so
+        that there is always a way to the end within the limit.
         """
         group_of = places.group_of
         alone = group_of == ALONE
         if _has_texts(position):
-            # Tokens that do not leave the rule keep its register, but for the text of a name.
+            # Tokens inside the rule keep its register, except the text of a name.
             nodes = {node for _, register, node in position if not isinstance(register, Seen)}
             inside = [place is not None and place.node in nodes for place in places.configurations]
             alone = (group_of > 0) & ~np.array(inside)[group_of]
-            # Inside of a text, what goes on as another one does.
+            # Inside a text, tokens that go on as another text does.
             rests = [*self._rests_of_others(position)]
-            with suppress(TextTooLong):  # then no limit is near
+            with suppress(TextTooLong):  # no limit is near
                 rests.append(self.shortest(position)[: self.vocabulary.trie.max_depth])
             rests += self._rests_of_later(position)
             for rest in rests:
@@ -368,7 +364,7 @@ class TokenPositions:
         return np.flatnonzero(alone).astype(np.int32)
 
     def _tokens_of_beginnings(self, data: bytes) -> set[int]:
-        """The tokens that are the beginning of some bytes, the whole included."""
+        """Return the tokens that are prefixes of some bytes, the whole included."""
         found = set[int]()
         for end in range(1, len(data) + 1):
             node = self._node_of(data[:end])
@@ -379,7 +375,7 @@ class TokenPositions:
         return found
 
     def _one_by_one(self, position: Position, tokens: Int32, room: int) -> Int32:
-        """Of some tokens those after which the text can be completed."""
+        """Return the tokens, of some, after which ``room`` tokens complete the text."""
         read = ReadByBytes(self.reader, position)
         known: dict[int, bool] = {REFUSED: False}
         found = []
@@ -401,7 +397,7 @@ def cannot_be_written() -> DeadEnd:
 
 
 def _may_run_out(network: Network) -> bool:
-    """Whether texts that run out stand beside others, so that the shortest way to the end may be none in the end."""
+    """Tell whether distinct texts of one kind may run out beside others, so that the shortest way may be closed."""
     return any(
         (len(entries) > 1 or int(network.rule_of[state]) in network.names_in)
         and not entries.isdisjoint(network.completions)
@@ -411,16 +407,16 @@ def _may_run_out(network: Network) -> bool:
 
 
 def _may_fall_short(network: Network, usable: Network) -> bool:
-    """Whether fewer texts of a distinct call are left than the rules count on, since some bytes cannot be used."""
+    """Tell whether the usable bytes write fewer texts of a distinct call than the rules count on."""
     return any(count and network.completions.get(state) != count for state, count in usable.completions.items())
 
 
 def _has_narrow(network: Network) -> bool:
-    """Whether a token may be doubtful that has no whole text of a distinct call in it."""
+    """Tell whether a token without a whole text of a distinct call may be doubtful."""
     ends = all(count == 1 and network.accepting[state] for state, count in network.completions.items())
     return not ends or any(names.size > NARROW for names in network.names_in.values())
 
 
 def _has_texts(position: Position) -> bool:
-    """Whether there are texts from which others must differ."""
+    """Tell whether there are texts from which others must differ."""
     return any(node.remembers or not isinstance(register, int) for _, register, node in position)

@@ -1,7 +1,7 @@
-"""Read bytes through a network: from a position to the next one.
+"""Read bytes through a network, from position to position.
 
-This is the plain definition of what a network reads. Masks are made by kernels that do the same for many tokens at once
-(see ``sfgen.grammar.walk``).
+This is the plain definition of a network's texts. The kernels of ``sfgen.grammar.walk`` do the same for many tokens at
+once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sfgen.grammar.rule_automata import COUNTS, UNBOUNDED
 from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
 
 Found = dict[tuple[int, Register], list[Node]]
-"""Configurations while they are gathered: the nodes of each state and register."""
+"""The stack nodes of each state and register, while configurations are gathered."""
 
 
 class Reader:
@@ -27,7 +27,7 @@ class Reader:
         self.network = network
         self.stacks = Stacks(network, distances_of(network) if distances is None else distances, longest)
         self.start: Position = (Configuration(network.start, 0, self.stacks.bottom),)
-        # Plain Python reads single numbers from these faster than from arrays.
+        # Python reads single numbers faster from these than from arrays.
         self._width = network.table.shape[1]
         self._table = network.table.reshape(-1).data
         self._classes = network.byte_classes.tobytes()
@@ -60,7 +60,7 @@ class Reader:
         return position
 
     def _joined(self, nodes: list[Node]) -> list[Node]:
-        """The nodes below one state and register as one; the bottom, which has no frames, stays by itself."""
+        """Join the nodes of one state and register; the bottom stays by itself."""
         with_frames = [node for node in nodes if node.frames]
         joined = [self.stacks.joined(with_frames)] if with_frames else []
         return joined if len(with_frames) == len(nodes) else [*joined, self.stacks.bottom]
@@ -87,13 +87,13 @@ class Reader:
         return only_step(position, self._alive(position), self._classes, self.read)
 
     def _alive(self, position: Position) -> Iterator[int]:
-        """The byte classes that can be read at a position; one by one, for mostly the first two tell enough."""
+        """Yield the byte classes that can be read; lazily, as the caller mostly needs two."""
         for label in sorted(self._labels(position)):
             if self.read(position, bytes([self._classes.find(label)])) is not None:
                 yield label
 
     def _labels(self, position: Position) -> set[int]:
-        """The byte classes that a position reads if nothing is counted and no texts must differ."""
+        """Return the byte classes that a position reads, registers ignored."""
         found = set[int]()
         for state, _, _ in self.with_returns(position):
             row = self._table[state * self._width : (state + 1) * self._width].tolist()
@@ -101,10 +101,7 @@ class Reader:
         return found
 
     def with_returns(self, position: Position) -> Sequence[Configuration]:
-        """Add the configurations that finished rules return to.
-
-        Each is there once: a stack is a graph.
-        """
+        """Add the configurations that finished rules return to, each once."""
         waiting = [each for each in position if self._accepting[each.state] and each.node.frames]
         if not waiting:
             return position
@@ -120,7 +117,7 @@ class Reader:
     # ---- one byte --------------------------------------------------------------------------------------------------
 
     def _step(self, found: Found, state: int, register: Register, node: Node, label: int, byte: int) -> None:
-        """Add to ``found`` what one byte leads to from a configuration."""
+        """Add the configurations behind one byte to ``found``."""
         entry = self._table[state * self._width + label]
         if entry >= 0:
             self._enter(found, entry, register, node, byte)
@@ -133,7 +130,7 @@ class Reader:
                 self._enter(found, way.state, fresh if way.is_fresh else register, below, byte)
 
     def _pushed(self, pushes: Sequence[Push], register: Register, below: Node) -> Node | None:
-        """The node of what is pushed; ``None`` where there is no room for another member."""
+        """Push frames; ``None`` without room for another member."""
         for push in pushes:
             kept = register if push.keeps else 0
             if push.state in self._members and self.stacks.distances.of(push.state, kept) >= FAR:
@@ -142,7 +139,7 @@ class Reader:
         return below
 
     def _enter(self, found: Found, state: int, register: Register, node: Node, byte: int) -> None:
-        """Add to ``found`` the configuration of a state that a byte leads to, and return from ends."""
+        """Add the configuration of a step into a state to ``found``; return from ended rules."""
         kind = self._kinds[state]
         if isinstance(register, bytes):
             register += bytes([byte])
@@ -169,7 +166,7 @@ class Reader:
         self._add(found, state, register, node)
 
     def _can_differ(self, state: int, text: bytes, node: Node) -> bool:
-        """Whether a text of a distinct call can be completed to one that was not read before."""
+        """Tell whether a text of a distinct call can still become a new one."""
         if state not in self._completions:
             return True
         return any(self.network.new_texts(state, text, texts_read(frame.register)) != 0 for frame in node.frames)
@@ -187,7 +184,7 @@ class Reader:
             nodes.append(node)
 
     def _returns(self, register: Register, node: Node) -> list[Configuration]:
-        """The configurations that a rule returns to at its end; texts that must be distinct and are not are dead."""
+        """Return the configurations behind the end of a rule; a repeated text of a distinct call has none."""
         if not node.is_distinct:
             return [Configuration(*frame) for frame in node.frames]
         text = cast(bytes, register)
@@ -199,17 +196,16 @@ class Reader:
 
 
 REFUSED = -1
-"""In place of the number of a position: the bytes are refused."""
+"""In place of a position's number: the bytes are refused."""
 
 
 class ReadByBytes:
-    """The positions that many texts lead to from one, numbered as they are met: each byte is read once at each.
+    """The positions behind many texts from one position; each byte is read once at each position.
 
-    Tokens are alike in their first bytes, and most bytes of a text lead where others led: tens of thousands of tokens
-    pass few positions.
+    Tokens share first bytes, and most bytes lead to known positions: tens of thousands of tokens pass few positions.
 
     Attributes:
-        positions: The positions by their numbers.
+        positions: The positions by number; that of the start is 0.
     """
 
     def __init__(self, reader: Reader, position: Position) -> None:
@@ -219,7 +215,7 @@ class ReadByBytes:
         self._steps: list[dict[int, int]] = [{}]
 
     def after(self, data: bytes) -> int:
-        """Return the number of the position after some bytes, or ``REFUSED``."""
+        """Return the number of the position behind some bytes, or ``REFUSED``."""
         number = 0
         for byte in data:
             steps = self._steps[number]
@@ -248,7 +244,7 @@ def only_step(
     classes: bytes,
     read: Callable[[AnyPosition, bytes], AnyPosition | None],
 ) -> tuple[bytes, AnyPosition] | None:
-    """Return the only byte that can follow, and the position after it."""
+    """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
     label = next(labels, None)
     if label is None:
         return None

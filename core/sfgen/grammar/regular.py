@@ -1,4 +1,4 @@
-"""Automata of grammars: of an expression that calls nothing, and of a superset of the texts of rules."""
+"""Finite automata of grammars: exact for an expression without calls, a superset for a whole grammar."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
     if size(expression) > MAX_SIZE:
         raise GrammarTooLarge(name, f"{MAX_SIZE:,} bytes and parts")
     nfa = RulesAutomaton({name: expression}, ()).nfa
-    ends = nfa.edges[:, 1] >= BYTES  # the entry and the end of the rule: nothing is read there
+    ends = nfa.edges[:, 1] >= BYTES  # the rule's entry and end, which read nothing
     epsilons = nfa.edges[ends][:, [0, 3, 0]]
     epsilons[:, 2] = 0
     plain = replace(nfa, edges=nfa.edges[~ends], epsilons=np.concatenate([nfa.epsilons, epsilons]))
@@ -45,15 +45,15 @@ def regular_automaton(name: str, expression: Expression) -> Dfa:
 
 
 MAX_SUPERSET = 8_000
-"""The most states of the automaton of a superset before it is deterministic; larger ones have no product with a ban."""
+"""The most states of a superset before the subset construction; a larger one has no product with a ban."""
 
 
 def regular_superset(grammar: Grammar) -> Superset | None:
     """Build an automaton of all texts of a grammar, and of some more (a superset approximation; Nederhof 2000).
 
-    A call becomes a jump into a copy of the rule that is called. Rules that lead to themselves have one copy, from
-    which a text may return to wherever they are called; so have all rules where there would be too many copies.
-    Neither counters nor names or items that must differ are kept to.
+    A call becomes a jump into a copy of the called rule. A recursive rule has one copy, from which a text may return
+    to any of its callers; with too many copies all rules are treated so. Counts are ignored, and so is the demand
+    that names or items differ. The result is ``None`` beyond a limit.
 
     >>> from sfgen.grammar.rules import Alternation, Call, Concatenation, Literal
     >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
@@ -78,12 +78,12 @@ def regular_superset(grammar: Grammar) -> Superset | None:
 
 
 def _forgets(rule: Expression) -> bool:
-    """Whether the automaton of a rule alone has more texts than the rule."""
+    """Tell whether the automaton of a rule accepts more texts than the rule."""
     return isinstance(rule, CountedList | CountedText | AnyOrder) or any(call.distinct for call in calls(rule))
 
 
 def _recursive(grammar: Grammar) -> Collection[str]:
-    """The rules that call themselves, or others that do: what is left without those that call none but such."""
+    """Return the rules on circles of calls, or that lead to one."""
     waits = {name: {call.rule for call in calls(rule)} for name, rule in grammar.rules.items()}
     callers = dict[str, list[str]]()
     for name, called in waits.items():
@@ -110,13 +110,13 @@ class _Rule(NamedTuple):
 
 
 class _Copies:
-    """Copies of the automata of rules, joined."""
+    """Joins copies of the automata of rules."""
 
     def __init__(self, parts: Sequence[RuleAutomaton]) -> None:
         self._rules = {name: _rule_in(part, name) for part in parts for name in part.entries}
 
     def of(self, start: str, shared: Collection[str]) -> Nfa | None:
-        """The automaton from ``start`` on; the ``shared`` rules have one copy. ``None`` where there are too many."""
+        """Return the automaton from ``start`` on, with one copy of each shared rule; ``None`` beyond the limit."""
         states, edges, epsilons = 2, list[NDArray[np.int32]](), list[tuple[int, int, int]]()
         first_of = dict[str, int]()  # of shared rules
         waiting = [(start, 0, 1)]

@@ -1,4 +1,10 @@
-"""The automaton of each rule: deterministic over bytes and calls, and minimal unless the rule is a leaf."""
+"""The automaton of each rule: deterministic over bytes and calls, and minimal unless the rule is a leaf.
+
+Several rules are built together, so that the subset construction runs once. ``RulesAutomaton`` makes one
+nondeterministic automaton of them (Thompson's construction, 1968). Its symbols are the bytes and, from 256 on, calls,
+marks behind names, an *entry* for each rule from the common start, and an *end* for each rule to the common end. The
+ends differ, so minimization never joins states of different rules.
+"""
 
 from __future__ import annotations
 
@@ -40,44 +46,40 @@ from sfgen.grammar.rules import (
 from sfgen.grammar.simplify import Part, calls, rules_with
 
 PLAIN, COUNTS, CLOSES = 0, 1, 2
-"""What a step into a state does to the register."""
+"""The effect on the register of a step into a state."""
 
 UNBOUNDED = 2**31 - 1
-"""The maximum of what is counted without one."""
+"""The maximum of a count without one."""
 
 _TOGETHER = 48
-"""The most rules that are made deterministic at once: the columns of their table are the calls of all of them."""
+"""The most rules that are built together: the table has a column for each of their calls."""
 
 _CALLS_TOGETHER = 64
-"""The most calls that these rules have together, unless they are one rule: the table has a column for each, most of
-it empty."""
+"""The most calls of the rules that are built together: the table has a sparse column for each."""
 
 
 class Counter(NamedTuple):
-    """What a rule counts."""
+    """The count of a rule."""
 
     kinds: NDArray[np.uint8]  # ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``
-    # what is counted on the shortest way from each state to where the rule closes, int32 ``[states]``
+    # the count still to come on the shortest way from each state to the closing step, int32 ``[states]``
     owes: NDArray[np.int32]
     minimum: int
     maximum: int
 
 
 class RuleAutomaton(NamedTuple):
-    """The automaton of a rule, or of some rules.
-
-    See ``Network`` for what the numbers mean.
-    """
+    """The automaton of one or several rules; for the numbers see ``Network``."""
 
     transitions: NDArray[np.int32]  # int32 ``[states, classes]``; -1 is no transition
     byte_classes: NDArray[np.int32]  # int32 ``[256]``
     accepting: NDArray[np.bool_]  # whether a rule may end in each state, bool ``[states]``
-    calls: Sequence[tuple[int, Call, int]]  # state, what it calls, the state to return to
+    calls: Sequence[tuple[int, Call, int]]  # state, call, return state
     entries: Mapping[str, int]
-    rules: NDArray[np.int32]  # of each state the position of its rule in ``entries``, int32 ``[states]``
-    counter: Counter | None  # what it counts; ``None``: nothing
+    rules: NDArray[np.int32]  # the number of each state's rule in ``entries``, int32 ``[states]``
+    counter: Counter | None  # ``None`` without a count
     leaf: Leaf | CountedText | None
-    # of the rules whose members have any order, what their registers tell
+    # of the rules with members in any order
     names: Mapping[str, Names] = MappingProxyType({})
 
 
@@ -110,7 +112,7 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
 
 
 def _has_empty(part: Part, nullable: Collection[str]) -> bool:
-    """Whether the empty text is among those of a part."""
+    """Tell whether a part has the empty text."""
     match part:
         case Leaf(dfa) | CountedText(dfa):
             return bool(dfa.accepting[0])
@@ -123,7 +125,7 @@ def _has_empty(part: Part, nullable: Collection[str]) -> bool:
 
 
 def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleAutomaton:
-    """Several rules by one subset construction; the common start is left out at the end."""
+    """Build several rules by one subset construction; drop the common start and end."""
     automaton = RulesAutomaton(
         {name: with_marks(rule) if isinstance(rule, AnyOrder) else rule for name, rule in rules.items()}, nullable
     )
@@ -150,8 +152,8 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
         ends |= table[:, class_of_symbol[symbol + len(rules)]] >= 0
     used = np.unique(class_of_symbol[: BYTES + len(automaton.calls)])
     rule_of = _rule_of(table[:, used], list(entries.values()))
-    kept = np.flatnonzero(rule_of >= 0)  # all but the common start and the common end
-    renumbered = np.full(len(table) + 1, -1, dtype=np.int32)  # the last is for -1
+    kept = np.flatnonzero(rule_of >= 0)  # without the common start and end
+    renumbered = np.full(len(table) + 1, -1, dtype=np.int32)  # the last entry maps -1
     renumbered[kept] = np.arange(len(kept))
     sites += _without_marks(table, takes, sites, class_of_symbol[:BYTES])
     names = {
@@ -180,7 +182,7 @@ def _without_marks(
     calls: Sequence[tuple[int, Call, int]],
     byte_classes: NDArray[np.int32],
 ) -> list[tuple[int, Call, int]]:
-    """Let the states before marks go on as those behind them do; return their calls."""
+    """Continue states before marks as the states behind them; return the new calls. Changes ``table``."""
     columns = np.unique(byte_classes)
     after = dict[int, list[tuple[Call, int]]]()
     for state, call, target in calls:
@@ -193,14 +195,14 @@ def _without_marks(
 
 
 def _rule_of(table: NDArray[np.int32], entries: list[int]) -> NDArray[np.int32]:
-    """The rule of each state, by its position; -1 for states that no entry reaches.
+    """Return the number of each state's rule; -1 where no entry leads.
 
-    States of different rules are never joined, so that a state belongs to the rule of any state that leads to it. Of
-    these one at least has a smaller number, or the state is an entry: so they are numbered.
+    A state has the rule of its predecessors, since rules share no states. Each state but the entries has a predecessor
+    with a smaller number, by the way states are numbered.
     """
     sources, columns = np.nonzero(table >= 0)
     before = np.arange(len(table))
-    before[table[sources, columns][::-1]] = sources[::-1]  # of several the smallest
+    before[table[sources, columns][::-1]] = sources[::-1]  # the smallest predecessor
     before[entries] = entries
     while not np.array_equal(further := before[before], before):
         before = further
@@ -229,7 +231,7 @@ def _counted_text(name: str, text: CountedText) -> RuleAutomaton:
 
 @lru_cache(maxsize=64)
 def _owed_of(dfa: Dfa, kinds: bytes) -> NDArray[np.int32]:
-    """What is counted on the way from each state to where the rule closes, where that is least; int32 ``[states]``."""
+    """Return the least count from each state to the closing step, int32 ``[states]``."""
     of_state = np.frombuffer(kinds, dtype=np.uint8)
     known = np.where(dfa.accepting | (of_state == CLOSES), np.int64(0), np.int64(UNBOUNDED))
     owed = least_costs(dfa, (of_state == COUNTS).astype(np.int64), known)
@@ -242,7 +244,7 @@ def _owed(dfa: Dfa, kinds: NDArray[np.uint8]) -> NDArray[np.int32]:
 
 
 def _counted_list(name: str, items: CountedList) -> RuleAutomaton:
-    """A counted list: what is counted are the separators, so the bounds are one less than those of the items."""
+    """Build a counted list. Separators are counted, so the bounds are one less than those of the items."""
     opening, separator, closing = items.opening, items.separator, items.closing
     if not (opening and separator and closing) or separator[0] == closing[0]:
         raise InternalError("a counted list needs brackets and separators that differ at their first byte")
@@ -281,18 +283,18 @@ def _counted_list(name: str, items: CountedList) -> RuleAutomaton:
 
 
 BYTES = 256
-"""The symbols that are bytes; those behind are calls, entries and ends."""
+"""The number of byte symbols; calls, entries and ends follow."""
 
 MAX_EDGES = 2_000_000
-"""States and edges of the automaton of some rules; counted while it is built."""
+"""The most states and edges of an automaton of rules, checked during construction."""
 
 
 class RulesAutomaton:
-    """The automaton of some rules, and what its symbols mean.
+    """The nondeterministic automaton of some rules.
 
     Attributes:
-        calls: The calls and marks, in the order of their symbols, from ``BYTES`` on.
-        entries: The symbol of the entry of each rule; that of its end is ``len(rules)`` more.
+        calls: The calls and marks, in the order of their symbols from ``BYTES`` on.
+        entries: The entry symbol of each rule; its end symbol is ``len(rules)`` more.
         symbols: The number of symbols.
         nfa: The automaton.
     """
@@ -338,9 +340,9 @@ class RulesAutomaton:
         self._epsilons.extend((source, target, 0))
 
     def _fragment(self, expression: Expression, start: int, end: int) -> None:
-        """What reads the texts of an expression from ``start`` to ``end``.
+        """Add the states and edges that read an expression from ``start`` to ``end``.
 
-        Nothing leads into the one or out of the other, so that fragments can share them.
+        Nothing leads into ``start`` or out of ``end``, so fragments can share them.
         """
         match expression:
             case Literal(data):
@@ -431,7 +433,7 @@ class RulesAutomaton:
                 self._fragment(expression, state, end if target is None else states[target])
 
     def _series(self, series: Series, start: int, end: int) -> None:
-        """Two chains of states: nothing was read yet, and something was, so that a separator must come first."""
+        """Add two chains of states: before any member, and behind one, where a separator comes first."""
         nothing, something = self._state(), self._state()
         self._epsilon(start, nothing)
         for member in series.members:

@@ -1,9 +1,9 @@
-"""Rules: what a grammar says, as expressions over bytes and calls of other rules. Nothing here knows tokens.
+"""Rules: expressions over bytes and calls of other rules. Nothing here knows tokens.
 
-An expression is a regular expression whose letters are bytes and calls (an extended right-hand side of a context-free
-grammar). Five kinds are more than that: a ``Series`` has members in a fixed order, some of them optional; ``AnyOrder``
-has members in any order; a ``StateMachine`` is an automaton whose steps read expressions; a ``CountedList`` and a
-``CountedText`` count up to large numbers with a counter in place of copies.
+An expression is a regular expression over bytes and calls (an extended right-hand side of a context-free grammar). Five
+kinds go beyond that: a ``Series`` has members in a fixed order, some of them optional; ``AnyOrder`` has members in any
+order; a ``StateMachine`` is an automaton whose steps read expressions; a ``CountedList`` and a ``CountedText`` count
+with a register in place of copies.
 """
 
 from __future__ import annotations
@@ -21,17 +21,14 @@ from sfgen.errors import GrammarError, SfgenError
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """These bytes; none at all is the empty text."""
+    """A fixed text; without bytes it is the empty text."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """One byte in any of some ranges; at least one range.
-
-    A range is (lowest, highest), both included.
-    """
+    """One byte of some ranges (lowest, highest), both included; at least one range."""
 
     ranges: tuple[tuple[int, int], ...]
 
@@ -41,29 +38,28 @@ class Call:
     """A text of another rule."""
 
     rule: str
-    # whether all texts that calls with this mark read within one text of the calling rule differ from each other. Only
-    # a ``Leaf`` may be called so, in a rule that counts nothing. The shortest texts are found on the assumption that
-    # such calls can be left out but for a few.
+    # Texts that distinct calls read within one text of the calling rule all differ. Only a ``Leaf`` may be called so,
+    # in a rule that counts nothing. Shortest texts assume that all but a few such calls can be left out.
     distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Concatenation:
-    """One after the other; no parts are the empty text."""
+    """The parts one after the other; without parts it is the empty text."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Alternation:
-    """Any one of them; without branches there is no text at all."""
+    """One of the branches; without branches there is no text."""
 
     branches: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """``minimum`` to ``maximum`` copies, one after the other; ``None``: without end."""
+    """``minimum`` to ``maximum`` copies; ``None``: any number."""
 
     child: Expression
     minimum: int
@@ -74,7 +70,7 @@ class Repeat:
 class Leaf:
     """A text that an automaton accepts.
 
-    As the whole of a rule it stays an automaton; elsewhere it is copied in.
+    As a whole rule it stays an automaton; elsewhere it is copied in.
     """
 
     dfa: Dfa
@@ -82,7 +78,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a series, and whether it must be there."""
+    """A member of a series, required or optional."""
 
     expression: Expression
     is_needed: bool
@@ -94,7 +90,7 @@ class Series:
 
     members: tuple[Member, ...]
     separator: Expression
-    # what may stand behind the last member any number of times, the separator before each; ``None``: nothing
+    # repeated any number of times behind the last member, each after a separator
     more: Expression | None = None
 
 
@@ -102,8 +98,8 @@ class Step(NamedTuple):
     """A step of a machine.
 
     Attributes:
-        expression: What is read.
-        target: The state behind it; ``None``: the end.
+        expression: The text of the step.
+        target: The state behind it; ``None`` is the end.
     """
 
     expression: Expression
@@ -114,18 +110,18 @@ class Step(NamedTuple):
 class StateMachine:
     """An automaton whose steps read expressions (a right-linear grammar).
 
-    A regular expression would say the same at greater length.
+    A regular expression would be longer.
     """
 
-    states: tuple[tuple[Step, ...], ...]  # the steps of each state; the first state is the start
+    states: tuple[tuple[Step, ...], ...]  # by state; the first is the start
 
 
 @dataclass(frozen=True, slots=True)
 class NamedMember:
-    """A member that is told by its name."""
+    """A member with a fixed name."""
 
-    name: bytes  # what it begins with; no name is the beginning of another
-    value: Call  # what stands behind the name and the colon; it must not be empty
+    name: bytes  # no name is a prefix of another
+    value: Call  # behind the colon; not empty
     is_needed: bool
 
 
@@ -133,53 +129,44 @@ class NamedMember:
 class OtherMember:
     """Members with other names, each name once."""
 
-    name: Call  # the names, a distinct call; none is among those of the named members or of other sorts
-    value: Call  # what stands behind the name and the colon; it must not be empty
+    name: Call  # a distinct call, disjoint from the names of other members
+    value: Call  # behind the colon; not empty
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOrder:
-    """Members in any order, each name at most once.
+    """Members in any order, each name at most once; only as a whole rule."""
 
-    It can only be the whole of a rule.
-    """
-
-    members: tuple[NamedMember, ...]  # the members that have names; those that are needed are among the first 62
+    members: tuple[NamedMember, ...]  # the required ones among the first 62
     others: tuple[OtherMember, ...]
-    opening: bytes  # what stands before the first member, not empty
-    colon: Expression  # what stands between a name and its value; it calls nothing
-    separator: Expression  # what stands between two members; it calls nothing and is not empty
-    closing: bytes  # what stands behind the last member, not empty
-    empty: bytes  # the text without members, not empty
+    opening: bytes  # before the first member; not empty
+    colon: Expression  # between name and value; without calls
+    separator: Expression  # between two members; not empty, without calls
+    closing: bytes  # behind the last member; not empty
+    empty: bytes  # the text without members; not empty
     minimum: int = 0
     maximum: int | None = None  # the most members; ``None``: any number
 
 
 @dataclass(frozen=True, slots=True)
 class CountedList:
-    """A list whose items are counted by a register.
+    """A list whose items a register counts; only as a whole rule."""
 
-    It can only be the whole of a rule.
-    """
-
-    opening: bytes  # what it begins with, not empty
-    item: Call  # an item; it must not be empty
-    separator: bytes  # what stands between two items, not empty
-    closing: bytes  # what it ends with, not empty; no item and no separator begins with its first byte
+    opening: bytes  # not empty
+    item: Call  # not empty
+    separator: bytes  # between two items; not empty
+    closing: bytes  # not empty; no item and no separator begins with its first byte
     minimum: int
     maximum: int | None  # the most items; ``None``: any number
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CountedText:
-    """A text of an automaton some of whose steps a register counts.
+    """A text of an automaton, some of whose steps a register counts; only as a whole rule."""
 
-    It can only be the whole of a rule.
-    """
-
-    dfa: Dfa  # the automaton. It need not be minimal: states that count are apart from those that do not.
-    counts: NDArray[np.bool_]  # the states of which each step into them counts one, bool ``[states]``
-    # the states that may be entered only when ``minimum`` was counted, bool ``[states]``
+    dfa: Dfa  # not minimal: states that count are apart from the others
+    counts: NDArray[np.bool_]  # states that a step into counts, bool ``[states]``
+    # states that need the minimum, bool ``[states]``
     needs_minimum: NDArray[np.bool_]
     minimum: int
     maximum: int | None  # the highest count; ``None``: any
@@ -187,10 +174,7 @@ class CountedText:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """A mark behind a name in the automaton of ``AnyOrder``.
-
-    It reads nothing, and only the engine makes it.
-    """
+    """A mark behind a name in the automaton of ``AnyOrder``; it reads nothing."""
 
     number: int
 
@@ -212,18 +196,18 @@ Expression: TypeAlias = (
 )
 
 Rules: TypeAlias = Mapping[str, Expression]
-"""Expressions by name. A name is what people are shown of a place in a text."""
+"""Expressions by rule name; people are shown these names."""
 
 EMPTY = Literal(b"")
 """The empty text."""
 
 NOTHING = Alternation(())
-"""No text at all."""
+"""No text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Rules, and the one that a whole text is a text of."""
+    """Rules, and the rule of a whole text."""
 
     rules: Rules
     start: str
@@ -233,7 +217,7 @@ class GrammarTooLarge(SfgenError):
     """Rules whose automata pass a limit.
 
     Attributes:
-        position: Where the rule begins in the text of the grammar, in code points; ``None`` where that is not known.
+        position: The offset of the rule in the text of the grammar, in code points; ``None`` where it is unknown.
     """
 
     def __init__(self, rule: str, limit: str, kind: str = "rule") -> None:
@@ -246,6 +230,6 @@ class GrammarTooLarge(SfgenError):
         )
 
     def tell_where(self, text: str, origin: str | None = None) -> None:
-        """Name the line in the text of the grammar, and its file."""
+        """Add the line in the text of the grammar, and its file, to the message."""
         told = GrammarError(self.message, text, self.position, origin=origin)
         self.message, self.details = told.message, told.details

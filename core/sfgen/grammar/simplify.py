@@ -1,11 +1,11 @@
 """Rules made ready for automata: no dead branches, no left recursion, few calls.
 
-* A branch that calls a rule without any text can never be completed: it goes. What is left of the rules can be
-  completed from everywhere, so that no opening brace leads to a dead end.
-* Direct left recursion becomes iteration: ``A = A x | A w A | y`` is ``A = y (x | w y)*`` (the texts are the same, and
-  only these count here). So operators between operands are read in one way only.
-* Small rules that call nothing are copied to where they are called. So are the branches of an alternation that is a
-  whole rule: what begins alike is then read once (left factoring, done by the subset construction).
+* A branch that calls a rule without a text is dropped. The rest can be completed from everywhere: no opening brace
+  leads to a dead end.
+* Direct left recursion becomes iteration: ``A = A x | A w A | y`` is ``A = y (x | w y)*``. The texts are the same, and
+  operators between operands are read in one way only.
+* Small rules without calls are copied to where they are called, and so are the branches of an alternation that is a
+  whole rule. The subset construction then reads common beginnings once (left factoring).
 """
 
 from __future__ import annotations
@@ -38,20 +38,19 @@ from sfgen.grammar.rules import (
 )
 
 _SMALL = 64
-"""A rule that calls nothing and has fewer bytes and parts than this is copied to where it is called."""
+"""The size, in bytes and parts, below which a rule without calls is copied to its callers."""
 
 
 def simplify(grammar: Grammar) -> Grammar:
     """Rewrite a grammar into rules that can each become an automaton.
 
-    The language stays the same; rules that the start does not need are dropped. The start is kept, with ``NOTHING`` if
-    there is no text at all.
+    The texts stay the same; unreachable rules are dropped. A start without a text is ``NOTHING``.
     """
     grammar = without_copies(grammar)
     rules = _with_small_rules_inside(dict(grammar.rules), grammar.start)
     found = dict[str, Expression]()
     waiting = [grammar.start]
-    while waiting:  # of a chain of alternations the first takes all: no other one is needed
+    while waiting:  # the first of a chain of alternations has copied all, so the others are dropped
         name = waiting.pop()
         if name not in found:
             found[name] = _with_branches_inside(name, rules)
@@ -60,10 +59,7 @@ def simplify(grammar: Grammar) -> Grammar:
 
 
 def without_copies(grammar: Grammar) -> Grammar:
-    """Simplify a grammar, and keep every call.
-
-    So positions tell the rules as written.
-    """
+    """Simplify a grammar but keep every call, so that positions name the rules as written."""
     rules = productive(grammar.rules)
     if grammar.start not in rules:
         return Grammar({grammar.start: NOTHING}, grammar.start)
@@ -72,7 +68,7 @@ def without_copies(grammar: Grammar) -> Grammar:
 
 
 def calls(expression: Expression) -> Iterator[Call]:
-    """Yield the calls in an expression, from left to right."""
+    """Yield the calls of an expression, from left to right."""
     match expression:
         case Call():
             yield expression
@@ -89,7 +85,7 @@ def calls(expression: Expression) -> Iterator[Call]:
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
-    """Return the expressions that an expression is made of."""
+    """Return the direct parts of an expression."""
     match expression:
         case Concatenation(found) | Alternation(found):
             return found
@@ -104,10 +100,7 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
 
 
 def productive(rules: Rules) -> dict[str, Expression]:
-    """Drop the rules and branches that have no text, by a fixpoint.
-
-    A member of a series that has no text is left out; the series has no text if the member is needed.
-    """
+    """Drop the rules, branches and optional members without a text."""
     found = rules_with(rules, _part_has_text)
     return {name: _pruned(rules[name], found) for name in rules if name in found}
 
@@ -133,7 +126,7 @@ def _part_has_text(part: Part, found: Collection[str]) -> bool:
 
 
 def _has_members(expression: AnyOrder, found: Collection[str]) -> bool:
-    """Whether there are all members that are needed, and as many as there must be."""
+    """Tell whether the required members, and enough members, have texts."""
     named = sum(member.value.rule in found for member in expression.members)
     needed = [member for member in expression.members if member.is_needed]
     has_others = any(other.name.rule in found and other.value.rule in found for other in expression.others)
@@ -146,7 +139,7 @@ def _has_members(expression: AnyOrder, found: Collection[str]) -> bool:
 
 
 def _pruned(expression: Expression, found: set[str]) -> Expression:
-    """An expression that has a text, without what has none."""
+    """Drop the parts without a text from an expression that has one."""
     match expression:
         case Concatenation(items):
             return Concatenation(tuple(_pruned(item, found) for item in items))
@@ -177,7 +170,7 @@ def _pruned(expression: Expression, found: set[str]) -> Expression:
 
 
 def _pruned_machine(states: tuple[tuple[Step, ...], ...], found: set[str]) -> StateMachine:
-    """A machine without the steps that no text completes; a state that none leads to any more has none."""
+    """Drop the steps that no text completes; unreachable states lose theirs."""
     live = with_ends(states, lambda step: _has_text(step.expression, found))
     kept: dict[int, tuple[Step, ...]] = {}
     waiting = [0]
@@ -199,7 +192,7 @@ def _alternation(branches: list[Expression]) -> Expression:
 
 def _without_left_recursion(name: str, expression: Expression) -> Expression:
     branches = expression.branches if isinstance(expression, Alternation) else (expression,)
-    branches = tuple(branch for branch in branches if branch != Call(name))  # A = A says nothing
+    branches = tuple(branch for branch in branches if branch != Call(name))  # A = A adds no text
     rest = [branch.parts[1:] for branch in branches if isinstance(branch, Concatenation) and _calls_first(branch, name)]
     base = [branch for branch in branches if not isinstance(branch, Concatenation) or not _calls_first(branch, name)]
     if not rest:
@@ -217,10 +210,10 @@ def _calls_first(expression: Concatenation, name: str) -> bool:
 
 
 def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
-    """The rules, with those that are small and call nothing copied to where they are called.
+    """Copy small rules without calls to their callers.
 
-    What has been made of rules that call nothing but such rules calls nothing either. So rules wait for those that they
-    call, and each is looked at once, in linear time (Kahn, 1962).
+    A rule that only calls such rules has no calls left. So each rule waits for those that it calls, and is looked at
+    once, in linear time (Kahn, 1962).
     """
     called = {name: list(calls(expression)) for name, expression in rules.items()}
     stay = {start}
@@ -249,7 +242,7 @@ def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[s
 
 
 def _with_branches_inside(name: str, rules: dict[str, Expression]) -> Expression:
-    """A rule that is an alternation, with the rules that its branches call copied in, once each."""
+    """Copy the rules that the branches of an alternation call into it, once each."""
     expression = rules[name]
     if not isinstance(expression, Alternation):
         return expression
@@ -268,7 +261,7 @@ def _with_branches_inside(name: str, rules: dict[str, Expression]) -> Expression
 
 
 def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
-    """The rules that the start calls, and those that these call, the start first."""
+    """Keep the rules that the start reaches, the start first."""
     found, waiting = {start: None}, [start]
     while waiting:
         for call in calls(rules[waiting.pop()]):
@@ -279,10 +272,7 @@ def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
 
 
 def with_rules(bodies: Rules, expression: Expression) -> Expression:
-    """Copy rules to where an expression calls them.
-
-    Items that are counted, and members in any order, stay calls.
-    """
+    """Replace calls by the bodies of rules, except in counted lists and members in any order."""
     match expression:
         case Call(rule):
             return bodies.get(rule, expression)
@@ -310,7 +300,7 @@ def with_rules(bodies: Rules, expression: Expression) -> Expression:
 
 
 def size(expression: Expression) -> int:
-    """Count the bytes and parts of an expression without calls; copies count."""
+    """Count the bytes and parts of an expression without calls, with all copies."""
     match expression:
         case Literal(data):
             return len(data) + 1
@@ -323,22 +313,22 @@ def size(expression: Expression) -> int:
 
 
 Part: TypeAlias = Literal | Bytes | Leaf | AnyOrder | CountedList | CountedText | Take
-"""What is told by itself, or by the items of a list or the members of an object."""
+"""An expression whose property does not follow from its parts."""
 
 Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
-"""Whether a part has the property, if these rules have it."""
+"""Tells whether a part has a property, given the rules that have it."""
 
 
 def rules_with(rules: Rules, holds: Holds) -> set[str]:
     """Find the rules with a property, by a least fixpoint.
 
-    A sequence has it if all its parts do, a choice if one of its branches does, and what may be left out always.
+    A sequence has it if all parts do, a choice if one branch does, and an optional part always.
     """
     found: set[str] = set()
     names = list(rules)
     while True:
         before = len(found)
-        names.reverse()  # both ways, for rules often call those that follow them
+        names.reverse()  # alternate directions, as rules often call later ones
         for name in names:
             if name not in found and has(rules[name], found, holds):
                 found.add(name)
@@ -347,7 +337,7 @@ def rules_with(rules: Rules, holds: Holds) -> set[str]:
 
 
 def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
-    """Tell whether an expression has the property."""
+    """Tell whether an expression has a property, given the rules that have it."""
     match expression:
         case Call(rule):
             return rule in found
@@ -368,7 +358,7 @@ def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
 
 
 def with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
-    """Find the states of a machine from which the end is reached."""
+    """Find the states of a machine that reach the end by the steps that count."""
     sources: dict[int | None, list[int]] = {}
     for state, steps in enumerate(states):
         for step in steps:

@@ -1,8 +1,8 @@
-"""Stacks of a network that are shared: a graph-structured stack (Tomita, 1986).
+"""The stacks of a network, shared: a graph-structured stack (Tomita, 1986).
 
-A node is what lies below a rule: the frames that the text may return to when the rule ends. Mostly it is one frame;
-where a text can be read in several ways it may be more. Equal nodes are the same object, so that positions are compared
-and looked up quickly, and lists whose items look alike share their masks.
+A node holds the frames to which a rule may return at its end: mostly one, and more where a text is read in several
+ways. Equal nodes are the same object. So positions are compared and looked up quickly, and list items in equal
+positions share their masks.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import Network
 
 _KEPT = 1 << 16
-"""Nodes that are known by what they are made of. When there are more, they are forgotten; equal ones are then made."""
+"""The nodes that are found again by their frames; when there are more, all are forgotten and made anew."""
 
 Register: TypeAlias = int | bytes | Seen
-"""What a rule remembers: a count, or the names that were read; in a rule that was called with ``distinct``, the text
-that it has read; in the rule that made such calls, also the texts that they have read."""
+"""The memory of a rule: a count; the names read, as bits; for a distinct call the text read so far; and for a rule that
+made such calls, ``Seen``.
+"""
 
 
 _NO_TEXTS: frozenset[bytes] = frozenset()
 
 
 def texts_in(register: Register) -> int:
-    """Count the texts that a register remembers."""
+    """Count the texts in a register."""
     return 0 if isinstance(register, int) else 1 if isinstance(register, bytes) else len(register.texts)
 
 
@@ -38,7 +39,7 @@ class Shortest(NamedTuple):
 
     Attributes:
         text: The bytes.
-        tokens: ``tokens[i]`` is the fewest tokens that write ``text[i:]``, int32 ``[len(text) + 1]``.
+        tokens: The fewest tokens that write ``text[i:]``, int32 ``[len(text) + 1]``.
     """
 
     text: bytes
@@ -46,16 +47,16 @@ class Shortest(NamedTuple):
 
 
 class Node:
-    """What lies below a rule. Made by ``Stacks``; compared by identity.
+    """The stack below a rule. Made by ``Stacks``; compared by identity.
 
     Attributes:
-        frames: The state to return to, the register of its rule, and what lies below; none at the bottom.
+        frames: The frames to return to; none at the bottom.
         distance: The fewest bytes from the return to the end of the text.
-        is_distinct: Whether the rule above was called with ``distinct``, so that it keeps the text that it reads.
+        is_distinct: Whether the rule above is a distinct call, so that its register is the text that it reads.
         depth: The number of frames below, along the first.
-        remembers: The most texts that a register below has in it.
+        remembers: The most texts in a register below.
         canonical: The node with canonical registers; see ``Stacks.canonical_register``.
-        shortest: A shortest text from here on, once it was looked for.
+        shortest: A shortest text from here, once it is found.
     """
 
     __slots__ = ("_texts", "canonical", "depth", "distance", "frames", "is_distinct", "remembers", "shortest")
@@ -72,9 +73,9 @@ class Node:
 
     @property
     def texts(self) -> frozenset[bytes]:
-        """The texts that the registers below remember."""
+        """The texts in all registers below."""
         waiting: list[Node] = [self]
-        while waiting:  # not by recursion: a stack may be deep
+        while waiting:  # no recursion: a stack may be deep
             unknown = [frame.below for frame in waiting[-1].frames if frame.below._texts is None]
             if not unknown:
                 node = waiting.pop()
@@ -86,7 +87,7 @@ class Node:
         return self._texts
 
     def __repr__(self) -> str:
-        """The states to return to, the last pushed first."""
+        """Show the return states, the last pushed first."""
         found, node = [], self
         while node.frames:
             found.append("|".join(str(frame.state) for frame in node.frames))
@@ -98,9 +99,9 @@ class Frame(NamedTuple):
     """A frame of the stack.
 
     Attributes:
-        state: The state to return to.
+        state: The return state.
         register: The register of its rule.
-        below: What lies below.
+        below: The stack below.
     """
 
     state: int
@@ -117,14 +118,11 @@ class Configuration(NamedTuple):
 
 
 Position: TypeAlias = tuple[Configuration, ...]
-"""All the ways to read a text so far, at least one."""
+"""All ways to read a text so far, at least one."""
 
 
 class Stacks:
-    """Makes the stack nodes over one network, equal ones once.
-
-    They can be shared between threads.
-    """
+    """Makes the stack nodes of one network, equal ones once. Safe to share between threads."""
 
     def __init__(self, network: Network, distances: Distances, longest: int) -> None:
         self.network = network
@@ -150,7 +148,7 @@ class Stacks:
         return node
 
     def joined(self, nodes: list[Node]) -> Node:
-        """Return the node of the frames of several nodes."""
+        """Return the node with the frames of several nodes."""
         frames = tuple(dict.fromkeys(frame for node in nodes for frame in node.frames))
         if len(frames) == len(nodes[0].frames):
             return nodes[0]
@@ -171,20 +169,17 @@ class Stacks:
             return self._known.setdefault(key, made)
 
     def distance(self, position: Position) -> int:
-        """Return the fewest bytes from a position to the end.
-
-        It is ``FAR`` or more where there is no way.
-        """
+        """Return the fewest bytes from a position to the end; ``FAR`` or more where there is no way."""
         least = FAR
         for state, register, node in position:
             least = min(least, self.distances.of(state, register) + node.distance)
         return least
 
     def canonical_register(self, state: int, register: Register) -> int:
-        """Return the register that stands for all with the same masks.
+        """Return the register that stands for all registers with the same masks.
 
-        Texts are forgotten, counts matter near their bounds only, names are kept. Masks are cached by canonical
-        registers; what they do not see of texts is checked besides.
+        Texts are dropped, counts kept only near their bounds, names kept. Masks are cached by canonical registers; the
+        texts are checked besides.
         """
         if state in self.distances.members:
             return names_taken(register)

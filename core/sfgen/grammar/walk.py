@@ -1,10 +1,13 @@
-"""Walk the token trie through a network: which tokens a set of configurations can read.
+"""Kernels that walk the token trie through a network: the tokens that a set of configurations can read.
 
-It is the walk of ``sfgen.index.masks.one_state``, with a set of configurations at each depth in place of a state. The
-stack nodes below are loaded; those that a token pushes are made in scratch memory, and given up when the walk leaves
-the token's beginning. Two nodes are special: the bottom, and ``BELOW``, which stands for whatever lies below a rule
-while the tokens are sought that do not leave it. Where a rule ends inside a token with ``BELOW`` below it, the trie
-node is an *exit*: what comes after it is for the caller to read.
+It is the walk of ``sfgen.index.masks.one_state`` with a set of configurations at each depth in place of a state. The
+stack nodes below are loaded. Nodes that a token pushes are made in scratch memory, and dropped when the walk leaves the
+token's prefix. Two nodes have no frames: the bottom, and ``BELOW``, which stands for any stack below a rule while the
+tokens inside that rule are found. A trie node at which a rule ends above ``BELOW`` is an *exit*; the caller reads on
+there.
+
+``step_plainly`` and ``step_all`` read one byte, as ``Reader.read`` does, over plain numbers. A configuration is three
+numbers in ``sets``: state, register, stack node.
 """
 
 from __future__ import annotations
@@ -29,27 +32,28 @@ from sfgen.kernels import (
 )
 
 BOTTOM, BELOW = 0, 1
-"""The stack nodes that have no frames."""
+"""The stack nodes without frames."""
 
 MOST_CONFIGURATIONS = 1 << 13
-"""Configurations of all sets on the way to a trie node."""
+"""The most configurations of all sets on the way to a trie node."""
 
 MOST_MADE = 1 << 12
-"""Stack nodes that are made on the way to a trie node."""
+"""The most stack nodes made on the way to a trie node."""
 
 EXITS, FARTHEST, PLACES, DOUBTS, DOUBTFUL_EXITS = 0, 1, 2, 3, 4
 FIELDS_OF_COUNTS = 5
-"""What a walk counts: exits; the farthest that a token leads from the end, in bytes; places that tokens lead to;
-doubtful tokens; exits behind a whole text of a distinct call."""
+"""The counts of a walk: exits; the farthest end behind a token, in bytes; places behind tokens; doubtful tokens; exits
+behind a whole text of a distinct call.
+"""
 
 ALONE, FIRST_GROUP = 1, 2
-"""The group of a token that leads to no single place, and the group of the first place."""
+"""The group of a token without a single place, and the group of the first place."""
 
 LEAVES_DISTINCT = 2
-"""That a rule may end at a configuration by the end of a text of a distinct call."""
+"""The rule may end here by the end of a distinct call's text."""
 
 TOO_MANY = -1
-"""What a walk returns that was given up: there were too many configurations."""
+"""Returned by a walk with too many configurations."""
 
 _NO_TOKEN = 0x80000000
 
@@ -64,21 +68,19 @@ def walk(
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
     labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
-    """Set the tokens that the starts can read; return 0, or ``TOO_MANY``."""
-    # first: The first trie node that is walked.
-    # end: The one after the last.
-    # behind: Trie nodes that are walked instead, with what is below them, where there are some; ordered by byte.
-    # starts: The number of configurations with which the walk begins: they are in ``sets``.
-    # loaded: From which number on stack nodes are made; those below, and their frames, are loaded.
-    # mask: Where the tokens go, uint32 ``[words]``; those with the same bytes as others are left out.
-    # doubts: Where tokens go besides that have a whole text of a distinct call in them, uint32 ``[words]``.
-    # exits: Where exits go.
-    # group_of: Where the group of each token goes that can be read: ``ALONE``, or the number of its position in
-    #   ``positions`` and ``FIRST_GROUP``. Zero; may have no room at all.
-    # positions: Where the positions go that tokens lead to: state, register and node of each. A token is alone where it
-    #   leads to several configurations, or to a stack node that was made, or where it has a whole text of a distinct
-    #   call in it.
-    # counts: What the walk counts; ``FARTHEST`` at least -1.
+    """Add the tokens that the starts can read to ``mask``; return 0, or ``TOO_MANY``."""
+    # first, end: The trie nodes to walk.
+    # behind: Trie nodes, ordered by byte, whose subtrees are walked instead; empty for all of ``first`` to ``end``.
+    # starts: The number of configurations in ``sets`` at the beginning.
+    # loaded: The first number of a made stack node; nodes and frames below it are loaded.
+    # mask: out; the tokens, uint32 ``[words]``, without those that have the same bytes as others.
+    # doubts: out; the tokens with a whole text of a distinct call in them, uint32 ``[words]``.
+    # exits: out; the exits.
+    # group_of: out; the group of each readable token: ``ALONE``, or ``FIRST_GROUP`` plus the number of its place in
+    #   ``positions``. All zero, or empty if not wanted.
+    # positions: out; the places behind tokens: state, register and node. A token is alone if it leads to several
+    #   configurations or to a made stack node, or has a whole text of a distinct call in it.
+    # counts: out; ``FIELDS_OF_COUNTS`` numbers, ``FARTHEST`` -1 at first.
     # table, actions: See ``Network.flat``.
     # width: The columns of ``table``.
     # classes: ``Network.byte_classes``.
@@ -86,15 +88,15 @@ def walk(
     # distances: The base and the unit of each state.
     # members: See ``flat_members``.
     # nodes: ``NODE_FIELDS`` numbers of each stack node.
-    # frames: ``FRAME_FIELDS`` numbers of each frame; the nodes that are made have the frame of their own number.
+    # frames: ``FRAME_FIELDS`` numbers of each frame; a made node has the frame of its own number.
     # sets: Three numbers of each configuration: state, register, node.
-    # marks: Four numbers of each depth: where its set begins and ends, the number of nodes, whether a text of a
-    #   distinct call was read.
+    # marks: Four numbers of each depth: the begin and end of its set, the number of nodes, whether a text of a distinct
+    #   call was read.
     # labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
     spans = np.int64(behind.size)
     if spans == 0:
         spans = np.int64(1)
-    refused = np.int64(-1)  # the last byte that none of the starts can read
+    refused = np.int64(-1)  # the last byte that no start can read
     for span in range(spans):
         node, stop, base = np.int64(first), np.int64(end), np.int64(0)
         if behind.size > 0:
@@ -163,14 +165,14 @@ def walk(
 
 @kernel(is_part=True)
 def _distance(position: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
-    """The fewest bytes from a configuration to the end of the text."""
+    """Return the fewest bytes from a configuration to the end of the text."""
     state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
     return to_end_of_rule(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
 
 
 @kernel(is_part=True)
 def _leaves(position: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Int:
-    """Whether the rule above ``BELOW`` may end at a configuration; ``LEAVES_DISTINCT`` where a distinct call does."""
+    """Tell whether the rule above ``BELOW`` may end here; ``LEAVES_DISTINCT`` if a distinct call ends with it."""
     state, node = sets[3 * position], sets[3 * position + 2]
     leaves = np.int64(1)
     while facts[FACTS * state + ACCEPTS] != 0:
@@ -187,7 +189,7 @@ def _leaves(position: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: I
 
 @kernel(is_part=True)
 def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
-    """The group of a token that leads to a set of configurations; the last ones are compared first."""
+    """Return the group of a token's set of configurations; recent places are compared first."""
     if top != begin + 1 or sets[3 * begin + 2] >= loaded:
         return np.int64(ALONE)
     state, register, below = sets[3 * begin], sets[3 * begin + 1], sets[3 * begin + 2]
@@ -205,18 +207,18 @@ def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int6
 
 FACTS = 9
 ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = 0, 1, 2, 3, 4, 5, 6, 7, 8
-"""What is known of a state: the columns of ``facts``."""
+"""The columns of ``facts``, by state."""
 
 NODE_FIELDS = 3
 FIRST_FRAME, NODE_DISTANCE, IS_DISTINCT = 0, 1, 2
-"""What is known of a stack node: its first frame or -1, its distance, whether texts of the rule above are distinct."""
+"""The fields of a stack node: its first frame or -1, its distance, whether the rule above is a distinct call."""
 
 FRAME_FIELDS = 4
 FRAME_STATE, FRAME_REGISTER, FRAME_BELOW, NEXT_FRAME = 0, 1, 2, 3
-"""What is known of a frame; the next frame of its node or -1."""
+"""The fields of a frame; the last is the next frame of its node or -1."""
 
 OTHERWISE = -2
-"""What a step returns that is not made, as it is none of the plain ones."""
+"""Returned by ``step_plainly`` for any step that is not plain."""
 
 _COUNTS, _CLOSES = 1, 2
 _ENDLESS = 2**31 - 1
@@ -224,9 +226,7 @@ _ENDLESS = 2**31 - 1
 
 @kernel(is_part=True)
 def to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
-    """Return the fewest bytes from a state to its rule's end."""
-    # state: The state.
-    # register: The register of its rule's frame.
+    """Return the fewest bytes from a state, with its register, to its rule's end."""
     # facts, distances, members: See ``walk``.
     member = np.int64(facts[FACTS * state + MEMBER])
     if member != NO_MEMBER:
@@ -240,21 +240,18 @@ def step_plainly(
     before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
     frames: Int64s, sets: Int64sOut,
 ) -> Int:  # fmt: skip
-    """Read one byte where one configuration changes neither register nor stack.
-
-    Most steps are such.
-    """
-    # before: Where the marks of the depth before the byte are in ``marks``.
+    """Read one byte where a single configuration keeps its register and stack, as in most steps."""
+    # before: The place in ``marks`` of the depth before the byte.
     # label: The class of the byte.
     # marks, table, width, facts, nodes, frames, sets: See ``walk``.
-    # Returns What ``step_all`` does; ``OTHERWISE`` where the step is another.
+    # Returns as ``step_all`` does, or ``OTHERWISE``.
     begin, end = marks[before], marks[before + 1]
     if end != begin + 1:
         return np.int64(OTHERWISE)
     state, node = sets[3 * begin], sets[3 * begin + 2]
     frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
     has_frames = frame >= 0
-    if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # where it returns to, the byte must not be read
+    if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # the byte must not be read behind the rule
         if nodes[NODE_FIELDS * node + IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
             return np.int64(OTHERWISE)
         back = frames[FRAME_FIELDS * frame + FRAME_STATE]
@@ -288,19 +285,18 @@ def step_all(
     table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
 ) -> Int:  # fmt: skip
-    """Read one byte with several configurations.
+    """Read one byte with several configurations; return the end of the new set, -1 without room.
 
-    What rules return to before the byte is kept at the other end of ``sets``, each once: a stack is a graph.
+    Return configurations before the byte are gathered at the other end of ``sets``, each once, since a stack is a
+    graph.
     """
-    # begin: The first configuration in ``sets``.
-    # end: The one after the last; the set behind the byte goes there.
+    # begin, end: The configurations in ``sets``; the new set begins at ``end``.
     # made: The number of stack nodes.
     # doubt: Whether a whole text of a distinct call was read.
-    # loaded: From which number on stack nodes are made.
+    # loaded: The first number of a made stack node.
     # label: The class of the byte.
-    # mark: Where the marks of the new set go in ``marks``.
+    # mark: The place in ``marks`` for the new set.
     # marks, table, width, facts, distances, members, actions, nodes, frames, sets: See ``walk``.
-    # Returns The end of the new set; its marks are written. -1 where there is no room.
     top = np.int64(end)
     room = np.int64(sets.size // 3)
     waiting = room
@@ -381,7 +377,10 @@ def _enter(
     state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
     facts: Int32s, members: Int64s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Add to the set from ``begin`` to ``top`` what a step into a state leads to; rules that must end have ended."""
+    """Add the configurations of a step into a state to a set, behind ended rules; return the set's end and the doubt.
+
+    The end is -1 without room.
+    """
     kind = facts[FACTS * state + KIND]
     most = np.int64(facts[FACTS * state + MOST])
     if kind == _COUNTS:
@@ -440,7 +439,7 @@ def _enter(
 def _is_among(
     state: Int, register: Int, node: Int, begin: Int, end: Int, loaded: Int, nodes: Int64s, frames: Int64s, sets: Int64s
 ) -> Flag:
-    """Whether a configuration is among those of ``sets`` from ``begin`` to ``end``."""
+    """Tell whether a configuration is in ``sets`` from ``begin`` to ``end``."""
     for position in range(begin, end):
         if (
             sets[3 * position] == state
@@ -453,7 +452,7 @@ def _is_among(
 
 @kernel(is_part=True)
 def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s) -> Flag:
-    """Whether two stack nodes have the same frames: loaded ones are made once, others have one frame."""
+    """Tell whether two stack nodes have the same frames; loaded nodes are unique, made ones have one frame."""
     while left != right:
         if left < loaded or right < loaded:
             return False
