@@ -32,7 +32,6 @@ _KEPT = 1 << 14
 _KEPT_SEARCHES = 256
 """The searches for new texts that are kept, to be continued."""
 
-
 _NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
 """The rest where too few distinct texts are left for any way to the end."""
 
@@ -43,6 +42,10 @@ class _Unknown(Exception):
     def __init__(self, state: int, register: Register) -> None:
         super().__init__(state, register)
         self.key = state, register
+
+
+class _NoTextLeft(Exception):
+    """Every distinct text was read."""
 
 
 class Completion:
@@ -64,7 +67,7 @@ class Completion:
         self._has_distinct = any(site.is_distinct for sites in network.calls.values() for site in sites)
         self._rests: dict[tuple[int, Register], tuple[bytes, Register]] = {}
         self._tokens: dict[Configuration, int] = {}
-        self._in_order: dict[tuple[tuple[bytes, int], ...], TextsInOrder] = {}
+        self._in_order: dict[tuple[tuple[bytes, int], ...], _TextsInOrder] = {}
 
     def text(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end, which must exist."""
@@ -111,7 +114,7 @@ class Completion:
             return _shortest(self._by_new_text(state, text, frame) for frame in self._open(node))
         try:
             rest = self.rest(state, register)
-        except NoTextLeft:
+        except _NoTextLeft:
             return _NO_WAY
         return self._before(rest, self._below(node))
 
@@ -119,7 +122,7 @@ class Completion:
         """Return the shortest text to an end in which the open distinct text becomes a new one."""
         try:
             rest = self._new_rest(state, text, texts_read(frame.register))
-        except NoTextLeft:
+        except _NoTextLeft:
             return _NO_WAY
         below = self._of(Configuration(frame.state, with_text(frame.register, text + rest), frame.below))
         return self._before(rest, below)
@@ -179,7 +182,7 @@ class Completion:
             if self._distances.of(frame.state, frame.register) > LONGEST_TEXT:
                 continue  # no limit is near
             text = cast(bytes, register)
-            with suppress(NoTextLeft):
+            with suppress(_NoTextLeft):
                 after = with_text(frame.register, text + self._new_rest(state, text, texts_read(frame.register)))
                 later |= texts_read(self._rest(frame.state, after)[1]) - after.texts
         return later
@@ -239,7 +242,7 @@ class Completion:
             if least is not None and least[0] == wanted:
                 break
         if least is None:
-            raise NoTextLeft
+            raise _NoTextLeft
         _, byte, good = least
         way, behind = min(good, key=lambda way: self._text_of(state, byte, *way)) if len(good) > 1 else good[0]
         return byte, way, behind
@@ -319,7 +322,7 @@ class Completion:
         if found is None:
             if len(self._in_order) >= _KEPT_SEARCHES:
                 self._in_order.clear()
-            found = self._in_order[key] = TextsInOrder(self._network, self._distances, self._bytes, key)
+            found = self._in_order[key] = _TextsInOrder(self._network, self._distances, self._bytes, key)
         return found.first_beside(texts)
 
 
@@ -334,20 +337,7 @@ def shortest_text(reader: Reader) -> bytes:
     return Completion(reader.network, reader.stacks.distances, None).text(reader.start)
 
 
-def _shortest(found: Iterable[Shortest]) -> Shortest:
-    """Return the shortest text, the first in byte order; ``_NO_WAY`` of none."""
-    return min((each for each in found if each is not _NO_WAY), key=lambda each: _by_length(each.text), default=_NO_WAY)
-
-
-def _by_length(text: bytes) -> tuple[int, bytes]:
-    return len(text), text
-
-
-class NoTextLeft(Exception):
-    """Every distinct text was read."""
-
-
-class TextsInOrder:
+class _TextsInOrder:
     """The texts of a leaf with some beginnings, by length, then bytes. Safe to share between threads."""
 
     def __init__(
@@ -379,7 +369,7 @@ class TextsInOrder:
     def _find(self) -> None:
         """Take a step of the search."""
         if not self._waiting:
-            raise NoTextLeft
+            raise _NoTextLeft
         _, text, state = heapq.heappop(self._waiting)
         if self._network.accepting[state]:
             self._found.append(text)
@@ -387,3 +377,12 @@ class TextsInOrder:
         for byte, label in self._labels:  # every byte: bytes of one class make different texts
             if row[label] >= 0 and (left := self._distances.of(row[label], 0)) < FAR:
                 heapq.heappush(self._waiting, (len(text) + 1 + left, text + bytes([byte]), row[label]))
+
+
+def _shortest(found: Iterable[Shortest]) -> Shortest:
+    """Return the shortest text, the first in byte order; ``_NO_WAY`` of none."""
+    return min((each for each in found if each is not _NO_WAY), key=lambda each: _by_length(each.text), default=_NO_WAY)
+
+
+def _by_length(text: bytes) -> tuple[int, bytes]:
+    return len(text), text

@@ -24,6 +24,10 @@ from sfgen.vocabulary import Vocabulary
 
 Position = TypeVar("Position", bound=Hashable)
 
+Made = TypeVar("Made")
+
+Reading = TypeVar("Reading")
+
 _SHOWN = 60  # characters of a text in a message
 
 
@@ -78,6 +82,30 @@ class PositionMasks(Protocol[Position]):
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end."""
+
+
+class KeptByVocabulary(Generic[Made]):
+    """Makes something of a vocabulary on demand, and caches it.
+
+    It can be shared between threads.
+
+    >>> sizes = KeptByVocabulary(len)
+    >>> sizes.of(Vocabulary([b"a", b"b"]))
+    2
+    """
+
+    def __init__(self, make: Callable[[Vocabulary], Made]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
+
+    def of(self, vocabulary: Vocabulary) -> Made:
+        """Return the value of a vocabulary; make it the first time."""
+        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
+        with self._lock:
+            if vocabulary not in self._kept:
+                self._kept[vocabulary] = self._make(vocabulary)
+            return self._kept[vocabulary]
 
 
 class GrammarGuide(BaseGuide[Position]):
@@ -183,36 +211,6 @@ class NetworkGuide(GrammarGuide[NetworkPosition]):
             if not node.frames:
                 return " › ".join(reversed(names))
             state, _, node = node.frames[0]
-
-
-Made = TypeVar("Made")
-
-
-class KeptByVocabulary(Generic[Made]):
-    """Makes something of a vocabulary on demand, and caches it.
-
-    It can be shared between threads.
-
-    >>> sizes = KeptByVocabulary(len)
-    >>> sizes.of(Vocabulary([b"a", b"b"]))
-    2
-    """
-
-    def __init__(self, make: Callable[[Vocabulary], Made]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
-
-    def of(self, vocabulary: Vocabulary) -> Made:
-        """Return the value of a vocabulary; make it the first time."""
-        arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
-        with self._lock:
-            if vocabulary not in self._kept:
-                self._kept[vocabulary] = self._make(vocabulary)
-            return self._kept[vocabulary]
-
-
-Reading = TypeVar("Reading")
 
 
 class NetworkReadBeside(ReadBeside[NetworkPosition, Reading], NetworkGuide, Generic[Reading]):

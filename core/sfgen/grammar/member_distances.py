@@ -28,7 +28,7 @@ ENDLESS = 1 << 20
 """The room for members without a maximum."""
 
 
-class MemberState(NamedTuple):
+class _MemberState(NamedTuple):
     """The members that may follow a state, in bytes without those of calls."""
 
     # bytes to the end of the open member and the entry of its value, -1 if the member has ended; ``None`` without an
@@ -42,16 +42,16 @@ class MemberState(NamedTuple):
     room: int
 
 
-class MemberStates(NamedTuple):
+class _MemberStates(NamedTuple):
     """The states of one rule with members in any order."""
 
     names: Names
-    member_states: Mapping[int, MemberState]
+    member_states: Mapping[int, _MemberState]
     values: tuple[int, ...]  # entry of each name's value; -1: the name cannot be written
     openings: tuple[int, ...]  # the first state, and those behind the first byte
 
 
-def find_member_states(network: Network, usable: NDArray[np.bool_]) -> list[MemberStates]:
+def find_member_states(network: Network, usable: NDArray[np.bool_]) -> list[_MemberStates]:
     """Find the member states of each rule with members in any order; ``usable`` is bool ``[classes]``."""
     of_rule: dict[int, list[int]] = {rule: [] for rule in network.names_in}
     for state in np.flatnonzero(np.isin(network.rule_of, list(of_rule))).tolist():
@@ -79,7 +79,7 @@ class _Finder:
                 self._before[target].add(state)
         self._sites = [(state, site) for state in states for site in network.calls.get(state, ())]
 
-    def found(self) -> MemberStates:
+    def found(self) -> _MemberStates:
         """Return all member states."""
         names = self._names
         ended = {site.target for _, site in self._sites if not site.is_distinct}
@@ -102,7 +102,7 @@ class _Finder:
         close = self._back([state for state in self._states if self._network.accepting[state]], ended)
         lacks, room = self._lacks(), self._room()
         member_states = {
-            state: MemberState(
+            state: _MemberState(
                 tails.get(state), tuple(choices.get(state, {}).items()), tuple(sorted(others.get(state, ()))),
                 close.get(state, FAR), lacks.get(state, 0), room.get(state, ENDLESS),
             )
@@ -115,7 +115,7 @@ class _Finder:
             if not self._before[state] and state not in entered and member_states[state].tail is None
         ]
         openings = dict.fromkeys([*first, *(target for state in first for target in self._after[state])])
-        return MemberStates(names, member_states, tuple(values), tuple(openings))
+        return _MemberStates(names, member_states, tuple(values), tuple(openings))
 
     def _tails(self) -> dict[int, tuple[int, int]]:
         """Return the bytes from behind each name to its value, and the value's entry."""
@@ -187,7 +187,7 @@ _KEPT = 1 << 14
 """The cached distances of one rule."""
 
 
-class Prices(NamedTuple):
+class _Prices(NamedTuple):
     """The bytes of members behind the end of another."""
 
     names: tuple[int, ...]  # bytes of each name's member with its separator
@@ -199,10 +199,10 @@ class Prices(NamedTuple):
 class MemberDistances:
     """The distances of one rule with members in any order."""
 
-    def __init__(self, found: MemberStates) -> None:
+    def __init__(self, found: _MemberStates) -> None:
         self.names, self.member_states, self._values, self.openings = found
         self.lengths: Mapping[int, int] = {}
-        self.prices = Prices((), (), FAR, FAR)
+        self.prices = _Prices((), (), FAR, FAR)
         self._known: dict[tuple[int, int], int] = {}
 
     @property
@@ -226,7 +226,7 @@ class MemberDistances:
                 names[name] = min(names[name], length + self.lengths[self._values[name]])
         others = [self.of_other(other) for member in ended for other in member.others]
         optional = [name for name in range(self.names.size) if not self.names.needed >> name & 1]
-        self.prices = Prices(
+        self.prices = _Prices(
             tuple(names),
             tuple(sorted(optional, key=names.__getitem__)),
             min(others, default=FAR),
@@ -252,7 +252,7 @@ class MemberDistances:
         length, name, value = other
         return length + self.lengths[name] + self.lengths[value]
 
-    def _of(self, member: MemberState, taken: int) -> int:
+    def _of(self, member: _MemberState, taken: int) -> int:
         if member.tail is not None:
             length, value = member.tail
             return length + self.lengths[value] + self._behind(taken, member.lacks, member.room)

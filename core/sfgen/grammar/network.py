@@ -2,7 +2,7 @@
 
 All automata lie in one table. An entry is the next state, ``DEAD``, or an *action*: several ways to read the byte. A
 call is no step of its own. A state that calls a rule reads the rule's first byte at once and pushes the return state; a
-rule that begins with another call pushes several (see ``Openings``). Leaves stay automata.
+rule that begins with another call pushes several (see ``_Openings``). Leaves stay automata.
 
 A frame of the stack has a return state and a register. A step into a state of ``COUNTS`` adds one, and is dead beyond
 the maximum; a step into a state of ``CLOSES`` is dead below the minimum. A caller of *distinct* calls remembers the
@@ -33,6 +33,60 @@ DEAD = -1
 
 MAX_CELLS = 60_000_000
 """The most entries of the table."""
+
+MAX_FRAMES = 300_000
+"""The most frames pushed by the ways of all rules; they grow with the cube of a chain of first calls."""
+
+
+class LeftRecursion(UsageError):
+    """A rule calls itself before it has read anything."""
+
+    def __init__(self, message: str, rules: Sequence[str], *, hint: str = "") -> None:
+        self.rules = tuple(rules)
+        super().__init__(message, hint=hint)
+
+
+class Push(NamedTuple):
+    """A frame to push.
+
+    Attributes:
+        state: The return state.
+        keeps: Whether the frame keeps the register.
+        is_distinct: Whether the call is distinct.
+    """
+
+    state: int
+    keeps: bool
+    is_distinct: bool
+
+
+class Way(NamedTuple):
+    """One way to read a byte.
+
+    Attributes:
+        state: The next state.
+        pushes: The frames to push first, the outermost first.
+        is_fresh: Whether the register is new. A call at the end of a rule pushes no frame and has a new register
+            too.
+    """
+
+    state: int
+    pushes: tuple[Push, ...]
+    is_fresh: bool
+
+
+class CallSite(NamedTuple):
+    """A call in a state.
+
+    Attributes:
+        entry: The first state of the called rule.
+        target: The return state.
+        is_distinct: Whether the texts of such calls differ from each other.
+    """
+
+    entry: int
+    target: int
+    is_distinct: bool
 
 
 class FlatTable(NamedTuple):
@@ -174,74 +228,107 @@ def is_empty(grammar: Grammar) -> bool:
     return simplify(grammar).rules[grammar.start] == NOTHING
 
 
-def _joined(names: tuple[str, ...], parts: list[RuleAutomaton], *, pushes_all: bool) -> Network:
-    """All automata in one table, the calls as actions. ``pushes_all``: a return to a bare end is pushed, too."""
-    sizes = [len(part.transitions) for part in parts]
-    firsts = np.cumsum([0, *sizes]).tolist()
-    bytes_, classes = distinct(np.stack([part.byte_classes for part in parts], axis=1).astype(np.int32))
-    if firsts[-1] * len(bytes_) > MAX_CELLS:
-        raise GrammarTooLarge(names[0], f"{MAX_CELLS:,} entries of a table")
-    number_of = {name: number for number, name in enumerate(names)}
-    entries = {name: first + entry for first, part in zip(firsts, parts, strict=False)
-               for name, entry in part.entries.items()}  # fmt: skip
-    table = np.full((firsts[-1], len(bytes_)), DEAD, dtype=np.int32)
-    accepting, kinds = np.zeros(firsts[-1], dtype=np.bool_), np.zeros(firsts[-1], dtype=np.uint8)
-    minimum, maximum, owes, rule_of = np.zeros((4, firsts[-1]), dtype=np.int32)
-    maximum[:] = UNBOUNDED
-    calls, leaves = dict[int, tuple[CallSite, ...]](), dict[int, Leaf | CountedText]()
-    names_in = dict[int, Names]()
-    for first, size, part in zip(firsts, sizes, parts, strict=False):
-        own = slice(first, first + size)
-        rows = table[own]  # of a leaf there may be millions of entries, which are copied once
-        np.take(part.transitions, part.byte_classes[bytes_], axis=1, out=rows, mode="clip")
+class _States:
+    """The states of all rules under one numbering, while they become a network."""
+
+    def __init__(self, names: tuple[str, ...], parts: Sequence[RuleAutomaton]) -> None:
+        firsts = np.cumsum([0, *[len(part.transitions) for part in parts]]).tolist()
+        self._bytes, classes = distinct(np.stack([part.byte_classes for part in parts], axis=1).astype(np.int32))
+        if firsts[-1] * len(self._bytes) > MAX_CELLS:
+            raise GrammarTooLarge(names[0], f"{MAX_CELLS:,} entries of a table")
+        self._names = names
+        self._number_of = {name: number for number, name in enumerate(names)}
+        self.entries = {name: first + entry for first, part in zip(firsts, parts, strict=False)
+                        for name, entry in part.entries.items()}  # fmt: skip
+        self.byte_classes = classes.astype(np.uint8)
+        self.table = np.full((firsts[-1], len(self._bytes)), DEAD, dtype=np.int32)
+        self.accepting = np.zeros(firsts[-1], dtype=np.bool_)
+        self.kinds = np.zeros(firsts[-1], dtype=np.uint8)
+        self.minimum, self.maximum, self.owes, self.rule_of = np.zeros((4, firsts[-1]), dtype=np.int32)
+        self.maximum[:] = UNBOUNDED
+        self.calls: dict[int, tuple[CallSite, ...]] = {}
+        self.leaves: dict[int, Leaf | CountedText] = {}
+        self.names_in: dict[int, Names] = {}
+        for first, part in zip(firsts, parts, strict=False):
+            self._add(first, part)
+
+    def _add(self, first: int, part: RuleAutomaton) -> None:
+        """Copy an automaton to the states from ``first`` on."""
+        own = slice(first, first + len(part.transitions))
+        rows = self.table[own]  # a leaf may have millions of entries: they are copied once
+        np.take(part.transitions, part.byte_classes[self._bytes], axis=1, out=rows, mode="clip")
         np.add(rows, np.int32(first), out=rows, where=rows >= 0)
-        accepting[own] = part.accepting
-        rule_of[own] = np.array([number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
+        self.accepting[own] = part.accepting
+        self.rule_of[own] = np.array([self._number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
         if part.counter is not None:
-            kinds[own], owes[own] = part.counter.kinds, part.counter.owes
-            minimum[own], maximum[own] = part.counter.minimum, part.counter.maximum
+            self.kinds[own], self.owes[own] = part.counter.kinds, part.counter.owes
+            self.minimum[own], self.maximum[own] = part.counter.minimum, part.counter.maximum
         for state, call, target in part.calls:
-            site = CallSite(entries[call.rule], first + target, call.distinct)
-            calls[first + state] = (*calls.get(first + state, ()), site)
+            site = CallSite(self.entries[call.rule], first + target, call.distinct)
+            self.calls[first + state] = (*self.calls.get(first + state, ()), site)
         if part.leaf is not None:
-            leaves[first] = part.leaf
+            self.leaves[first] = part.leaf
         for name, told in part.names.items():
             takes = {first + state: number for state, number in told.takes.items()}
-            names_in[number_of[name]] = told._replace(takes=takes)
-    start = entries[names[0]]
-    # A call that reads nothing is left out where it stands; what is called reads something.
-    empty = sorted({site.entry for sites in calls.values() for site in sites if accepting[site.entry]})
-    twins = {entry: len(table) + number for number, entry in enumerate(empty)}
-    if twins:
-        table, rule_of, kinds, minimum, maximum, owes = (
-            np.concatenate([array, array[empty]]) for array in (table, rule_of, kinds, minimum, maximum, owes)
+            self.names_in[self._number_of[name]] = told._replace(takes=takes)
+
+    def split_empty(self) -> None:
+        """Call a copy of each entry whose rule has the empty text; the copy reads something.
+
+        The automata of the callers skip such a call already.
+        """
+        sites = [site for sites in self.calls.values() for site in sites]
+        empty = sorted({site.entry for site in sites if self.accepting[site.entry]})
+        if not empty:
+            return
+        copies = {entry: len(self.table) + number for number, entry in enumerate(empty)}
+        self.table, self.rule_of, self.kinds, self.minimum, self.maximum, self.owes = (
+            np.concatenate([array, array[empty]])
+            for array in (self.table, self.rule_of, self.kinds, self.minimum, self.maximum, self.owes)
         )
-        accepting = np.concatenate([accepting, np.zeros(len(empty), dtype=np.bool_)])
-        calls |= {twins[entry]: calls[entry] for entry in empty if entry in calls}
-        calls = {
-            state: tuple(site._replace(entry=twins.get(site.entry, site.entry)) for site in sites)
-            for state, sites in calls.items()
+        self.accepting = np.concatenate([self.accepting, np.zeros(len(empty), dtype=np.bool_)])
+        self.calls |= {copies[entry]: self.calls[entry] for entry in empty if entry in self.calls}
+        self.calls = {
+            state: tuple(site._replace(entry=copies.get(site.entry, site.entry)) for site in sites)
+            for state, sites in self.calls.items()
         }
-    calls_something = np.zeros(len(table), dtype=np.bool_)
-    calls_something[list(calls)] = True
-    is_end = accepting & ~calls_something
-    is_end[is_end] = (table[is_end] < 0).all(axis=1)
-    needs_no_frame = np.zeros_like(is_end) if pushes_all else is_end
-    openings = Openings(table, calls, needs_no_frame, lambda state: names[rule_of[state]])
-    opened = [(state, label, ways) for state in calls for label, ways in openings.of(state).items()
-              if len(ways) > 1 or ways[0].is_fresh]  # fmt: skip
-    places, size = dict[tuple[Way, ...], int](), 0
-    for state, label, ways in opened:
-        if ways not in places:
-            places[ways] = size
-            size += 1 + sum(3 + 2 * len(way.pushes) for way in ways)
-        table[state, label] = -2 - places[ways]
-    for array in (table, accepting, is_end, kinds, minimum, maximum, owes, rule_of):
-        array.setflags(write=False)
-    return Network(
-        names, start, rule_of, table, classes.astype(np.uint8), accepting, is_end, kinds, minimum, maximum, owes,
-        {place: ways for ways, place in places.items()}, calls, leaves, _completions(calls, leaves, None), names_in,
+
+    def ends(self) -> NDArray[np.bool_]:
+        """Tell in which states a rule must end, since nothing is read there."""
+        is_end = self.accepting.copy()
+        is_end[list(self.calls)] = False
+        is_end[is_end] = (self.table[is_end] < 0).all(axis=1)
+        return is_end
+
+    def open_calls(self, needs_no_frame: NDArray[np.bool_]) -> dict[int, tuple[Way, ...]]:
+        """Write the ways through calls into the table, as actions; return these by their places."""
+        openings = _Openings(self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]])
+        opened = [(state, label, ways) for state in self.calls for label, ways in openings.of(state).items()
+                  if len(ways) > 1 or ways[0].is_fresh]  # fmt: skip
+        places, size = dict[tuple[Way, ...], int](), 0
+        for state, label, ways in opened:
+            if ways not in places:
+                places[ways] = size
+                size += 1 + sum(3 + 2 * len(way.pushes) for way in ways)
+            self.table[state, label] = -2 - places[ways]
+        return {place: ways for ways, place in places.items()}
+
+
+def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], *, pushes_all: bool) -> Network:
+    """Join all automata in one table; with ``pushes_all`` a return to a bare end is pushed, too."""
+    states = _States(names, parts)
+    states.split_empty()
+    is_end = states.ends()
+    actions = states.open_calls(np.zeros_like(is_end) if pushes_all else is_end)
+    found = Network(
+        names, states.entries[names[0]], states.rule_of, states.table, states.byte_classes, states.accepting, is_end,
+        states.kinds, states.minimum, states.maximum, states.owes, actions, states.calls, states.leaves,
+        _completions(states.calls, states.leaves, None), states.names_in,
     )  # fmt: skip
+    arrays = found.table, found.accepting, is_end, found.kinds, found.minimum, found.maximum, found.owes, found.rule_of
+    for array in arrays:
+        array.setflags(write=False)
+    return found
 
 
 def _completions(
@@ -258,66 +345,11 @@ def _completions(
     return found
 
 
-MAX_FRAMES = 300_000
-"""The most frames pushed by the ways of all rules; they grow with the cube of a chain of first calls."""
-
-
-class LeftRecursion(UsageError):
-    """A rule calls itself before it has read anything."""
-
-    def __init__(self, message: str, rules: Sequence[str], *, hint: str = "") -> None:
-        self.rules = tuple(rules)
-        super().__init__(message, hint=hint)
-
-
-class Push(NamedTuple):
-    """A frame to push.
-
-    Attributes:
-        state: The return state.
-        keeps: Whether the frame keeps the register.
-        is_distinct: Whether the call is distinct.
-    """
-
-    state: int
-    keeps: bool
-    is_distinct: bool
-
-
-class Way(NamedTuple):
-    """One way to read a byte.
-
-    Attributes:
-        state: The next state.
-        pushes: The frames to push first, the outermost first.
-        is_fresh: Whether the register is new. A call at the end of a rule pushes no frame and has a new register
-            too.
-    """
-
-    state: int
-    pushes: tuple[Push, ...]
-    is_fresh: bool
-
-
-class CallSite(NamedTuple):
-    """A call in a state.
-
-    Attributes:
-        entry: The first state of the called rule.
-        target: The return state.
-        is_distinct: Whether the texts of such calls differ from each other.
-    """
-
-    entry: int
-    target: int
-    is_distinct: bool
-
-
-Ways = dict[int, tuple[Way, ...]]
+_Ways = dict[int, tuple[Way, ...]]
 """The ways to read each byte class."""
 
 
-class Openings:
+class _Openings:
     """Finds the ways to read a byte in states that call rules."""
 
     def __init__(
@@ -331,10 +363,10 @@ class Openings:
         self._calls = calls
         self._is_end = is_end
         self._name_of = name_of
-        self._of_entry: dict[int, Ways] = {}
+        self._of_entry: dict[int, _Ways] = {}
         self._frames = 0  # in the ways of all entries
 
-    def of(self, state: int) -> Ways:
+    def of(self, state: int) -> _Ways:
         """Return a state's ways by byte class: its own steps, and those of the rules that it calls."""
         found: dict[int, list[Way]] = {}
         row = self._table[state]
@@ -348,7 +380,7 @@ class Openings:
                 found.setdefault(label, []).extend(Way(way.state, outer + way.pushes, True) for way in ways)
         return {label: tuple(dict.fromkeys(ways)) for label, ways in found.items()}
 
-    def _entry(self, entry: int) -> Ways:
+    def _entry(self, entry: int) -> _Ways:
         """Return the ways of the first state of a rule, with a new register."""
         if entry not in self._of_entry:
             self._find([entry])
@@ -372,7 +404,7 @@ class Openings:
             else:
                 opened.append(missing)
 
-    def _fresh(self, entry: int) -> Ways:
+    def _fresh(self, entry: int) -> _Ways:
         """Make the ways of an entry from those of the rules that it begins with."""
         ways = {
             label: tuple(Way(way.state, _without_register(way.pushes), way.is_fresh) for way in ways)

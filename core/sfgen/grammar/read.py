@@ -19,6 +19,9 @@ from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
 Found = dict[tuple[int, Register], list[Node]]
 """The stack nodes of each state and register, while configurations are gathered."""
 
+REFUSED = -1
+"""In place of a position's number: the bytes are refused."""
+
 
 class Reader:
     """Reads bytes through a network. Safe to share between threads."""
@@ -193,10 +196,6 @@ class Reader:
             if text not in texts_read(below_register):
                 found.append(Configuration(state, with_text(below_register, text), below))
         return found
-
-
-REFUSED = -1
-"""In place of a position's number: the bytes are refused."""
 
 
 class ReadByBytes:

@@ -45,6 +45,12 @@ from sfgen.grammar.rules import (
 )
 from sfgen.grammar.simplify import Part, calls, rules_with
 
+BYTES = 256
+"""The number of byte symbols; calls, entries and ends follow."""
+
+MAX_EDGES = 2_000_000
+"""The most states and edges of an automaton of rules, checked during construction."""
+
 PLAIN, COUNTS, CLOSES = 0, 1, 2
 """The effect on the register of a step into a state."""
 
@@ -280,13 +286,6 @@ def _counted_list(name: str, items: CountedList) -> RuleAutomaton:
         table[:, columns], classes.astype(np.int32), accepting, calls, {name: 0},
         np.zeros(end + 1, dtype=np.int32), counter, None,
     )  # fmt: skip
-
-
-BYTES = 256
-"""The number of byte symbols; calls, entries and ends follow."""
-
-MAX_EDGES = 2_000_000
-"""The most states and edges of an automaton of rules, checked during construction."""
 
 
 class RulesAutomaton:

@@ -106,7 +106,7 @@ def productive(rules: Rules) -> dict[str, Expression]:
 
 
 def _has_text(expression: Expression, found: Collection[str]) -> bool:
-    return has(expression, found, _part_has_text)
+    return _has(expression, found, _part_has_text)
 
 
 def _part_has_text(part: Part, found: Collection[str]) -> bool:
@@ -171,7 +171,7 @@ def _pruned(expression: Expression, found: set[str]) -> Expression:
 
 def _pruned_machine(states: tuple[tuple[Step, ...], ...], found: set[str]) -> StateMachine:
     """Drop the steps that no text completes; unreachable states lose theirs."""
-    live = with_ends(states, lambda step: _has_text(step.expression, found))
+    live = _with_ends(states, lambda step: _has_text(step.expression, found))
     kept: dict[int, tuple[Step, ...]] = {}
     waiting = [0]
     while waiting:
@@ -315,11 +315,11 @@ def size(expression: Expression) -> int:
 Part: TypeAlias = Literal | Bytes | Leaf | AnyOrder | CountedList | CountedText | Take
 """An expression whose property does not follow from its parts."""
 
-Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
+_Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
 """Tells whether a part has a property, given the rules that have it."""
 
 
-def rules_with(rules: Rules, holds: Holds) -> set[str]:
+def rules_with(rules: Rules, holds: _Holds) -> set[str]:
     """Find the rules with a property, by a least fixpoint.
 
     A sequence has it if all parts do, a choice if one branch does, and an optional part always.
@@ -330,34 +330,34 @@ def rules_with(rules: Rules, holds: Holds) -> set[str]:
         before = len(found)
         names.reverse()  # alternate directions, as rules often call later ones
         for name in names:
-            if name not in found and has(rules[name], found, holds):
+            if name not in found and _has(rules[name], found, holds):
                 found.add(name)
         if len(found) == before:
             return found
 
 
-def has(expression: Expression, found: Collection[str], holds: Holds) -> bool:
+def _has(expression: Expression, found: Collection[str], holds: _Holds) -> bool:
     """Tell whether an expression has a property, given the rules that have it."""
     match expression:
         case Call(rule):
             return rule in found
         case Concatenation(parts):
-            return all(has(part, found, holds) for part in parts)
+            return all(_has(part, found, holds) for part in parts)
         case Alternation(branches):
-            return any(has(branch, found, holds) for branch in branches)
+            return any(_has(branch, found, holds) for branch in branches)
         case Repeat(child, minimum):
-            return minimum == 0 or has(child, found, holds)
+            return minimum == 0 or _has(child, found, holds)
         case Series(members, separator):
             needed = [member.expression for member in members if member.is_needed]
             between = () if len(needed) < 2 else (separator,)
-            return all(has(part, found, holds) for part in (*needed, *between))
+            return all(_has(part, found, holds) for part in (*needed, *between))
         case StateMachine(states):
-            return 0 in with_ends(states, lambda step: has(step.expression, found, holds))
+            return 0 in _with_ends(states, lambda step: _has(step.expression, found, holds))
         case _:
             return holds(expression, found)
 
 
-def with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
+def _with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
     """Find the states of a machine that reach the end by the steps that count."""
     sources: dict[int | None, list[int]] = {}
     for state, steps in enumerate(states):

@@ -6,7 +6,7 @@ token's prefix. Two nodes have no frames: the bottom, and ``BELOW``, which stand
 tokens inside that rule are found. A trie node at which a rule ends above ``BELOW`` is an *exit*; the caller reads on
 there.
 
-``step_plainly`` and ``step_all`` read one byte, as ``Reader.read`` does, over plain numbers. A configuration is three
+``_step_plainly`` and ``_step_all`` read one byte, as ``Reader.read`` does, over plain numbers. A configuration is three
 numbers in ``sets``: state, register, stack node.
 """
 
@@ -31,14 +31,20 @@ from sfgen.kernels import (
     kernel,
 )
 
+FACTS = 9
+ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""The columns of ``facts``, by state."""
+
+NODE_FIELDS = 3
+FIRST_FRAME, NODE_DISTANCE, IS_DISTINCT = 0, 1, 2
+"""The fields of a stack node: its first frame or -1, its distance, whether the rule above is a distinct call."""
+
+FRAME_FIELDS = 4
+FRAME_STATE, FRAME_REGISTER, FRAME_BELOW, NEXT_FRAME = 0, 1, 2, 3
+"""The fields of a frame; the last is the next frame of its node or -1."""
+
 BOTTOM, BELOW = 0, 1
 """The stack nodes without frames."""
-
-MOST_CONFIGURATIONS = 1 << 13
-"""The most configurations of all sets on the way to a trie node."""
-
-MOST_MADE = 1 << 12
-"""The most stack nodes made on the way to a trie node."""
 
 EXITS, FARTHEST, PLACES, DOUBTS, DOUBTFUL_EXITS = 0, 1, 2, 3, 4
 FIELDS_OF_COUNTS = 5
@@ -49,13 +55,25 @@ behind a whole text of a distinct call.
 ALONE, FIRST_GROUP = 1, 2
 """The group of a token without a single place, and the group of the first place."""
 
-LEAVES_DISTINCT = 2
-"""The rule may end here by the end of a distinct call's text."""
+MOST_CONFIGURATIONS = 1 << 13
+"""The most configurations of all sets on the way to a trie node."""
+
+MOST_MADE = 1 << 12
+"""The most stack nodes made on the way to a trie node."""
 
 TOO_MANY = -1
 """Returned by a walk with too many configurations."""
 
+OTHERWISE = -2
+"""Returned by ``_step_plainly`` for any step that is not plain."""
+
+LEAVES_DISTINCT = 2
+"""The rule may end here by the end of a distinct call's text."""
+
 _NO_TOKEN = 0x80000000
+
+_COUNTS, _CLOSES = 1, 2
+_ENDLESS = 2**31 - 1
 
 
 @kernel
@@ -112,9 +130,9 @@ def walk(
             depth = np.int64(depths[node])
             before = 4 * (depth - 1)
             label = np.int64(classes[labels[node]])
-            top = step_plainly(before, label, marks, table, width, facts, nodes, frames, sets)
+            top = _step_plainly(before, label, marks, table, width, facts, nodes, frames, sets)
             if top == OTHERWISE:
-                top = step_all(
+                top = _step_all(
                     marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded, label,
                     marks, 4 * depth, table, width, facts, distances, members, actions, nodes, frames, sets,
                 )  # fmt: skip
@@ -167,7 +185,7 @@ def walk(
 def _distance(position: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
     """Return the fewest bytes from a configuration to the end of the text."""
     state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
-    return to_end_of_rule(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
+    return _to_end_of_rule(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
 
 
 @kernel(is_part=True)
@@ -205,27 +223,8 @@ def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int6
     return position // 3 + FIRST_GROUP
 
 
-FACTS = 9
-ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = 0, 1, 2, 3, 4, 5, 6, 7, 8
-"""The columns of ``facts``, by state."""
-
-NODE_FIELDS = 3
-FIRST_FRAME, NODE_DISTANCE, IS_DISTINCT = 0, 1, 2
-"""The fields of a stack node: its first frame or -1, its distance, whether the rule above is a distinct call."""
-
-FRAME_FIELDS = 4
-FRAME_STATE, FRAME_REGISTER, FRAME_BELOW, NEXT_FRAME = 0, 1, 2, 3
-"""The fields of a frame; the last is the next frame of its node or -1."""
-
-OTHERWISE = -2
-"""Returned by ``step_plainly`` for any step that is not plain."""
-
-_COUNTS, _CLOSES = 1, 2
-_ENDLESS = 2**31 - 1
-
-
 @kernel(is_part=True)
-def to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
+def _to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
     """Return the fewest bytes from a state, with its register, to its rule's end."""
     # facts, distances, members: See ``walk``.
     member = np.int64(facts[FACTS * state + MEMBER])
@@ -236,7 +235,7 @@ def to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, 
 
 
 @kernel(is_part=True)
-def step_plainly(
+def _step_plainly(
     before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
     frames: Int64s, sets: Int64sOut,
 ) -> Int:  # fmt: skip
@@ -244,7 +243,7 @@ def step_plainly(
     # before: The place in ``marks`` of the depth before the byte.
     # label: The class of the byte.
     # marks, table, width, facts, nodes, frames, sets: See ``walk``.
-    # Returns as ``step_all`` does, or ``OTHERWISE``.
+    # Returns as ``_step_all`` does, or ``OTHERWISE``.
     begin, end = marks[before], marks[before + 1]
     if end != begin + 1:
         return np.int64(OTHERWISE)
@@ -280,7 +279,7 @@ def step_plainly(
 
 
 @kernel(is_part=True)
-def step_all(
+def _step_all(
     begin: Int, end: Int, made: Int, doubt: Int, loaded: Int, label: Int, marks: Int64sOut, mark: Int,
     table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
@@ -329,7 +328,7 @@ def step_all(
                         frames[FRAME_FIELDS * made + NEXT_FRAME] = -1
                         nodes[NODE_FIELDS * made + FIRST_FRAME] = made
                         nodes[NODE_FIELDS * made + IS_DISTINCT] = (flags >> 1) & 1
-                        length = to_end_of_rule(np.int64(actions[at]), kept, facts, distances, members)
+                        length = _to_end_of_rule(np.int64(actions[at]), kept, facts, distances, members)
                         has_room = has_room and (length < FAR or facts[FACTS * actions[at] + MEMBER] == NO_MEMBER)
                         nodes[NODE_FIELDS * made + NODE_DISTANCE] = nodes[NODE_FIELDS * below + NODE_DISTANCE] + length
                         below = made

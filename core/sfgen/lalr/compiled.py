@@ -41,6 +41,10 @@ _SUFFIX = ".tables"
 _CODE = ("lalr", "automata", "regex")
 """The packages whose code makes the content."""
 
+_DIGEST = 32  # bytes
+_HEADER = "header"
+_TABLES = ("actions", "gotos", "context_of")
+
 
 class CompiledGrammar(NamedTuple):
     """A grammar and its lexer.
@@ -52,6 +56,22 @@ class CompiledGrammar(NamedTuple):
 
     grammar: LarkGrammar
     lexer: Lexer
+
+
+class _Stored(NamedTuple):
+    """The content of a file.
+
+    Attributes:
+        tables: The tables.
+        lexer: The lexer.
+        imported: The texts of the imported files, by their paths.
+        missing: The paths at which lark looked for a file and found none.
+    """
+
+    tables: ParseTables
+    lexer: Lexer
+    imported: dict[str, str]
+    missing: tuple[str, ...]
 
 
 def compile_lark(
@@ -76,7 +96,7 @@ def compile_lark(
     grammar = read_lark(text, start, directory=directory, files=files)
     lexer = make_lexer(grammar.tables, max_blanks, text)
     if path is not None:
-        _store(path, Stored(grammar.tables, lexer, grammar.imported, tuple(sorted(grammar.importer.missing))))
+        _store(path, _Stored(grammar.tables, lexer, grammar.imported, tuple(sorted(grammar.importer.missing))))
     return CompiledGrammar(grammar, lexer)
 
 
@@ -123,9 +143,9 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-def _load(path: Path, importer: Importer) -> Stored | None:
+def _load(path: Path, importer: Importer) -> _Stored | None:
     try:
-        stored = from_bytes(path.read_bytes())
+        stored = _from_bytes(path.read_bytes())
     except OSError:
         return None
     if stored is None:
@@ -138,36 +158,15 @@ def _load(path: Path, importer: Importer) -> Stored | None:
     return stored if same else None
 
 
-def _store(path: Path, stored: Stored) -> None:
+def _store(path: Path, stored: _Stored) -> None:
     with contextlib.suppress(SfgenError, OSError):
-        write_whole(path, [to_bytes(stored)])
+        write_whole(path, [_to_bytes(stored)])
         kept = sorted(path.parent.glob("*" + _SUFFIX), key=lambda file: file.stat().st_mtime)
         for file in kept[:-MAX_FILES]:
             file.unlink(missing_ok=True)
 
 
-_DIGEST = 32  # bytes
-_HEADER = "header"
-_TABLES = ("actions", "gotos", "context_of")
-
-
-class Stored(NamedTuple):
-    """The content of a file.
-
-    Attributes:
-        tables: The tables.
-        lexer: The lexer.
-        imported: The texts of the imported files, by their paths.
-        missing: The paths at which lark looked for a file and found none.
-    """
-
-    tables: ParseTables
-    lexer: Lexer
-    imported: dict[str, str]
-    missing: tuple[str, ...]
-
-
-def to_bytes(stored: Stored) -> bytes:
+def _to_bytes(stored: _Stored) -> bytes:
     """Serialize a grammar's tables and lexer."""
     from safetensors.numpy import save
 
@@ -189,7 +188,7 @@ def to_bytes(stored: Stored) -> bytes:
     return hashlib.sha256(data).digest() + data
 
 
-def from_bytes(data: bytes) -> Stored | None:
+def _from_bytes(data: bytes) -> _Stored | None:
     """Deserialize the bytes of a file; ``None`` if it is damaged."""
     from safetensors.numpy import load
 
@@ -210,4 +209,4 @@ def from_bytes(data: bytes) -> Stored | None:
         ignored=frozenset(header["ignored"]),
         **{name: arrays.pop(name) for name in _TABLES},
     )
-    return Stored(tables, Lexer(**arrays), header["imported"], tuple(header["missing"]))
+    return _Stored(tables, Lexer(**arrays), header["imported"], tuple(header["missing"]))

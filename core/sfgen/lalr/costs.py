@@ -93,7 +93,7 @@ def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: in
     return found
 
 
-class Matrix(NamedTuple):
+class _Matrix(NamedTuple):
     """Costs from some pending labels to every label.
 
     Attributes:
@@ -129,9 +129,9 @@ class Readings:
         """The terminal of each label, intp ``[labels + 1]``."""
         bounds = np.searchsorted(self.terminals, np.arange(end + 2))
         self._labels_of = [np.arange(first, last, dtype=np.int32) for first, last in pairwise(bounds)]
-        self._shifts: dict[tuple[int, int], Matrix] = {}
+        self._shifts: dict[tuple[int, int], _Matrix] = {}
         self._masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
-        self._rests: dict[tuple[int, Item], Matrix | None] = {}
+        self._rests: dict[tuple[int, Item], _Matrix | None] = {}
         self._readings = [self._begin(*reading) for reading in items.readings]
         self.updates = self._solve()
         """How often the costs of a reading were computed."""
@@ -164,7 +164,7 @@ class Readings:
             found = self._masks[state, rule] = self.items.reduces(state, rule)[self.terminals]
         return found
 
-    def of(self, state: int, symbol: int) -> Matrix:
+    def of(self, state: int, symbol: int) -> _Matrix:
         """Return the costs of a symbol in a state."""
         if symbol < 0:
             return self._readings[int(self.items.reading_of[state, -1 - symbol])]
@@ -175,10 +175,10 @@ class Readings:
             labels = self._labels_of[symbol]
             rows = [self.gap(target, self.obligations[label]) for label in labels.tolist()]
             costs = np.array(rows, dtype=np.int32).reshape(len(rows), len(self.terminals))
-            found = self._shifts[key] = Matrix(labels, costs)
+            found = self._shifts[key] = _Matrix(labels, costs)
         return found
 
-    def rest(self, state: int, item: Item) -> Matrix | None:
+    def rest(self, state: int, item: Item) -> _Matrix | None:
         """Return the costs of the rest of an item's rule; ``None`` for an empty rest."""
         key = state, item
         if key not in self._rests:
@@ -186,7 +186,7 @@ class Readings:
             self._rests[key] = self._read(state, symbols, item.rule) if symbols else None
         return self._rests[key]
 
-    def _begin(self, state: int, nonterminal: int) -> Matrix:
+    def _begin(self, state: int, nonterminal: int) -> _Matrix:
         """Return the matrix of a nonterminal in which every cost is ``FAR``."""
         terminals = np.zeros(len(self._labels_of), dtype=np.bool_)
         for symbol in self.items.first_symbols[nonterminal]:
@@ -195,7 +195,7 @@ class Readings:
         for rule in self.items.first_empty[nonterminal]:
             terminals |= self.items.reduces(state, rule)
         labels = np.flatnonzero(terminals[self.terminals]).astype(np.int32)
-        return Matrix(labels, np.full((len(labels), len(self.terminals)), FAR, dtype=np.int32))
+        return _Matrix(labels, np.full((len(labels), len(self.terminals)), FAR, dtype=np.int32))
 
     def _solve(self) -> int:
         """Lower the costs of all nonterminals to the solution, by a worklist; return the number of updates."""
@@ -230,10 +230,10 @@ class Readings:
                 costs[np.searchsorted(known.labels, labels), labels] = 0
         if np.array_equal(costs, known.costs):
             return False
-        self._readings[number] = Matrix(known.labels, costs)
+        self._readings[number] = _Matrix(known.labels, costs)
         return True
 
-    def _read(self, state: int, symbols: tuple[int, ...], rule: int) -> Matrix:
+    def _read(self, state: int, symbols: tuple[int, ...], rule: int) -> _Matrix:
         """Return the costs of symbols that end a rule."""
         labels, costs = self.of(state, symbols[0])
         state = self.items.after(state, symbols[0])
@@ -243,7 +243,7 @@ class Readings:
             _multiply(product, costs, right.labels, right.costs)
             costs = product
             state = self.items.after(state, symbol)
-        return Matrix(labels, np.where(self.reduced(state, rule), costs, np.int32(FAR)))
+        return _Matrix(labels, np.where(self.reduced(state, rule), costs, np.int32(FAR)))
 
     def _dependents(self) -> list[list[int]]:
         """List the readings whose rules contain each reading."""
@@ -277,7 +277,7 @@ def _multiply(into: Int32TableOut, left: Int32Table, labels: Int32s, right: Int3
     return 0
 
 
-class Vector(NamedTuple):
+class _Vector(NamedTuple):
     """The units behind each pending label, relative to their least.
 
     Attributes:
@@ -289,13 +289,13 @@ class Vector(NamedTuple):
     added: int
 
 
-_REFUSED = Vector(0, 0)
+_REFUSED = _Vector(0, 0)
 """The vector in which all is ``FAR``."""
 
 
-def _more(vector: Vector, units: int) -> Vector:
+def _more(vector: _Vector, units: int) -> _Vector:
     """Add units to a vector."""
-    return vector if vector.number == 0 else Vector(vector.number, vector.added + units)
+    return vector if vector.number == 0 else _Vector(vector.number, vector.added + units)
 
 
 class NodeClass:
@@ -311,11 +311,11 @@ class NodeClass:
         behind: The costs behind each label with the state on top; ``None`` until they are computed.
     """
 
-    def __init__(self, state: int, behind_items: tuple[Vector, ...]) -> None:
+    def __init__(self, state: int, behind_items: tuple[_Vector, ...]) -> None:
         self.state = state
         self.behind_items = behind_items
-        self.behind_reading: dict[int, Vector] = {}
-        self.behind: Vector | None = None
+        self.behind_reading: dict[int, _Vector] = {}
+        self.behind: _Vector | None = None
 
 
 class NodeCosts:
@@ -330,11 +330,11 @@ class NodeCosts:
         self.vectors = [refused]
         """The relative vectors, each int32 ``[labels + 1]``."""
         self._vector_numbers = {refused.tobytes(): 0}
-        self._classes: dict[tuple[int, tuple[Vector, ...]], NodeClass] = {}
+        self._classes: dict[tuple[int, tuple[_Vector, ...]], NodeClass] = {}
         self._class_of: dict[int, tuple[NodeClass, int]] = {}
         self._lock = threading.Lock()
 
-    def behind(self, node: int) -> Vector:
+    def behind(self, node: int) -> _Vector:
         """Return the units behind each label at a node."""
         with self._lock:
             node_class, added = self._find_class(node)
@@ -388,7 +388,7 @@ class NodeCosts:
             found = self._classes[key] = NodeClass(*key)
         return found, added
 
-    def _find_behind(self, node_class: NodeClass) -> Vector:
+    def _find_behind(self, node_class: NodeClass) -> _Vector:
         """Compute the costs behind each label with a node class on top."""
         found = self.array(_REFUSED)
         if node_class.state == self._tables.start:
@@ -400,7 +400,7 @@ class NodeCosts:
             self._lower_by_rest(found, node_class.state, item, self.array(vector))
         return self._vector(found)
 
-    def _behind_reading(self, node_class: NodeClass, nonterminal: int) -> Vector:
+    def _behind_reading(self, node_class: NodeClass, nonterminal: int) -> _Vector:
         """Return the costs behind each label after a nonterminal on top of a node class."""
         if nonterminal not in node_class.behind_reading:
             self._solve(node_class, nonterminal)
@@ -450,7 +450,7 @@ class NodeCosts:
         found[less] = behind[less]
         return bool(less.any())
 
-    def _vector(self, array: NDArray[np.int32]) -> Vector:
+    def _vector(self, array: NDArray[np.int32]) -> _Vector:
         """Return the relative vector of an array."""
         least = int(array.min())
         if least >= FAR:
@@ -459,9 +459,9 @@ class NodeCosts:
         number = self._vector_numbers.setdefault(relative.tobytes(), len(self.vectors))
         if number == len(self.vectors):
             self.vectors.append(relative)
-        return Vector(number, least)
+        return _Vector(number, least)
 
-    def array(self, vector: Vector) -> NDArray[np.int32]:
+    def array(self, vector: _Vector) -> NDArray[np.int32]:
         """Return the array of a vector, int32 ``[labels + 1]``."""
         relative = self.vectors[vector.number]
         return np.where(relative >= FAR, np.int32(FAR), relative + np.int32(vector.added))

@@ -7,7 +7,7 @@ Masks only need to know whether D is finite, and D is dear. A label is *safe* if
 commit of it that the parser takes, whatever the stack. A configuration that reaches a safe label and whose parser takes
 it needs no D. Safe labels are found in two ways:
 
-* ``Bounds`` takes a grammar without conflicts. A gap is good if some safe label can be read there for every terminal
+* ``_Bounds`` takes a grammar without conflicts. A gap is good if some safe label can be read there for every terminal
   that its state has an action for. A label is safe if all gaps behind it are good. The largest such set is taken; each
   nonterminal must have a text. Then each item of the state behind a safe label can be completed by safe labels,
   whatever is below, because all items of an LR(0) state are valid. This bounds D: complete the cheapest item of each
@@ -30,6 +30,9 @@ from sfgen.lalr.costs import NodeClass, NodeCosts, Readings, by_terminal, byte_c
 from sfgen.lalr.items import Item, Items, has_conflicts
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
+
+MOST_NODES = 1_000
+"""The nodes that are visited before the search is given up."""
 
 
 class Distances:
@@ -93,11 +96,11 @@ class Distances:
         return start == NO_STATE or self.of(int(start), BOTTOM) >= FAR
 
     @cached_property
-    def _safety(self) -> Safety:
+    def _safety(self) -> _Safety:
         most_first = int(self.cost[self.cost < FAR].max(initial=0))
         if has_conflicts(self._items):
             return explored_safety(self._items, self._readings, most_first)
-        found = Bounds(self._items, self._readings).safety(most_first)
+        found = _Bounds(self._items, self._readings).safety(most_first)
         if 2 * found.labels.sum() < len(found.labels):  # little is safe: worth a search of the node classes
             explored = explored_safety(self._items, self._readings, most_first)
             return max(explored, found, key=lambda safety: int(safety.labels.sum()))
@@ -120,7 +123,7 @@ class Distances:
         return self._safety.most_per_level
 
 
-class Safety(NamedTuple):
+class _Safety(NamedTuple):
     """The safe labels and a bound of D, for all stacks.
 
     Attributes:
@@ -133,14 +136,14 @@ class Safety(NamedTuple):
     most_per_level: int | None
 
 
-class Bounds:
+class _Bounds:
     """Safety and bounds from the gaps of a grammar without conflicts."""
 
     def __init__(self, items: Items, readings: Readings) -> None:
         self._items = items
         self._rests: dict[Item, int] = {}
         tables = items.tables
-        gaps = gaps_of(items, readings)
+        gaps = _gaps_of(items, readings)
         rows = np.array([readings.gap(state, obligation) for state, obligation, _ in gaps])
         known = tables.actions[[state for state, _, _ in gaps]] != 0
         behind = np.array([label for _, _, label in gaps])  # of the first gap it is the end
@@ -162,13 +165,13 @@ class Bounds:
             cost < FAR for cost, is_one in zip(self._nonterminal_cost, is_read, strict=True) if is_one
         )
 
-    def safety(self, most_first: int) -> Safety:
+    def safety(self, most_first: int) -> _Safety:
         """Return the safe labels, and a bound of the distances."""
         if not self._has_texts:
             safe = np.zeros_like(self._safe)
             safe[-1] = True
-            return Safety(safe, None)
-        return Safety(self._safe, self._most_per_level(most_first))
+            return _Safety(safe, None)
+        return _Safety(self._safe, self._most_per_level(most_first))
 
     def _most_per_level(self, most_first: int) -> int:
         tables = self._items.tables
@@ -228,7 +231,7 @@ class Bounds:
             self._nonterminal_cost = found
 
 
-def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
+def _gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
     """List the gaps that occur: state, obligation, and the label before.
 
     The label before the first gap is the end of the text.
@@ -247,18 +250,14 @@ def gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
     return found
 
 
-MOST_NODES = 1_000
-"""The nodes that are visited before the search is given up."""
-
-
-def explored_safety(items: Items, readings: Readings, most_first: int, most_nodes: int = MOST_NODES) -> Safety:
+def explored_safety(items: Items, readings: Readings, most_first: int, most_nodes: int = MOST_NODES) -> _Safety:
     """Find the safe labels and a bound by visiting stack nodes."""
     tables = items.tables
     stacks = Stacks(tables)
     node_costs = NodeCosts(items, readings, stacks)
     taken = _Taken(stacks, items)
     readable = np.zeros((len(tables.actions), len(readings.terminals)), dtype=np.bool_)
-    for state, obligation, _ in gaps_of(items, readings):
+    for state, obligation, _ in _gaps_of(items, readings):
         readable[state] |= readings.reached(state, obligation)
     pushes = [
         np.unique(np.concatenate([actions[actions > 0] - 1, gotos[gotos != NO_STATE]])).tolist()
@@ -271,7 +270,7 @@ def explored_safety(items: Items, readings: Readings, most_first: int, most_node
     for node in nodes:  # the list grows
         if len(nodes) > most_nodes:
             safe[:-1] = False
-            return Safety(safe, None)
+            return _Safety(safe, None)
         behind = node_costs.array(node_costs.behind(node))
         state, (_, added), bits = stacks.states[node], node_costs.of(node), taken.at(node)
         is_taken = np.array([bits >> terminal & 1 for terminal in readings.terminals.tolist()], dtype=np.bool_)
@@ -285,7 +284,7 @@ def explored_safety(items: Items, readings: Readings, most_first: int, most_node
             if key not in seen:
                 seen.add(key)
                 nodes.append(above)
-    return Safety(safe, max(most_added, most_first + most_behind))
+    return _Safety(safe, max(most_added, most_first + most_behind))
 
 
 class _Taken:

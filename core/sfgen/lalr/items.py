@@ -119,7 +119,7 @@ def kernel_items(tables: ParseTables) -> list[list[Item]]:
     return [sorted(items) for items in found]
 
 
-Transition = tuple[int, int]
+_Transition = tuple[int, int]
 """A state, and a nonterminal that is read there."""
 
 
@@ -138,8 +138,8 @@ def has_conflicts(items: Items) -> bool:
 def _lookaheads(items: Items) -> dict[tuple[int, int], int]:
     """Return the terminals before which each rule could be reduced in each state."""
     rules = items.tables.rules
-    ends_with: dict[Transition, list[Transition]] = {}
-    reductions: list[tuple[Transition, int, int]] = []
+    ends_with: dict[_Transition, list[_Transition]] = {}
+    reductions: list[tuple[_Transition, int, int]] = []
     transitions = [
         (state, nonterminal)
         for nonterminal in range(len(items.rules_of))
@@ -183,7 +183,7 @@ def _nullable(items: Items) -> set[int]:
         found |= more
 
 
-def _shifted_behind(items: Items, transition: Transition, nullable: set[int]) -> int:
+def _shifted_behind(items: Items, transition: _Transition, nullable: set[int]) -> int:
     """Return the terminals that can be shifted behind a nonterminal, also behind empty ones."""
     start, nonterminal = transition
     state = items.after(start, -1 - nonterminal)

@@ -15,13 +15,40 @@ from typing import NamedTuple
 
 from sfgen.errors import GrammarError, first_line
 
+PATTERN_HINT = "Write a regular expression of Python's re; flags stand behind it, as in /select/i."
+
+MAX_ALTERNATIVES = 30_000
+"""The most alternatives of a rule with optional parts written out; lark takes some seconds for them."""
+
+MAX_COPIES = 10_000
+"""The most parts that a terminal may have by copies, above all parts in the grammar."""
+
 _LINE_AND_COLUMN = re.compile(r",? at line (\d+),? column (\d+)(?: in [^\n]*)?")
 _UNDEFINED_RULE = re.compile(r"Using an undefined rule: NonTerminal\('([^']*)'\)")
 _IN_QUOTES = re.compile(r"(?:Rule|Terminal|rule|terminal|Template|Symbol)s? (?:used but not defined: )?'?(\w+)'?")
 _PATTERN = re.compile(r"(?<!/)/(?!/)((?:\\.|[^/\\\n])+)/[imslux]*")
 _RULE = re.compile(r"^[!?]*([a-z_][a-z0-9_]*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.MULTILINE)
 
-PATTERN_HINT = "Write a regular expression of Python's re; flags stand behind it, as in /select/i."
+_MANY = 10**9
+"""A count above every limit."""
+
+_WRITTEN_OUT = 50
+"""The number of repetitions from which on lark makes rules of them."""
+
+_DEFINITION = re.compile(
+    r"^[ \t]*(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.MULTILINE
+)
+_TOKEN = re.compile(
+    r"""
+    (?P<space> [ \t\r\f]+ | //[^\n]* | \#[^\n]* | (?:\s*\n)+\s*(?=\|) )
+    | (?P<text> "(?:\\.|[^"\\\n])*"i?(?:\s*\.\.\s*"(?:\\.|[^"\\\n])*")? | /(?!/)(?:\\.|[^/\\])*/[imslux]* )
+    | (?P<name> [!?]*_?[A-Za-z]\w*(?:\{[^}\n]*\})? )
+    | (?P<alias> ->\s*\w+ )
+    | (?P<times> ~\s*\d+(?:\s*\.\.\s*\d+)? )
+    | (?P<sign> [()\[\]|?*+] )
+    """,
+    re.VERBOSE,
+)
 
 
 def explained(error: BaseException, text: str, start: str) -> GrammarError:
@@ -131,35 +158,7 @@ def _hint(message: str) -> str:
     return "lark's documentation says what a grammar may be."
 
 
-MAX_ALTERNATIVES = 30_000
-"""The most alternatives of a rule with optional parts written out; lark takes some seconds for them."""
-
-MAX_COPIES = 10_000
-"""The most parts that a terminal may have by copies, above all parts in the grammar."""
-
-_MANY = 10**9
-"""A count above every limit."""
-
-_WRITTEN_OUT = 50
-"""The number of repetitions from which on lark makes rules of them."""
-
-_DEFINITION = re.compile(
-    r"^[ \t]*(?:%(?:override|extend)[ \t]+)?[!?]*(_?[A-Za-z]\w*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:", re.MULTILINE
-)
-_TOKEN = re.compile(
-    r"""
-    (?P<space> [ \t\r\f]+ | //[^\n]* | \#[^\n]* | (?:\s*\n)+\s*(?=\|) )
-    | (?P<text> "(?:\\.|[^"\\\n])*"i?(?:\s*\.\.\s*"(?:\\.|[^"\\\n])*")? | /(?!/)(?:\\.|[^/\\])*/[imslux]* )
-    | (?P<name> [!?]*_?[A-Za-z]\w*(?:\{[^}\n]*\})? )
-    | (?P<alias> ->\s*\w+ )
-    | (?P<times> ~\s*\d+(?:\s*\.\.\s*\d+)? )
-    | (?P<sign> [()\[\]|?*+] )
-    """,
-    re.VERBOSE,
-)
-
-
-class Definition(NamedTuple):
+class _Definition(NamedTuple):
     """Counts of a rule or a terminal.
 
     Attributes:
@@ -198,13 +197,13 @@ def check_expansions(text: str) -> None:
             )
 
 
-def definitions(text: str) -> dict[str, Definition]:
+def definitions(text: str) -> dict[str, _Definition]:
     r"""Count alternatives and parts of the rules and terminals of a grammar.
 
     >>> [found.alternatives for found in definitions('start: [A] (A | x)~2 [A]\nx: A? A*\nA: "a"').values()]
     [16, 4, 1]
     """
-    found: dict[str, Definition] = {}
+    found: dict[str, _Definition] = {}
     for match in _DEFINITION.finditer(text):
         counted = _Counter(text, match.end()).definition(match.start(1))
         if counted is not None:
@@ -212,7 +211,7 @@ def definitions(text: str) -> dict[str, Definition]:
     return found
 
 
-def _size(name: str, found: Mapping[str, Definition], sizes: dict[str, int]) -> int:
+def _size(name: str, found: Mapping[str, _Definition], sizes: dict[str, int]) -> int:
     """Return the parts of a terminal with those that it names copied in; circles are lark's to report."""
     waiting, opened = [name], set[str]()
     while waiting:
@@ -248,14 +247,14 @@ class _Counter:
         taken, self._next = self._next, next(self._tokens, None)
         return taken
 
-    def definition(self, position: int) -> Definition | None:
+    def definition(self, position: int) -> _Definition | None:
         """Return the counts; ``None`` where the text cannot be followed."""
         try:
             count = self._any()
         except RecursionError:
             return None
         return (
-            None if self._next is not None else Definition(position, max(count, self._most), self._parts, self._names)
+            None if self._next is not None else _Definition(position, max(count, self._most), self._parts, self._names)
         )
 
     def _any(self) -> int:

@@ -6,7 +6,7 @@ is a lookahead obligation, which is checked while the rest is read; in the end o
 lark takes.
 
 ``make_lexer`` compiles the terminals to programs (``sfgen.lalr.ordered_threads``), finds all lexer states over symbols
-(``LexerStates``), merges equal ones (``merge``), and writes each symbol as bytes.
+(``_LexerStates``), merges equal ones (``_merge``), and writes each symbol as bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,16 @@ from sfgen.regex.ast import Alternation, Characters, Node, settle
 from sfgen.regex.characters import union
 from sfgen.regex.parse import parse
 
+MAX_LEXER_STATES = 15_000
+"""The most lexer states over symbols, before equal ones are merged."""
+
+MAX_LEXER_WORK = 300_000
+"""The most elementary steps of their construction."""
+
 _BLANKS = Characters(union((ord(blank), ord(blank)) for blank in string.whitespace))
+
+_NO_CONTEXT = -1
+_TOO_MANY = -1
 
 
 def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "") -> Lexer:
@@ -57,21 +66,47 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "
     }
     machine = OrderedMachine(programs, len(symbols.members))
     blank_symbols = frozenset(symbol for low, high in blanks.ranges for symbol in range(low, high + 1))
-    lexer_states = LexerStates(tables, machine, starts, blank_symbols, max_blanks)
-    return _over_bytes(merge(lexer_states, len(symbols.members), len(tables.contexts)), symbols.numbers)
+    lexer_states = _LexerStates(tables, machine, starts, blank_symbols, max_blanks)
+    return _over_bytes(_merge(lexer_states, len(symbols.members), len(tables.contexts)), symbols.numbers)
 
 
-MAX_LEXER_STATES = 15_000
-"""The most lexer states over symbols, before equal ones are merged."""
+def _tree(terminal: Terminal, text: str) -> Node:
+    try:
+        tree = settle(parse(terminal.pattern, ascii_only=False), within_text=True)
+        return without_atomics(tree, terminal.pattern, within_text=True)
+    except PatternError as error:
+        raise GrammarError(
+            f"the terminal {terminal.name}, /{terminal.pattern}/, cannot be followed: {error.reason}",
+            text,
+            definition_of(text, terminal.name),
+            hint=error.hint,
+        ) from None
 
-MAX_LEXER_WORK = 300_000
-"""The most elementary steps of their construction."""
 
-Keywords: TypeAlias = tuple[tuple[int, tuple[tuple[int, Threads], ...]], ...]
+def _over_bytes(merged: _Merged, symbols: CharacterMap) -> Lexer:
+    try:
+        table, class_of_byte = byte_table(merged.step, symbols, "")
+    except PatternTooLarge as error:
+        raise GrammarTooLarge("of all terminals", error.reason, "lexer") from None
+    chosen, class_of_class = distinct(np.ascontiguousarray(table.T))
+    inside = len(table) - len(merged.step)
+    counts = [len(commits) for commits in merged.commits] + [0] * inside
+    commits = np.array([commit for of_state in merged.commits for commit in of_state], dtype=np.int32)
+    commits = commits.reshape(-1, 2)
+    return Lexer(
+        byte_classes=class_of_class[class_of_byte].astype(np.uint8),
+        step=np.ascontiguousarray(table[:, chosen]),
+        starts=merged.starts,
+        commit_starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        commit_terminals=np.ascontiguousarray(commits[:, 0]),
+        commit_obligations=np.ascontiguousarray(commits[:, 1]),
+        may_end=np.append(merged.may_end, np.zeros(inside, dtype=np.bool_)),
+        obligation_holds_at_end=merged.holds_at_end,
+    )
+
+
+_Keywords: TypeAlias = tuple[tuple[int, tuple[tuple[int, Threads], ...]], ...]
 """Of each open terminal the terminals that replace it where they match the whole lexeme, and their threads."""
-
-_NO_CONTEXT = -1
-_TOO_MANY = -1
 
 T = TypeVar("T", bound=Hashable)
 
@@ -91,7 +126,7 @@ class _Numbered(Generic[T]):
         return found
 
 
-class Alternative(NamedTuple):
+class _Alternative(NamedTuple):
     """One reading of the text by lark's lexer, under its assumptions.
 
     Attributes:
@@ -135,7 +170,7 @@ class _About(NamedTuple):
     open: frozenset[int]
 
 
-class LexerStates:
+class _LexerStates:
     """Finds all lexer states from the start of the text on.
 
     Attributes:
@@ -159,10 +194,10 @@ class LexerStates:
         self._blanks = blanks
         self._max_blanks = max_blanks
         self._threads: _Numbered[OrderedThreads] = _Numbered()
-        self._keywords: _Numbered[Keywords] = _Numbered()
+        self._keywords: _Numbered[_Keywords] = _Numbered()
         self._obligations: _Numbered[Obligations] = _Numbered()
         self._trackers: _Numbered[Trackers] = _Numbered()
-        self._alternatives: _Numbered[Alternative] = _Numbered()
+        self._alternatives: _Numbered[_Alternative] = _Numbered()
         self._states: _Numbered[frozenset[int]] = _Numbered()
         self._behind_commits: _Numbered[tuple[int, int]] = _Numbered()
         self._about: dict[int, _About] = {}
@@ -255,7 +290,7 @@ class LexerStates:
         if blanks == self._max_blanks or not self._about_threads(threads).has_ignored:
             context, blanks = _NO_CONTEXT, _TOO_MANY
         return self._alternatives.number(
-            Alternative(context, threads, self._keywords.number(keywords), obligations, kept, blanks, True)
+            _Alternative(context, threads, self._keywords.number(keywords), obligations, kept, blanks, True)
         )
 
     def _kept_trackers(self, trackers: Iterable[Threads | None], obligations: int, threads: int | None = None) -> int:
@@ -308,7 +343,7 @@ class LexerStates:
             found = self._alternatives_after[key] = tuple(self._find_after(self._alternatives.all[alternative], symbol))
         return found
 
-    def _find_after(self, before: Alternative, symbol: int) -> list[int]:
+    def _find_after(self, before: _Alternative, symbol: int) -> list[int]:
         position = self._machine.position(self._trackers.all[before.trackers], symbol)
         obligation = self._left_of_obligation(before, position)
         if obligation == NO_STATE:
@@ -325,7 +360,7 @@ class LexerStates:
         trackers = self._kept_trackers(position.trackers, obligation, threads)
         keywords = self._keywords_behind(before.keywords, position, about.open)
         found = [
-            self._alternatives.number(Alternative(context, threads, keywords, obligation, trackers, blanks, False))
+            self._alternatives.number(_Alternative(context, threads, keywords, obligation, trackers, blanks, False))
         ]
         if context != _NO_CONTEXT:
             for index, terminal in about.matches:
@@ -335,7 +370,7 @@ class LexerStates:
                         found.append(self._fresh(context, assumed, position.trackers, blanks))
         return found
 
-    def _read(self, before: Alternative, position: OrderedPlace) -> int:
+    def _read(self, before: _Alternative, position: OrderedPlace) -> int:
         key = before.threads, before.trackers, position.label
         found = self._threads_after.get(key)
         if found is None:
@@ -359,7 +394,7 @@ class LexerStates:
             return found
         return self._keywords.number(tuple(pair for pair in self._keywords.all[found] if pair[0] in open_))
 
-    def _left_of_obligation(self, before: Alternative, position: OrderedPlace) -> int:
+    def _left_of_obligation(self, before: _Alternative, position: OrderedPlace) -> int:
         obligations = self._obligations.all[before.obligation]
         if not obligations:
             return before.obligation
@@ -396,7 +431,7 @@ class LexerStates:
             found = self._commits_of[alternative] = tuple(self._find_commits(self._alternatives.all[alternative]))
         return found
 
-    def _find_commits(self, alternative: Alternative) -> list[tuple[int, int]]:
+    def _find_commits(self, alternative: _Alternative) -> list[tuple[int, int]]:
         found = []
         keywords = dict(self._keywords.all[alternative.keywords])
         for index, terminal in self._about_threads(alternative.threads).matches:
@@ -421,42 +456,7 @@ class LexerStates:
         return all(map(self._machine.met_at_end, self._obligations.all[obligations]))
 
 
-def _tree(terminal: Terminal, text: str) -> Node:
-    try:
-        tree = settle(parse(terminal.pattern, ascii_only=False), within_text=True)
-        return without_atomics(tree, terminal.pattern, within_text=True)
-    except PatternError as error:
-        raise GrammarError(
-            f"the terminal {terminal.name}, /{terminal.pattern}/, cannot be followed: {error.reason}",
-            text,
-            definition_of(text, terminal.name),
-            hint=error.hint,
-        ) from None
-
-
-def _over_bytes(merged: Merged, symbols: CharacterMap) -> Lexer:
-    try:
-        table, class_of_byte = byte_table(merged.step, symbols, "")
-    except PatternTooLarge as error:
-        raise GrammarTooLarge("of all terminals", error.reason, "lexer") from None
-    chosen, class_of_class = distinct(np.ascontiguousarray(table.T))
-    inside = len(table) - len(merged.step)
-    counts = [len(commits) for commits in merged.commits] + [0] * inside
-    commits = np.array([commit for of_state in merged.commits for commit in of_state], dtype=np.int32)
-    commits = commits.reshape(-1, 2)
-    return Lexer(
-        byte_classes=class_of_class[class_of_byte].astype(np.uint8),
-        step=np.ascontiguousarray(table[:, chosen]),
-        starts=merged.starts,
-        commit_starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-        commit_terminals=np.ascontiguousarray(commits[:, 0]),
-        commit_obligations=np.ascontiguousarray(commits[:, 1]),
-        may_end=np.append(merged.may_end, np.zeros(inside, dtype=np.bool_)),
-        obligation_holds_at_end=merged.holds_at_end,
-    )
-
-
-class Merged(NamedTuple):
+class _Merged(NamedTuple):
     """Lexer states over symbols, after merging.
 
     Attributes:
@@ -474,7 +474,7 @@ class Merged(NamedTuple):
     holds_at_end: NDArray[np.bool_]
 
 
-def merge(lexer_states: LexerStates, symbols: int, contexts: int) -> Merged:
+def _merge(lexer_states: _LexerStates, symbols: int, contexts: int) -> _Merged:
     """Merge lexer states and obligations that no text tells apart; drop those that lead nowhere.
 
     Lexer states are the states of an automaton whose output is their commits and whether the text may end. Equal ones
@@ -488,7 +488,7 @@ def merge(lexer_states: LexerStates, symbols: int, contexts: int) -> Merged:
     starts = np.full((contexts, len(holds)), NO_STATE, dtype=np.int32)
     for (context, obligation), lexer_state in lexer_states.starts.items():
         starts[context, obligation] = lexer_state
-    merged = Merged(step, starts, lexer_states.commits, np.array(lexer_states.may_end, dtype=np.bool_), holds)
+    merged = _Merged(step, starts, lexer_states.commits, np.array(lexer_states.may_end, dtype=np.bool_), holds)
     while True:
         smaller = _round(merged)
         if smaller.starts.shape == merged.starts.shape and smaller.commits == merged.commits:
@@ -496,7 +496,7 @@ def merge(lexer_states: LexerStates, symbols: int, contexts: int) -> Merged:
         merged = smaller
 
 
-def _round(merged: Merged) -> Merged:
+def _round(merged: _Merged) -> _Merged:
     merged = _without_needless_obligations(merged)
     outputs: dict[tuple[tuple[tuple[int, int], ...], bool], int] = {}
     output = np.full(len(merged.step), -1, dtype=np.int32)
@@ -508,7 +508,7 @@ def _round(merged: Merged) -> Merged:
     member = np.zeros(blocks, dtype=np.intp)
     member[block_of[block_of >= 0]] = np.flatnonzero(block_of >= 0)
     after = np.append(block_of, np.int32(NO_STATE))
-    return Merged(
+    return _Merged(
         after[merged.step[member]],
         after[merged.starts],
         [merged.commits[lexer_state] for lexer_state in member.tolist()],
@@ -517,7 +517,7 @@ def _round(merged: Merged) -> Merged:
     )
 
 
-def _without_needless_obligations(merged: Merged) -> Merged:
+def _without_needless_obligations(merged: _Merged) -> _Merged:
     """Merge equal obligations, and drop commits behind which nothing can follow; obligation 0 stays first."""
     columns = np.concatenate([merged.starts, merged.holds_at_end[None].astype(np.int32)])
     _, chosen, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)

@@ -42,13 +42,86 @@ from sfgen.grammar.simplify import size
 from sfgen.regex.ast import Characters
 from sfgen.regex.characters import TEXT, Ranges, complement, union
 
+MAX_SIZE = 200_000
+"""The most bytes and parts of all rules; what is repeated by a count is copied."""
+
+MAX_NESTING = 100
+"""The most brackets in each other."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
+_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
+_END_OF_LINE = re.compile(r"\r\n|\r|\n|\Z")
+_TOKEN = re.compile(r"!?<[^>\s]*>?")
+_COUNTS = re.compile(r"[0-9]*")
+_OFTEN = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_SHOWN = 8  # names of rules in a message
+
 _NAMED = {"n": 0x0A, "r": 0x0D, "t": 0x09, **{character: ord(character) for character in '\\"[]-'}}
 _DIGITS = {"x": 2, "u": 4, "U": 8}
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]*")
 _SURROGATES = range(0xD800, 0xE000)
 
 
-class CharacterReader:
+@dataclass(frozen=True, slots=True)
+class Gbnf:
+    """A grammar that was read.
+
+    Attributes:
+        text: What was read.
+        grammar: The rules.
+        positions: Where each rule begins in the text, in code points.
+        terminals: The literals and classes in the rules: how each is written where it stands first, and where that is.
+    """
+
+    text: str
+    grammar: Grammar
+    positions: Mapping[str, int]
+    terminals: Mapping[Expression, tuple[str, int]]
+
+    def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
+        """Make an error that shows where a rule begins."""
+        return GrammarError(reason, self.text, self.positions.get(rule), hint=hint)
+
+
+def read_gbnf(text: str, start: str = "root") -> Gbnf:
+    """Read a grammar in GBNF.
+
+    >>> sorted(read_gbnf('root ::= item ("," item)*  # a list\\nitem ::= [a-z]{1,3}').grammar.rules)
+    ['item', 'root']
+    """
+    reader = _RuleReader(arguments.text("text", text))
+    reader.read()
+    start = arguments.text("start", start)
+    if start not in reader.rules:
+        raise GrammarError(f"there is no rule {start!r}", text, hint=_instead(start, list(reader.rules)))
+    for rule, found in reader.calls.items():
+        for name, position in found:
+            if name not in reader.rules:
+                hint = _instead(name, list(reader.rules))
+                raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
+    _check_size(reader)
+    return Gbnf(text, Grammar(reader.rules, start), reader.positions, reader.terminals)
+
+
+def _instead(name: str, names: list[str]) -> str:
+    """What may have been meant by the name of a rule."""
+    near = get_close_matches(name, names, 3)
+    if near:
+        return f"Did you mean {' or '.join(map(repr, near))}?"
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return f"The rules are {shown}." if names else "There are no rules: each is written NAME ::= WHAT IT READS."
+
+
+def _check_size(reader: _RuleReader) -> None:
+    total = 0
+    for name, expression in reader.rules.items():
+        total += size(expression)
+        if total > MAX_SIZE:
+            raise reader.too_large(name, reader.positions[name])
+
+
+class _CharacterReader:
     """Reads characters at a position of a grammar.
 
     Attributes:
@@ -143,81 +216,7 @@ def characters(ranges: Ranges = TEXT) -> Expression:
     return Leaf(Dfa(*compile_tree(Characters(ranges), "a class of characters")))
 
 
-MAX_SIZE = 200_000
-"""The most bytes and parts of all rules; what is repeated by a count is copied."""
-
-MAX_NESTING = 100
-"""The most brackets in each other."""
-
-_NAME = re.compile(r"[A-Za-z0-9_-]+")
-_SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
-_SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
-_END_OF_LINE = re.compile(r"\r\n|\r|\n|\Z")
-_TOKEN = re.compile(r"!?<[^>\s]*>?")
-_COUNTS = re.compile(r"[0-9]*")
-_OFTEN = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-_SHOWN = 8  # names of rules in a message
-
-
-@dataclass(frozen=True, slots=True)
-class Gbnf:
-    """A grammar that was read.
-
-    Attributes:
-        text: What was read.
-        grammar: The rules.
-        positions: Where each rule begins in the text, in code points.
-        terminals: The literals and classes in the rules: how each is written where it stands first, and where that is.
-    """
-
-    text: str
-    grammar: Grammar
-    positions: Mapping[str, int]
-    terminals: Mapping[Expression, tuple[str, int]]
-
-    def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
-        """Make an error that shows where a rule begins."""
-        return GrammarError(reason, self.text, self.positions.get(rule), hint=hint)
-
-
-def read_gbnf(text: str, start: str = "root") -> Gbnf:
-    """Read a grammar in GBNF.
-
-    >>> sorted(read_gbnf('root ::= item ("," item)*  # a list\\nitem ::= [a-z]{1,3}').grammar.rules)
-    ['item', 'root']
-    """
-    reader = _RuleReader(arguments.text("text", text))
-    reader.read()
-    start = arguments.text("start", start)
-    if start not in reader.rules:
-        raise GrammarError(f"there is no rule {start!r}", text, hint=_instead(start, list(reader.rules)))
-    for rule, found in reader.calls.items():
-        for name, position in found:
-            if name not in reader.rules:
-                hint = _instead(name, list(reader.rules))
-                raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
-    _check_size(reader)
-    return Gbnf(text, Grammar(reader.rules, start), reader.positions, reader.terminals)
-
-
-def _instead(name: str, names: list[str]) -> str:
-    """What may have been meant by the name of a rule."""
-    near = get_close_matches(name, names, 3)
-    if near:
-        return f"Did you mean {' or '.join(map(repr, near))}?"
-    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    return f"The rules are {shown}." if names else "There are no rules: each is written NAME ::= WHAT IT READS."
-
-
-def _check_size(reader: _RuleReader) -> None:
-    total = 0
-    for name, expression in reader.rules.items():
-        total += size(expression)
-        if total > MAX_SIZE:
-            raise reader.too_large(name, reader.positions[name])
-
-
-class _RuleReader(CharacterReader):
+class _RuleReader(_CharacterReader):
     """Reads rules.
 
     Attributes:

@@ -25,8 +25,14 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide, Superset
 from sfgen.vocabulary import Vocabulary
 
+DEFAULT_MAX_BLANKS = 1
+"""The most ignored characters in a row that are written where nothing else is asked for."""
+
 _SHOWN = 60  # characters of a grammar in a repr
 _DEFAULT_START = {"gbnf": "root", "lark": "start"}
+
+_MOST_BLANKS = 1000
+_GBNF = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 
 
 class Grammar:
@@ -281,13 +287,6 @@ class Grammar:
         ['no', 'yes', 'no, no']
         """
         return self._language.examples(arguments.whole_number("count", count, 1))
-
-
-DEFAULT_MAX_BLANKS = 1
-"""The most ignored characters in a row that are written where nothing else is asked for."""
-
-_MOST_BLANKS = 1000
-_GBNF = re.compile(r"^[ \t]*[A-Za-z0-9_-]+[ \t]*::=", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
