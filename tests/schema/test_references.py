@@ -8,7 +8,7 @@ import referencing.exceptions
 import referencing.jsonschema
 from hypothesis import example, given
 from hypothesis import strategies as st
-from real_schemas import real_schemas
+from tests.support.schemas.published import real_schemas
 
 from sfgen.errors import SchemaError
 from sfgen.schema.reading.document import UnresolvedError, references_of, value_at
