@@ -84,22 +84,8 @@ def test_the_example_of_the_library() -> None:
     assert "[took back 'talk" in rest
 
 
-def test_the_example_of_a_constraint_of_ones_own() -> None:
-    alone, answer = output_of("class Brackets").splitlines()
-    for text in (alone, answer.removeprefix("Answer: ")):
-        depths = [text[:end].count("(") - text[:end].count(")") for end in range(len(text) + 1)]
-        assert set(text) == {"(", ")"}
-        assert depths[-1] == 0
-        assert 0 not in depths[1:-1]
-    assert answer.startswith("Answer: ")
-
-
-def test_the_example_of_a_class() -> None:
-    assert re.fullmatch(r"Person\(name='.*', age=\d+\) True", output_of("@dataclass").splitlines()[0])
-
-
 def test_the_example_of_grammars() -> None:
-    assert output_of("Grammar.from_lark").splitlines() == ["""True b'a' ('","', '")"')""", "True"]
+    assert output_of("Grammar.from_lark").splitlines()[1:] == ["""True b'a' ('","', '")"')""", "True"]
 
 
 def test_the_example_of_a_loaded_model() -> None:
