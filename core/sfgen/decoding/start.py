@@ -67,7 +67,7 @@ class Limits:
         return vocabulary_of(self.model)
 
     def after_prompt(self, prompt_tokens: int) -> TokenBudget:
-        """Return the token budget after a prompt of so many tokens."""
+        """Return the token budget after a prompt of N tokens."""
         room = self._room(prompt_tokens)
         if self.marker is not None:
             after, most = self.config.after_tokens, self.config.max_tokens
