@@ -1,4 +1,4 @@
-"""The automaton of all quotations of a document, for where a quotation is a part of something larger.
+"""The automaton of all quotations of a document, for quotations inside of something larger.
 
 A state is a set of places behind a text, as in a suffix automaton (Blumer et al. 1985): texts behind which the document
 goes on at the same places go on alike. States are found from the sorted suffixes, so that any units may begin and end.
@@ -13,8 +13,8 @@ import numpy as np
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge
 from sfgen.kernels import Flag, Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt64sOut, kernel
+from sfgen.substring.document import bound, is_end
 from sfgen.substring.substring import Substring
-from sfgen.substring.walk import bound, is_end
 
 MAX_STATES = 400_000
 """States of an automaton; some two for each byte of a document."""
@@ -33,9 +33,6 @@ _KEPT = 8
 @lru_cache(maxsize=_KEPT)
 def automaton_of(substring: Substring) -> Dfa:
     """Build an automaton of the texts of a document, nearly the minimal one: what is made of it is minimised.
-
-    Raises:
-        PatternTooLarge: It passes a limit.
 
     >>> automaton_of(Substring("to be or not to be", "word")).accepts("be or")
     True
@@ -102,21 +99,10 @@ def _find_states(
     labels: Int32sOut, targets: Int32sOut, accepting: UInt8sOut, digests: UInt64sOut, slots: Int32sOut,
     data: UInt8s, order: Int32s, stops: Int32s, counts: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Find the states and their transitions, by breadth.
-
-    Args:
-        caps: The number of units from which on more make no difference.
-        least: The fewest units.
-        work: How many places may be looked at.
-        lows, highs, depths: Where a position of each state goes.
-        sources, labels, targets: Where the transitions go.
-        accepting: Where it goes whether a state accepts, 0 for all.
-        digests, slots: A hash table of states; -1 in ``slots`` is no state.
-        data, order, stops, counts: See ``Document``.
-
-    Returns:
-        The numbers of states and of transitions; negative where a limit is passed.
-    """
+    """Find the states and their transitions, by breadth; return their numbers, negative where a limit is passed."""
+    # caps: the number of units from which on more make no difference; work: how many suffixes may be looked at.
+    # Filled: a position of each state (lows, highs, depths), transitions (sources, labels, targets), and accepting, 0
+    # before. digests and slots are a hash table of states; -1 in slots is no state.
     lows[0], highs[0], depths[0] = 0, order.size, 0
     accepting[0] = 1 if least == 0 else 0
     states, found, state = np.int64(1), np.int64(0), np.int64(0)

@@ -21,17 +21,7 @@ _OPTIONS = ("unit", "least", "most")
 
 
 def save(substring: Substring, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write a document and its options, for one vocabulary.
-
-    Args:
-        substring: The document.
-        vocabulary: What it is to be used with.
-        path: The file.
-        force: Whether a file that holds something else is replaced.
-
-    Raises:
-        IndexFileError: The file cannot be written, or it holds something else and ``force`` is false.
-    """
+    """Write a document and its options, for one vocabulary."""
     fields = {"document": substring.text, "options": json.dumps(options_of(substring))}
     _FILE.save(fields, vocabulary, path, force=force)
 
@@ -42,52 +32,24 @@ def options_of(substring: Substring) -> dict[str, Any]:
 
 
 def substring_of(text: str, options: Mapping[str, Any]) -> Substring:
-    """Make the constraint of a document and what :func:`options_of` returned.
-
-    Raises:
-        ValueError: These are other options.
-        SfgenError: Nothing can be quoted so.
-    """
+    """Make the constraint of a document and what :func:`options_of` returned."""
     if tuple(options) != _OPTIONS:
         raise ValueError("no options")
     return Substring(text, **options)
 
 
 def check(path: str | PathLike[str], vocabulary: Tokens) -> None:
-    """Check a file as ``load`` does; its document is not read.
-
-    Args:
-        path: The file.
-        vocabulary: What it must be made for.
-
-    Raises:
-        IndexFileError: There is no such file, it is not a saved document, or it is made for another vocabulary.
-    """
+    """Check a file as ``load`` does; its document is not read."""
     _FILE.load(path, vocabulary)
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Substring:
-    """Read a document that was saved for the same vocabulary.
-
-    Args:
-        path: The file.
-        vocabulary: What it must be made for.
-
-    Raises:
-        IndexFileError: There is no such file, it is not a saved document, damaged, or made for another vocabulary.
-    """
+    """Read a document that was saved for the same vocabulary."""
     return _substring_of(path, _FILE.load(path, vocabulary))
 
 
 def saved_substring(path: str | PathLike[str]) -> Substring | None:
-    """Read the document in a file, whatever the vocabulary.
-
-    Returns:
-        ``None`` if the file is something else.
-
-    Raises:
-        IndexFileError: There is no such file, or it is a damaged one of this kind.
-    """
+    """Read the document in a file, whatever the vocabulary."""
     metadata = _FILE.read(path)
     return None if metadata is None else _substring_of(path, metadata)
 

@@ -312,6 +312,8 @@ def _build(
     token_starts: Int32sOut, first_tokens: UInt32sOut,
 ) -> Int:  # fmt: skip
     """List the nodes of the trie of sorted strings; return their number."""
+    # path: room for a node at each depth, those on the way to the string that is read. The outputs are as in
+    # `TokenTrie`; heights is zero before, first_tokens NO_TOKEN, token_starts the number of strings.
     nodes = np.int64(0)
     previous = np.int64(0)
     open_depth = np.int64(0)
