@@ -15,8 +15,7 @@ from tests.support.grammars.templates import RandomTemplate, short_texts
 from tests.support.running.tried import tried
 
 from sfgen import Template
-from sfgen.template.holes import any_text
-from sfgen.template.parts import Literal
+from sfgen.template.parts import Literal, any_text
 from sfgen.template.reader import TemplateReader
 
 LONGEST = 7

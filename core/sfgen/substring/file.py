@@ -49,7 +49,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens) -> Substring:
 
 
 def saved_substring(path: str | PathLike[str]) -> Substring | None:
-    """Read the document in a file, whatever the vocabulary."""
+    """Read the document in a file, whatever the vocabulary; ``None`` if the file is something else."""
     metadata = _FILE.read(path)
     return None if metadata is None else _substring_of(path, metadata)
 

@@ -1,13 +1,17 @@
 """One language from the parts of a template: an automaton where all holes are regular, else rules of one grammar.
 
-A hole that is written once more is no regular matter, and no context-free one. But where it has few texts, such as some
-choices, the template is one of few templates without it: a union, of as much of the template as the copies span.
+The language of a template with a copy of a hole is neither regular nor context-free. But where the hole has few texts,
+such as some choices, it is a union of few templates without the copy, over as many parts as the copies span.
+
+A template that is neither is divided into *segments* (``segments_of``): as many regular parts in a row as there are,
+made one automaton, so that tokens which reach from one part into the next are found as those of any automaton are; or
+one hole with a schema or a grammar; or one copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from sfgen.automata import Dfa
@@ -59,11 +63,7 @@ class Automata:
         return Dfa.from_choices([data.decode()])
 
     def hole(self, constraint: Constraint) -> Dfa:
-        """Return the automaton of a hole.
-
-        Raises:
-            NoneOfOne: It has none.
-        """
+        """Return the automaton of a hole."""
         if not isinstance(constraint, Dfa):
             raise NoneOfOne
         return constraint
@@ -79,9 +79,6 @@ class Automata:
 
 class RulesOfHoles:
     """Languages as expressions: an ``Algebra``.
-
-    Args:
-        takes_all: Whether a hole without rules is one for any text, as in a superset.
 
     Attributes:
         rules: The rules that they call.
@@ -133,10 +130,6 @@ class RulesOfHoles:
 def renamed(expression: Any, prefix: str) -> Any:
     """Prefix the names of the rules that an expression calls.
 
-    Args:
-        expression: One of ``sfgen.grammar.rules``, or a part of it.
-        prefix: What stands before each name.
-
     >>> renamed(rules.Repeat(rules.Call("a"), 0, 1), "x.")
     Repeat(child=Call(rule='x.a', distinct=False), minimum=0, maximum=1)
     """
@@ -153,13 +146,7 @@ def renamed(expression: Any, prefix: str) -> Any:
 
 
 def automaton_of(parts: Sequence[Part]) -> Dfa | None:
-    """Build the automaton of all texts of the parts.
-
-    Returns:
-        ``None`` where the parts have no automaton.
-
-    Raises:
-        PatternTooLarge: It passes a limit.
+    """Build the automaton of all texts of the parts; ``None`` where they have none.
 
     >>> from sfgen.template.syntax import Hole
     >>> automaton_of([Literal(b"a"), Literal(b"b")]).shortest()
@@ -172,14 +159,7 @@ def automaton_of(parts: Sequence[Part]) -> Dfa | None:
 
 
 def grammar_of(parts: Sequence[Part]) -> rules.Grammar | None:
-    """Build the rules of all texts of the parts.
-
-    Returns:
-        ``None`` where there are none.
-
-    Raises:
-        SfgenError: As ``JsonSchema.compiled``.
-    """
+    """Build the rules of all texts of the parts; ``None`` where there are none."""
     algebra = RulesOfHoles()
     try:
         whole = _Composition(parts, algebra).whole()
@@ -189,13 +169,10 @@ def grammar_of(parts: Sequence[Part]) -> rules.Grammar | None:
 
 
 def superset_of(parts: Sequence[Part]) -> Superset | None:
-    """Build an automaton of all texts of the parts, and perhaps of others.
+    """Build an automaton of all texts of the parts, and perhaps of others; ``None`` where none is small enough.
 
     Where they are neither one automaton nor one grammar, a hole that is written once more may be filled otherwise, and
     a hole with a grammar for Lark or a part of a document has any text.
-
-    Returns:
-        ``None`` where none is small enough.
 
     >>> from sfgen.template.syntax import Hole
     >>> superset_of([Literal(b"a"), Literal(b"b")]).dfa.shortest()
@@ -227,14 +204,7 @@ class _Composition(Generic[Made]):
         return self._between(0, len(self._parts), {}, 1)
 
     def _between(self, begin: int, end: int, copies: Mapping[int, bytes], ways: int) -> Made:
-        """The language of some parts.
-
-        Args:
-            begin: The first of them.
-            end: The one behind the last.
-            copies: The texts of holes that are written once more.
-            ways: How many ways there are to fill these.
-        """
+        """The language of some parts."""
         made = []
         while begin < end:
             part = self._parts[begin]
@@ -278,14 +248,7 @@ class _Composition(Generic[Made]):
 
 
 def few_texts(constraint: Constraint, most: int) -> list[bytes] | None:
-    """List all texts of an automaton that has few.
-
-    Args:
-        constraint: What fills a hole.
-        most: The most texts.
-
-    Returns:
-        ``None`` where there are more, or ``constraint`` is not an automaton.
+    """List all texts of an automaton that has at most ``most``; ``None`` for any other constraint.
 
     >>> few_texts(Dfa.from_regex("(a|b)c?"), 4), few_texts(Dfa.from_regex("a*b"), 99)
     ([b'a', b'b', b'ac', b'bc'], None)
@@ -313,3 +276,53 @@ def _halved(made: Sequence[Made], join: Callable[[Made, Made], Made]) -> Made:
         pairs = [join(left, right) for left, right in zip(made[::2], made[1::2], strict=False)]
         made = pairs + made[len(pairs) * 2 :]
     return made[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Parts in a row.
+
+    Attributes:
+        begin: The number of the first one.
+        end: That of the part behind the last one.
+        dfa: Their automaton; ``None``: it is one part, which is not regular.
+    """
+
+    begin: int
+    end: int
+    dfa: Dfa | None
+
+
+def segments_of(parts: Sequence[Part]) -> tuple[Segment, ...]:
+    """Divide a template into segments, in order.
+
+    A hole that can only be empty is in none where a segment would begin.
+    """
+    return tuple(_segments(parts))
+
+
+def _segments(parts: Sequence[Part]) -> Iterator[Segment]:
+    begin = 0
+    while begin < len(parts):
+        end = begin
+        while end < len(parts) and _is_regular(parts[end]):
+            end += 1
+        if end == begin:
+            yield Segment(begin, begin + 1, None)
+            begin += 1
+        elif _is_empty(parts[begin]):
+            begin += 1
+        else:
+            dfa = automaton_of(parts[begin:end])
+            assert dfa is not None, "its parts are regular"
+            yield Segment(begin, end, dfa)
+            begin = end
+
+
+def _is_regular(part: Part) -> bool:
+    return isinstance(part, Literal) or (isinstance(part, Filled) and isinstance(part.constraint, Dfa))
+
+
+def _is_empty(part: Part) -> bool:
+    constraint = part.constraint if isinstance(part, Filled) else None
+    return isinstance(constraint, Dfa) and not (constraint.transitions >= 0).any()

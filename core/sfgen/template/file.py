@@ -30,15 +30,6 @@ def save(template: Template, vocabulary: Tokens, path: str | PathLike[str], *, f
     """Write a template for one vocabulary.
 
     The schemas and grammars of its holes are written with it.
-
-    Args:
-        template: The template.
-        vocabulary: What it is to be used with.
-        path: The file.
-        force: Whether a file that holds something else is replaced.
-
-    Raises:
-        IndexFileError: The file cannot be written, or it holds something else and ``force`` is false.
     """
     constraints = {hole.name: hole.constraint for hole in template.holes}
     holes = {name: _facts(constraint) for name, constraint in constraints.items() if not isinstance(constraint, Dfa)}
@@ -54,40 +45,17 @@ def _facts(constraint: JsonSchema | Grammar | Substring) -> dict[str, Any]:
 
 
 def check(path: str | PathLike[str], vocabulary: Tokens) -> None:
-    """Check a file as ``load`` does; its holes are not read.
-
-    Args:
-        path: The file.
-        vocabulary: What it must be made for.
-
-    Raises:
-        IndexFileError: There is no such file, it is not a saved template, or it is made for another vocabulary.
-    """
+    """Check a file as ``load`` does; its holes are not read."""
     _FILE.load(path, vocabulary)
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Template:
-    """Read a template that was saved for the same vocabulary.
-
-    Args:
-        path: The file.
-        vocabulary: What it must be made for.
-
-    Raises:
-        IndexFileError: There is no such file, it is not a saved template, damaged, or made for another vocabulary.
-    """
+    """Read a template that was saved for the same vocabulary."""
     return _template_of(path, _FILE.load(path, vocabulary))
 
 
 def saved_template(path: str | PathLike[str]) -> Template | None:
-    """Read the template in a file, whatever the vocabulary.
-
-    Returns:
-        ``None`` if the file is something else.
-
-    Raises:
-        IndexFileError: There is no such file, or it is a damaged one of this kind.
-    """
+    """Read the template in a file, whatever the vocabulary; ``None`` if the file is something else."""
     metadata = _FILE.read(path)
     return None if metadata is None else _template_of(path, metadata)
 

@@ -1,4 +1,4 @@
-"""The guides of templates: those of their automata or rules, which also tell the hole that is open."""
+"""Guides of templates that are one automaton or one grammar: they also name the open hole and its temperature."""
 
 from __future__ import annotations
 
@@ -20,12 +20,7 @@ BETWEEN = "the template's text"
 
 
 def described(reader: TemplateReader, position: Position) -> str:
-    """Describe a position for views: the hole, and which repetition.
-
-    Args:
-        reader: The template.
-        position: The position.
-    """
+    """Describe a position for views: the hole, and which repetition."""
     hole = reader.hole(position)
     if hole is None:
         return BETWEEN
@@ -61,16 +56,7 @@ class TellsHole(ReadBeside[Inner, Position]):
 
 
 class TemplateDfaGuide(TellsHole[int], DfaGuide):
-    """Walks one sequence through a template whose holes are regular; see ``DfaGuide``.
-
-    Args:
-        index: The index of its automaton.
-        template: Reads its parts.
-        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: No text can be written with ``max_tokens`` tokens.
-    """
+    """Walks one sequence through a template whose holes are regular; see ``DfaGuide``."""
 
     def __init__(self, index: DfaIndex, template: TemplateReader, max_tokens: int | None = None) -> None:
         DfaGuide.__init__(self, index, max_tokens)
@@ -81,14 +67,6 @@ class TemplateNetworkGuide(TellsHole[NetworkPosition], NetworkGuide):
     """Guides one sequence through a template with schemas or grammars.
 
     See ``NetworkGuide``.
-
-    Args:
-        tokens: Its rules over a vocabulary.
-        template: Reads its parts.
-        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: No text can be written with ``max_tokens`` tokens.
     """
 
     def __init__(self, tokens: TokenPositions, template: TemplateReader, max_tokens: int | None = None) -> None:

@@ -1,6 +1,6 @@
-"""Reads the text of a template byte by byte: which of its parts each byte may belong to.
+"""A reader of a template's text, byte by byte: it tells the parts that each byte may belong to.
 
-Where one part ends and the next begins is not always known while a text is written: after ``a`` of a hole ``a*`` and
+The border of two parts is not always known while a text is written: after ``a`` of a hole ``a*`` and
 then the literal ``ab``, either may read the next ``a``. So a position is a set of *threads*, as of a nondeterministic
 automaton: one for each way to divide the text so far. This is the plain definition of what a template's texts are;
 where all holes are regular, an automaton of the whole says the same faster.
@@ -40,11 +40,7 @@ Position: TypeAlias = tuple[Thread, ...]
 
 
 class DfaReader:
-    """Reads a text of an automaton: a ``sfgen.grammar.guide.PositionReader`` whose positions are states.
-
-    Args:
-        dfa: The automaton.
-    """
+    """Reads a text of an automaton: a ``sfgen.grammar.guide.PositionReader`` whose positions are states."""
 
     start = 0
 
@@ -82,10 +78,6 @@ class TemplateReader:
     """Reads the texts of some parts, one after the other.
 
     It can be shared between threads.
-
-    Args:
-        parts: The parts.
-        reader_of: Reads the text of a hole; without, what its constraint has for that.
     """
 
     def __init__(
@@ -205,13 +197,10 @@ class TemplateReader:
     # ---- a finished text -------------------------------------------------------------------------------------------
 
     def divided(self, data: bytes) -> list[tuple[int, int]] | None:
-        """Divide a finished text into its parts: start and end in bytes.
+        """Divide a finished text into its parts: start and end in bytes; ``None`` if it is not a text of the template.
 
         A text that can be divided in several ways is divided so that the first hole is as long as it can be, then the
         second, and so on.
-
-        Returns:
-            ``None`` if it is not a text of the template.
         """
 
         known: dict[tuple[int, int], list[int]] = {}

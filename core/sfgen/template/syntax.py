@@ -128,13 +128,6 @@ Node: TypeAlias = Text | Hole | Again | Block
 def parse_template(text: str, origin: str | None = None) -> tuple[Node, ...]:
     """Read a template.
 
-    Args:
-        text: The template.
-        origin: The name of its file, for messages.
-
-    Raises:
-        TemplateError: It cannot be read; says where.
-
     >>> [type(node).__name__ for node in parse_template("I am {{name: regex [a-z]+}}, {{name}}.")]
     ['Text', 'Hole', 'Text', 'Again', 'Text']
     """
@@ -377,9 +370,6 @@ class _Parser:
 
 def quoted_from(argument: str) -> tuple[str, list[tuple[str, str, int]]]:
     """Split the argument of a ``substring`` into the name of its file, and what stands behind it.
-
-    Returns:
-        The name; the words and their values, from the last one back, and where each begins.
 
     >>> quoted_from("my notes.txt unit word most 9")
     ('my notes.txt', [('most', '9', 23), ('unit', 'word', 13)])

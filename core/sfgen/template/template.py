@@ -19,12 +19,10 @@ from sfgen.groups import Group
 from sfgen.index import DfaIndex
 from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.template.composition import automaton_of, grammar_of, superset_of
+from sfgen.template.composition import Segment, automaton_of, grammar_of, segments_of, superset_of
 from sfgen.template.guide import TemplateDfaGuide, TemplateNetworkGuide
-from sfgen.template.holes import Holes
-from sfgen.template.parts import Assembly, Constraint, Copied, Filled, Literal, Part
+from sfgen.template.parts import Assembly, Constraint, Copied, Filled, Holes, Literal, Part
 from sfgen.template.reader import TemplateReader
-from sfgen.template.segments import Segment, segments_of
 from sfgen.template.syntax import parse_template
 from sfgen.template.threads_guide import TemplateThreadsGuide, TemplateTokens
 from sfgen.vocabulary import Vocabulary
@@ -215,11 +213,7 @@ class Template:
         return TemplateReader(self._parts)
 
     def _check_size(self) -> None:
-        """Make what it is made of.
-
-        Raises:
-            TemplateError: It passes a limit.
-        """
+        """Make what it is made of."""
         hint = "Use shorter texts, smaller counts and fewer repetitions."
         try:
             if self.dfa is None and self.network is None:

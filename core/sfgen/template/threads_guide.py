@@ -1,7 +1,8 @@
-"""The guide of a template that is neither one automaton nor one grammar: all ways to divide the text are followed.
+"""The guide of a template that is neither one automaton nor one grammar: it follows all ways to divide the text.
 
-So it is where what a hole was given is written once more and the hole has many texts, and beside a grammar for Lark. A
-position is that of the template's reader, and the states of the segments' automata, which tell most of the tokens.
+Such are templates with a copy of a hole that has many texts, and those with a grammar for Lark. A position is that of
+the template's reader, with the states of the segments' automata, which tell most of the tokens. ``HoleTokens`` tells
+the tokens of one hole, and ``Spelling`` the fewest tokens of a text by itself.
 """
 
 from __future__ import annotations
@@ -9,22 +10,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sfgen import arguments
-from sfgen.grammar.guide import PositionReader
+from sfgen.automata import Dfa
+from sfgen.grammar.guide import GrammarGuide, PositionMasks, PositionReader
 from sfgen.index import DfaIndex
 from sfgen.index.distance import UNREACHABLE
+from sfgen.index.fewest_tokens import fewest_tokens
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.mask_ids import tokens_of_row
 from sfgen.protocols import Int32
+from sfgen.template.composition import Segment
 from sfgen.template.guide import described
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
-from sfgen.template.reader import Position, TemplateReader, Thread
-from sfgen.template.segments import Segment
-from sfgen.template.spelling import DfaTokens, HoleTokens, Spelling, tokens_of_hole
+from sfgen.template.reader import DfaReader, Position, TemplateReader, Thread
 from sfgen.vocabulary import Vocabulary
 
 _FEW = 64
@@ -32,7 +34,7 @@ _FEW = 64
 
 
 class Threads(NamedTuple):
-    """Where a text stands.
+    """A position: the ways to divide the text, and the states of segments.
 
     Attributes:
         threads: The ways to divide it.
@@ -44,16 +46,7 @@ class Threads(NamedTuple):
 
 
 class TemplateTokens:
-    """The tokens of a template. Safe to share between threads.
-
-    Args:
-        parts: The parts of the template.
-        segments: The same in segments.
-        vocabulary: The tokens.
-
-    Raises:
-        DeadEnd: No tokens write any text of a hole.
-    """
+    """The tokens of a template. Safe to share between threads."""
 
     def __init__(self, parts: tuple[Part, ...], segments: tuple[Segment, ...], vocabulary: Vocabulary) -> None:
         self.parts, self.segments = parts, segments
@@ -266,10 +259,6 @@ class TemplateTokens:
         """Find tokens that certainly fit, without trying each.
 
         Others may fit as well.
-
-        Args:
-            position: Where the text stands.
-            room: The most tokens that may still be taken.
         """
         found = list[Int32]()
         for number, state in position.states:
@@ -325,13 +314,6 @@ class TemplateThreadsGuide(BaseGuide[Threads]):
 
     The fewest tokens to an end are counted as if each part were written by itself: a bound above. Near the limit, and
     where the vocabulary cannot write every byte, what only other tokens could complete is left out.
-
-    Args:
-        tokens: The template over a vocabulary.
-        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: The shortest text, part by part, takes more than ``max_tokens`` tokens.
     """
 
     def __init__(self, tokens: TemplateTokens, max_tokens: int | None = None) -> None:
@@ -399,3 +381,163 @@ def _offset(thread: Thread) -> int:
     """How many bytes of a literal were read."""
     assert isinstance(thread.inside, int), "inside of a literal it counts bytes"
     return thread.inside
+
+
+class HoleTokens(Protocol):
+    """Which tokens may follow in a hole, whatever stands behind it."""
+
+    @property
+    def reader(self) -> PositionReader[Any]:
+        """Reads the text of the hole."""
+
+    def within(self, position: Any) -> Int32:
+        """Return the text tokens that stay in the hole, ascending."""
+
+    def fitting(self, position: Any, room: int) -> Int32:
+        """Return those tokens after which the hole can still be completed."""
+
+    def least(self, position: Any) -> int:
+        """Return the fewest tokens to the end of the hole.
+
+        It may be a bound above that falls by one with some token.
+        """
+
+    def rest(self, position: Any) -> bytes:
+        """Return a shortest text to the end of the hole.
+
+        After a byte of it, the answer is the rest of it.
+        """
+
+    @property
+    def longest_rest(self) -> int | None:
+        """The most bytes that ``rest`` can have; ``None``: any number."""
+
+
+class DfaTokens:
+    """Those of an automaton: a ``HoleTokens``."""
+
+    def __init__(self, index: DfaIndex) -> None:
+        self.index = index
+        self.reader = DfaReader(index.dfa)
+        self._to_end, self._next = _shortest_ways(index.dfa)
+        self.longest_rest: int | None = int(self._to_end.max())
+
+    def within(self, position: int) -> Int32:
+        """Return the text tokens that stay in the automaton."""
+        return _text_tokens(self.index.allowed_tokens(position), self.index.vocabulary)
+
+    def fitting(self, position: int, room: int) -> Int32:
+        """Return those tokens after which ``room`` tokens are enough."""
+        tokens = self.within(position)
+        if room - 1 >= self.index.longest_way:
+            return tokens
+        fits = [self.index.distance[self.index.next_state(position, token)] < room for token in tokens.tolist()]
+        return tokens[np.array(fits, dtype=np.bool_)]
+
+    def least(self, position: int) -> int:
+        """Return the fewest tokens to an accepting state."""
+        return int(self.index.distance[position])
+
+    def rest(self, position: int) -> bytes:
+        """Return a shortest text to an accepting state."""
+        text = bytearray()
+        while self._to_end[position]:
+            text.append(self._next[position])
+            position = self.index.dfa.step(position, text[-1])
+        return bytes(text)
+
+
+class EngineTokens:
+    """Those of a schema or a grammar: a ``HoleTokens``."""
+
+    longest_rest: int | None = None
+
+    def __init__(self, masks: PositionMasks[Any]) -> None:
+        self._masks = masks
+        self.reader = masks.reader
+
+    def within(self, position: Any) -> Int32:
+        """Return the text tokens that stay in the rules."""
+        masks = self._masks
+        if self.reader.is_final(position):
+            return NO_TOKENS
+        return _text_tokens(masks.allowed_tokens(masks.mask(position)), masks.vocabulary)
+
+    def fitting(self, position: Any, room: int) -> Int32:
+        """Return those tokens after which ``room`` tokens are enough."""
+        masks = self._masks
+        if room <= 0 or self.reader.is_final(position):
+            return NO_TOKENS
+        return _text_tokens(masks.allowed_tokens(masks.bounded_mask(position, room)), masks.vocabulary)
+
+    def least(self, position: Any) -> int:
+        """Return the fewest tokens to the end of the rules."""
+        return self._masks.tokens_left(position)
+
+    def rest(self, position: Any) -> bytes:
+        """Return a shortest text to the end of the rules."""
+        return self._masks.shortest(position)
+
+
+def tokens_of_hole(constraint: Constraint, vocabulary: Vocabulary) -> HoleTokens:
+    """Make the tokens of the constraint that fills a hole."""
+    if isinstance(constraint, Dfa):
+        return DfaTokens(DfaIndex(constraint, vocabulary))
+    guide = constraint.guide(vocabulary)
+    assert isinstance(guide, GrammarGuide), "schemas and grammars have no other"
+    return EngineTokens(guide.tokens)
+
+
+_MOST_KEPT = 20_000
+
+
+class Spelling:
+    """The fewest tokens that write texts, each text by itself."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._trie = vocabulary.trie
+        self._known: dict[bytes, int] = {}
+
+    def fewest(self, text: bytes) -> int:
+        """Count the fewest tokens that write a text."""
+        if text not in self._known:
+            if len(self._known) > _MOST_KEPT:
+                self._known.clear()
+            self._known[text] = self._find(text)
+        return self._known[text]
+
+    def along(self, text: bytes) -> list[tuple[int, Int32]]:
+        """List the tokens that a text begins with: byte length, and ids."""
+        trie, found = self._trie, list[tuple[int, Int32]]()
+        for length, node in enumerate(trie.along(text), 1):
+            ids = trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]]
+            if ids.size:
+                found.append((length, ids))
+        return found
+
+    def _find(self, text: bytes) -> int:
+        trie = self._trie
+        tokens = np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
+        tokens[-1] = 0
+        data = np.frombuffer(text, dtype=np.uint8)
+        fewest_tokens(data, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
+        return min(int(tokens[0]), int(UNREACHABLE))
+
+
+def _text_tokens(tokens: Int32, vocabulary: Vocabulary) -> Int32:
+    """Tokens without those that end a text."""
+    return tokens[~np.isin(tokens, vocabulary.end_token_ids)]
+
+
+def _shortest_ways(dfa: Dfa) -> tuple[Any, list[int]]:
+    """Of each state the bytes of a shortest text to the end, int64 ``[states]``, and the first byte of it."""
+    targets = dfa.transitions[:, dfa.byte_classes]  # [states, 256]
+    to_end = np.where(dfa.accepting, 0, len(dfa)).astype(np.int64)
+    while True:
+        behind = np.where(targets >= 0, to_end[targets], len(dfa)).min(axis=1)
+        nearer = np.minimum(to_end, behind + 1)
+        if (nearer == to_end).all():
+            break
+        to_end = nearer
+    first = np.where(targets >= 0, to_end[targets], len(dfa)).argmin(axis=1)
+    return to_end, first.tolist()
