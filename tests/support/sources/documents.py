@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 DOCUMENTS = [
     *ROOT.glob("*.md"),
-    *sorted(path for name in ("cli", "core", "tests") for path in (ROOT / name).rglob("*.md")),
+    *sorted(path for name in (".github", "cli", "core", "tests") for path in (ROOT / name).rglob("*.md")),
 ]
 
 
