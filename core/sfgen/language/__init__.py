@@ -1,5 +1,5 @@
-"""Grammars as their users write them, in GBNF and in Lark: what a text of theirs means, asked in their own words.
+"""Grammars as users write them, in GBNF and in Lark: what their texts mean, told in the grammar's own words.
 
-``grammar`` is the facade, ``language`` what it asks of each format. GBNF stands on ``sfgen.grammar``, Lark's language
-on ``sfgen.lalr``.
+``grammar`` is the facade, and ``language`` the protocol that each format implements. ``gbnf_language`` stands on
+``sfgen.grammar``, ``lark_language`` on ``sfgen.lalr``.
 """

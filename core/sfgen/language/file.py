@@ -1,7 +1,7 @@
 """Write grammars to files for one vocabulary, and read them.
 
-The file is as ``sfgen.index.saved_text`` tells. ``grammar`` is the text of the grammar, and ``options`` how it is read,
-as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the texts that it imports, by name.
+The format of the file is that of ``sfgen.index.saved_text``. Its field ``grammar`` is the text, and ``options`` is how
+to read it, as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the imported texts by name.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, for
 
 
 def options_of(grammar: Grammar) -> dict[str, Any]:
-    """Return how a grammar's text is read, as :func:`grammar_of` takes it."""
+    """Return the options of a grammar's text, as :func:`grammar_of` takes them."""
     return {name: getattr(grammar, name) for name in _OPTIONS} | {"files": dict(grammar.files)}
 
 
 def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
-    """Read a grammar from its text and what :func:`options_of` returned."""
+    """Read a grammar from its text and the options of :func:`options_of`."""
     if tuple(options) != _OPTIONS:
         raise ValueError("no options")
     return GrammarSource(text, **options).grammar()
@@ -44,7 +44,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens) -> Grammar:
 
 
 def saved_grammar(path: str | PathLike[str]) -> Grammar | None:
-    """Read the grammar in a file, whatever the vocabulary."""
+    """Read the grammar in a file for any vocabulary; ``None`` if the file is something else."""
     metadata = _FILE.read(path)
     return None if metadata is None else _grammar_of(path, metadata)
 

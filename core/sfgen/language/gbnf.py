@@ -1,16 +1,16 @@
 """GBNF, the grammars of llama.cpp, read into rules.
 
-What a text means is what llama.cpp's own parser makes of it (its documentation and parser, ggml-org/llama.cpp, 2023
-and later):
+Texts mean what llama.cpp's own parser makes of them (its documentation and parser, ggml-org/llama.cpp, 2023 and later):
 
 * A rule ends with its line. It goes on behind ``::=`` and ``|``, and anywhere in round brackets.
 * A name is letters, digits, ``-`` and ``_``. Of two rules with one name the later one counts.
-* ``* + ? {m} {m,} {m,n}`` stand behind a literal, a class, a name or a bracket, several of them too.
+* ``* + ? {m} {m,} {m,n}`` follow a literal, a class, a name or a bracket, and several may follow each other.
 * An alternative may be empty.
+* A character is a Unicode code point. A literal refuses surrogates, a class leaves them out.
 
-Other than llama.cpp: counts are kept whatever their size, up to a limit of what they copy; direct left recursion is
-read; an empty class ``[]``, a range that goes backwards and a surrogate are errors; matching of tokens (``<[1000]>``,
-``<think>``, ``!<think>``) is refused, since the rules here know texts only.
+Differences from llama.cpp: counts are kept whatever their size, up to a limit of copies; direct left recursion is read;
+an empty class ``[]``, a range that goes backwards and a surrogate are errors; matching of tokens (``<[1000]>``,
+``<think>``, ``!<think>``) is refused, since the rules here only know texts.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from sfgen.regex.ast import Characters
 from sfgen.regex.characters import TEXT, Ranges, complement, union
 
 MAX_SIZE = 200_000
-"""The most bytes and parts of all rules; what is repeated by a count is copied."""
+"""The most bytes and parts of all rules, with the copies of counted repetitions."""
 
 MAX_NESTING = 100
-"""The most brackets in each other."""
+"""The most open brackets."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
@@ -65,13 +65,13 @@ _SURROGATES = range(0xD800, 0xE000)
 
 @dataclass(frozen=True, slots=True)
 class Gbnf:
-    """A grammar that was read.
+    """A grammar in GBNF, read.
 
     Attributes:
-        text: What was read.
+        text: The text of the grammar.
         grammar: The rules.
-        positions: Where each rule begins in the text, in code points.
-        terminals: The literals and classes in the rules: how each is written where it stands first, and where that is.
+        positions: The offset of each rule in the text, in code points.
+        terminals: The literals and classes: the spelling and the offset of the first occurrence.
     """
 
     text: str
@@ -80,7 +80,7 @@ class Gbnf:
     terminals: Mapping[Expression, tuple[str, int]]
 
     def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
-        """Make an error that shows where a rule begins."""
+        """Make an error at a rule."""
         return GrammarError(reason, self.text, self.positions.get(rule), hint=hint)
 
 
@@ -105,7 +105,7 @@ def read_gbnf(text: str, start: str = "root") -> Gbnf:
 
 
 def _instead(name: str, names: list[str]) -> str:
-    """What may have been meant by the name of a rule."""
+    """Return a hint for a rule name that does not exist."""
     near = get_close_matches(name, names, 3)
     if near:
         return f"Did you mean {' or '.join(map(repr, near))}?"
@@ -122,10 +122,10 @@ def _check_size(reader: _RuleReader) -> None:
 
 
 class _CharacterReader:
-    """Reads characters at a position of a grammar.
+    """Reads characters of a grammar: escapes, literals and classes.
 
     Attributes:
-        at: The position: a code-point offset.
+        at: The offset of the next character, in code points.
     """
 
     def __init__(self, text: str) -> None:
@@ -133,11 +133,11 @@ class _CharacterReader:
         self.at = 0
 
     def error(self, reason: str, position: int, *, hint: str = "") -> GrammarError:
-        """Make an error that shows a position."""
+        """Make an error at an offset."""
         return GrammarError(reason, self.text, position, hint=hint)
 
     def literal(self) -> Literal:
-        """Read a literal in double quotes, the first of which comes next."""
+        """Read a literal from its opening quote on."""
         opening, codes = self.at, list[int]()
         self.at += 1
         while not self.text.startswith('"', self.at):
@@ -151,7 +151,7 @@ class _CharacterReader:
         return Literal("".join(map(chr, codes)).encode())
 
     def character_class(self) -> Expression:
-        """Read a class in square brackets, the first of which comes next."""
+        """Read a class from its opening bracket on."""
         opening = self.at
         self.at += 1
         is_negated = self.text.startswith("^", self.at)
@@ -179,7 +179,7 @@ class _CharacterReader:
         return first, last
 
     def _character(self, opening: int, closing: str) -> int:
-        """The code point of a character that may be escaped."""
+        """Read a character, which may be escaped; return its code point."""
         text, begin = self.text, self.at
         if begin == len(text):
             raise self.error(f"this is never closed by {closing}", opening)
@@ -196,7 +196,7 @@ class _CharacterReader:
         return _NAMED[kind]
 
     def _by_number(self, begin: int, count: int) -> int:
-        """The code point of an escape of hexadecimal digits; the position is at the first of them."""
+        """Read the hexadecimal digits of an escape; return the code point."""
         found = _HEXADECIMAL.match(self.text, self.at, self.at + count)
         digits = found[0] if found else ""
         if len(digits) < count:
@@ -210,7 +210,7 @@ class _CharacterReader:
 
 @lru_cache(maxsize=1024)
 def characters(ranges: Ranges = TEXT) -> Expression:
-    """Make the expression of one character of a non-empty set."""
+    """Make the expression of one character of a set, which is not empty."""
     if ranges[-1][1] <= 0x7F:
         return Bytes(ranges)
     return Leaf(Dfa(*compile_tree(Characters(ranges), "a class of characters")))
@@ -220,10 +220,10 @@ class _RuleReader(_CharacterReader):
     """Reads rules.
 
     Attributes:
-        rules: What each reads.
-        positions: Where each begins.
-        calls: The names in each, with their positions.
-        terminals: The literals and classes: how each is written where it stands first, and where that is.
+        rules: The expression of each rule.
+        positions: The offset of each rule.
+        calls: The names in each rule, with their offsets.
+        terminals: The literals and classes: the spelling and the offset of the first occurrence.
     """
 
     def __init__(self, text: str) -> None:
@@ -233,17 +233,17 @@ class _RuleReader(_CharacterReader):
         self.positions: dict[str, int] = {}
         self.calls: dict[str, list[tuple[str, int]]] = {}
         self._rule = ""
-        self._brackets = list[int]()  # where those that are open stand
+        self._brackets = list[int]()  # offsets of the open brackets
 
     def read(self) -> None:
-        """All rules; a byte order mark before them is dropped."""
+        """Read all rules, behind a byte order mark."""
         self.at = int(self.text.startswith("\ufeff"))
         self._skip(_SPACE_AND_LINES)
         while self.at < len(self.text):
             self._read_rule()
 
     def too_large(self, rule: str, position: int) -> GrammarTooLarge:
-        """The error that a rule passes the limit of parts."""
+        """Make the error of a rule that passes the limit of parts."""
         error = GrammarTooLarge(rule, f"{MAX_SIZE:,} bytes and parts")
         error.position = position
         return error
@@ -263,7 +263,7 @@ class _RuleReader(_CharacterReader):
         if not _END_OF_LINE.match(self.text, self.at):
             raise self._unexpected()
         self._skip(_SPACE_AND_LINES)
-        # A leaf that is a whole rule would stay an automaton of its own, called for each character.
+        # As a whole rule a leaf would stay an automaton of its own, called for each character.
         self.rules[name] = Concatenation((expression,)) if isinstance(expression, Leaf) else expression
         self.positions[name] = begin
 
@@ -288,7 +288,7 @@ class _RuleReader(_CharacterReader):
             parts.append(part)
 
     def _symbol(self) -> Expression | None:
-        """A literal, a class, a name or a bracket; ``None`` where none begins."""
+        """Read a literal, a class, a name or a bracket; ``None`` where none begins."""
         match self.text[self.at : self.at + 1]:
             case '"' | "[" | ".":
                 return self._terminal()
@@ -346,7 +346,7 @@ class _RuleReader(_CharacterReader):
         return found
 
     def _times(self) -> tuple[int, int | None] | None:
-        """How often what stands before is repeated; ``None``: nothing is said of that."""
+        """Read the bounds of a repetition; ``None`` where none follows."""
         sign, begin = self.text[self.at : self.at + 1], self.at
         if sign in _OFTEN:
             self.at += 1
@@ -373,7 +373,7 @@ class _RuleReader(_CharacterReader):
         return minimum, maximum
 
     def _count(self) -> int | None:
-        """A number with the white space around it."""
+        """Read a number with the white space around it."""
         self._skip_inside()
         begin = self.at
         digits = self._skip(_COUNTS)
@@ -391,7 +391,7 @@ class _RuleReader(_CharacterReader):
         return repeated
 
     def _unexpected(self) -> GrammarError:
-        """What cannot stand where a sequence ends."""
+        """Make the error of a character that cannot follow a sequence."""
         sign = self.text[self.at]
         if sign in "*+?{":
             return self.error(f"there is nothing before {sign} that could be repeated", self.at)
@@ -403,7 +403,7 @@ class _RuleReader(_CharacterReader):
         return repr(self.text[self.at])
 
     def _hint(self) -> str:
-        """What may be wrong at the beginning of a line or in a rule, by what stands there."""
+        """Return a hint for the character that stands where a rule, or its next part, should begin."""
         if self.text.startswith("|", self.at):
             return "In a rule of several lines | stands at the end of a line, or all is in round brackets."
         if self.text.startswith(("=", ":"), self.at):
@@ -413,7 +413,7 @@ class _RuleReader(_CharacterReader):
         return "A rule ends with its line; it goes on behind | and in round brackets."
 
     def _skip_inside(self) -> None:
-        """White space, in brackets with the ends of lines."""
+        """Skip white space, in brackets with line ends."""
         self._skip(_SPACE_AND_LINES if self._brackets else _SPACE)
 
     def _skip(self, pattern: re.Pattern[str]) -> str:

@@ -1,4 +1,9 @@
-"""The texts of a grammar in GBNF: a ``sfgen.language.language.Language`` that stands on a network of automata."""
+"""The texts of a grammar in GBNF, as a ``sfgen.language.language.Language`` on a network of automata.
+
+Two networks are made of a grammar. The one that guides copies small rules into others, and pushes no frame for a call
+at the end of a rule. ``AsWritten`` keeps every rule, to name the open ones; in it each literal and class is a rule of
+its own, named by its spelling. Such names begin with ``"``, ``[`` or ``.``, and no rule's name does.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +46,15 @@ from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 _COMPARED, _CHARACTERS_COMPARED = 400, 50_000
-"""Examples, and characters of all of them, that are compared by the rules in which they are read."""
+"""The examples, and their characters, that are compared by the rules that they reach."""
 
 
-_MOST_OPEN = 32  # rules from the outermost, and from the innermost, that are told
-_MOST_EXPECTED = 8  # terminals; of more their rules are told
+_MOST_OPEN = 32  # open rules named from each end
+_MOST_EXPECTED = 8  # terminals; if there are more, their rules are named
 
 
 class Place(NamedTuple):
-    """The open rules, the outermost first, and the open terminal.
-
-    The terminal is empty where none is open.
-    """
+    """The open rules, the outermost first, and the open terminal or an empty string."""
 
     open_rules: tuple[str, ...]
     terminal: str
@@ -86,21 +88,18 @@ def _with_calls(expression: Expression, names: Mapping[Expression, str]) -> Expr
 
 
 class AsWritten:
-    """Reads texts by the rules as they are written.
-
-    It can be shared between threads.
-    """
+    """Reads texts by the rules as they are written. Safe to share between threads."""
 
     def __init__(self, rules: Rules, terminals: frozenset[str], network: Network) -> None:
         self.rules = rules
         self.network = network
-        # A text stays in the rule that it has just ended, so that it can be told what its last character was.
+        # A text stays in the rule that it has just ended, so that the rule of its last character is known.
         self.reader = Reader(replace(network, is_end=np.zeros_like(network.is_end)))
         self._terminals = terminals
 
     @classmethod
     def of(cls, source: Gbnf, otherwise: Network) -> AsWritten:
-        """Read by the rules of a grammar."""
+        """Make the reader of a grammar; use another network if that of all rules passes a limit."""
         grammar = with_terminals(source)
         try:
             network = network_as_written(grammar)
@@ -111,22 +110,19 @@ class AsWritten:
     # ---- positions -------------------------------------------------------------------------------------------------
 
     def rules_at(self, position: Position) -> Place:
-        """Return where a text goes on, behind rules that must have ended.
-
-        Of several ways to read it the first counts.
-        """
+        """Return the open rules of a position, without rules that must have ended; of several ways the first."""
         state, register, node = position[0]
         while self.network.is_end[state] and node.frames:
             state, register, node = node.frames[0]
         return self._place_of(Configuration(state, register, node), {})
 
     def _place_of(self, configuration: Configuration, known: dict[Node, tuple[str, ...]]) -> Place:
-        """Where a configuration is. ``known``: the rules that are open below nodes, which is added to."""
+        """Return the open rules of a configuration; ``known`` caches those of nodes."""
         rules, name = self._open_rules(configuration.node, known), self._name(configuration.state)
         return Place(rules, name) if name in self._terminals else Place(_with_inner(rules, name), "")
 
     def _open_rules(self, node: Node, known: dict[Node, tuple[str, ...]]) -> tuple[str, ...]:
-        """The rules that a node returns to, the outermost first."""
+        """Return the rules that a node returns to, the outermost first."""
         unknown = list[Node]()
         while node.frames and node not in known:
             unknown.append(node)
@@ -141,10 +137,7 @@ class AsWritten:
         return name
 
     def expected(self, position: Position) -> tuple[str, ...]:
-        """Name what may stand at a position.
-
-        These are terminals, or where they are many the rules that have them.
-        """
+        """Name the terminals that may follow, or their rules if there are many."""
         names, rule_of = self.network.names, self.network.rule_of
         terminals, direct = dict[str, None](), dict[str, None]()
         for state, _, _ in self.reader.with_returns(position):
@@ -153,16 +146,16 @@ class AsWritten:
                     terminals[name] = direct[name] = None
                 continue
             for site in self.network.calls.get(state, ()):
-                if first := self._first_terminals(site.entry):  # else it is a rule of the empty text
+                if first := self._first_terminals(site.entry):  # none in a rule of the empty text
                     direct[names[rule_of[site.entry]]] = None
                     terminals |= dict.fromkeys(first)
-        if not direct:  # the network with copies has characters instead
+        if not direct:  # a network with copies has no terminals
             following = [byte for byte in range(256) if self.reader.read(position, bytes([byte])) is not None]
             return (characters_from(following),) if following else ()
         return tuple(terminals if terminals and len(terminals) <= _MOST_EXPECTED else direct)
 
     def _first_terminals(self, entry: int) -> list[str]:
-        """The terminals with which a rule may begin."""
+        """Return the terminals with which a rule may begin."""
         names, rule_of = self.network.names, self.network.rule_of
         found, seen, waiting = dict[str, None](), {entry}, [entry]
         while waiting:
@@ -196,7 +189,7 @@ class AsWritten:
         return Walk(text, found, failure, self.expected(positions[-1]))
 
     def _one_way(self, text: str, positions: Sequence[Position]) -> list[Configuration]:
-        """Behind each character that was read a configuration, so that each leads to the next one."""
+        """Choose a configuration behind each character so that each leads to the next."""
         last = positions[-1]
         found = [next((each for each in last if self.reader.accepts((each,))), last[0])]
         for number in range(len(positions) - 2, 0, -1):
@@ -205,7 +198,7 @@ class AsWritten:
         return found[::-1][: len(positions) - 1]
 
     def _leads(self, before: Configuration, character: str, after: Configuration) -> bool:
-        """Whether a character leads from one configuration to another; the frames of that may be among several."""
+        """Tell whether a character leads from one configuration to another, perhaps among other frames."""
         return any(
             (each.state, each.register) == (after.state, after.register)
             and set(each.node.frames) <= set(after.node.frames)
@@ -216,7 +209,7 @@ class AsWritten:
         return self.reader.read(position, character.encode("utf-8", "surrogatepass"))
 
     def reached(self, text: str) -> set[str]:
-        """Return the rules and terminals in which a text is read."""
+        """Return the rules and terminals that a text goes through."""
         found = set[str]()
         for stretch in self.walk(text).stretches:
             found.update(stretch.open_rules, (stretch.terminal,))
@@ -251,7 +244,7 @@ class AsWritten:
     # ---- automata --------------------------------------------------------------------------------------------------
 
     def states_of(self) -> dict[str, int]:
-        """Count the states of each rule and terminal that is needed."""
+        """Count the states of each reachable rule and terminal."""
         counts = np.bincount(self.network.rule_of, minlength=len(self.network.names)).tolist()
         return dict(zip(self.network.names, counts, strict=True))
 
@@ -269,7 +262,7 @@ class AsWritten:
 
 
 def _with_inner(rules: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Open rules and one inside of them, each in a row once; of very many those in the middle are left out."""
+    """Append an open rule, once in a row; drop rules in the middle of very many."""
     if rules[-1:] == (name,):
         return rules
     if len(rules) < 2 * _MOST_OPEN:
@@ -278,7 +271,7 @@ def _with_inner(rules: tuple[str, ...], name: str) -> tuple[str, ...]:
 
 
 class GbnfGuide(NetworkReadBeside[Position | None]):
-    """Walks one sequence through the network of a grammar; see ``NetworkGuide``."""
+    """Walks one sequence through a grammar's network, and names the open rules as written."""
 
     def __init__(
         self, tokens: TokenPositions, as_written: Callable[[], AsWritten], max_tokens: int | None = None
@@ -300,10 +293,7 @@ class GbnfGuide(NetworkReadBeside[Position | None]):
 
 
 class GbnfLanguage:
-    """The texts of a grammar in GBNF.
-
-    See ``sfgen.language.language.Language`` for what its members say.
-    """
+    """The texts of a grammar in GBNF; its members are those of ``sfgen.language.language.Language``."""
 
     def __init__(self, source: Gbnf, origin: str | None = None) -> None:
         self._source = arguments.instance("source", source, Gbnf)
@@ -334,7 +324,7 @@ class GbnfLanguage:
 
     @property
     def reader(self) -> Reader:
-        """Reads what is written of the grammar, byte by byte."""
+        """The reader of the guiding texts, byte by byte."""
         return self._reader
 
     @property
@@ -343,10 +333,7 @@ class GbnfLanguage:
         return self._source.grammar
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the grammar.
-
-        Bytes are its UTF-8.
-        """
+        """Tell whether a whole text is one of the grammar; bytes are UTF-8."""
         return self._reader.reads(text)
 
     def shortest(self) -> bytes:
@@ -354,7 +341,7 @@ class GbnfLanguage:
         return shortest_text(self._reader)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Return ``None``: GBNF has no judge besides the rules that guide."""
+        """Return ``None``: GBNF has no second judge."""
         arguments.data("data", data)
         return None
 
@@ -363,10 +350,7 @@ class GbnfLanguage:
         return GbnfGuide(self._positions.of(vocabulary), lambda: self._as_written, max_tokens)
 
     def rules(self) -> tuple[RuleOutline, ...]:
-        """List all rules in the order of the text, then the terminals.
-
-        Only the terminals that the start needs are listed.
-        """
+        """List all rules in the order of the text, then the reachable terminals."""
         source, written = self._source, self._as_written
         states, line_of = written.states_of(), line_numbers(self.text)
         found = [
@@ -395,10 +379,7 @@ class GbnfLanguage:
         return None if self.accepts(text) else self._as_written.failure(text)
 
     def examples(self, count: int) -> list[str]:
-        """List up to ``count`` different texts, a shortest one first.
-
-        They reach every rule where the count suffices.
-        """
+        """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
         every = every_text(Grammar(self._as_written.rules, self.start))
         first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, _beginning(every))])
         telling = most_telling_first({text: self._as_written.reached(text) for text in first})
@@ -425,7 +406,7 @@ def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> 
 
 
 def _beginning(texts: Iterator[str]) -> Iterator[str]:
-    """The texts that are compared."""
+    """Yield the texts to compare."""
     size = 0
     for text in itertools.islice(texts, _COMPARED):
         yield text
@@ -439,7 +420,7 @@ def _called(written: AsWritten, name: str) -> tuple[str, ...]:
 
 
 def _network(source: Gbnf) -> Network:
-    """The automata of rules that were read; what is wrong with a rule is shown where it begins."""
+    """Make the network of a grammar; an error shows the rule."""
     try:
         return network_of(source.grammar)
     except GrammarTooLarge as error:
@@ -455,7 +436,7 @@ def _network(source: Gbnf) -> Network:
 
 
 def _without_end(source: Gbnf) -> list[str]:
-    """Rules that call each other and have no text, so that the start has none; each calls the next."""
+    """Return a circle of rules without a text, which the start needs; each calls the next."""
     rules = source.grammar.rules
     with_text = productive(rules)
     rule, seen = source.grammar.start, list[str]()

@@ -1,4 +1,7 @@
-"""A grammar as a constraint: the texts of its start rule, whatever the format that it is written in."""
+"""A grammar as a constraint: the texts of its start rule, in GBNF or in Lark's language.
+
+``Grammar`` is made at once. ``GrammarSource`` is a text with its options that is read later, and tells its format.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from sfgen.protocols import Guide, Superset
 from sfgen.vocabulary import Vocabulary
 
 DEFAULT_MAX_BLANKS = 1
-"""The most ignored characters in a row that are written where nothing else is asked for."""
+"""The default of the most ignored characters in a row that are written."""
 
 _SHOWN = 60  # characters of a grammar in a repr
 _DEFAULT_START = {"gbnf": "root", "lark": "start"}
@@ -294,13 +297,13 @@ class GrammarSource:
     """A grammar that is not read yet."""
 
     text: str
-    # how it is written; ``None``: the name of its file tells by its ending, else the text does
+    # ``None``: by the ending of its file's name, or by the text
     format: Format | None = None
-    start: str | None = None  # the rule that a whole text is a text of; ``None``: ``root`` in GBNF, ``start`` in Lark
-    max_blanks: int | None = None  # the most ignored characters in a row that are written, in Lark; ``None``: 1
-    origin: str | None = None  # the name of its file; ``None`` where there is none
-    directory: str | PathLike[str] | None = None  # where files are that it imports; ``None``: it may import none
-    # the texts that it imports, by name, where they are known already
+    start: str | None = None  # ``None``: ``root`` in GBNF, ``start`` in Lark
+    max_blanks: int | None = None  # the most ignored characters in a row, in Lark; ``None``: 1
+    origin: str | None = None  # the name of its file, for messages
+    directory: str | PathLike[str] | None = None  # the folder of imported files; ``None``: no imports
+    # the imported texts by name, if known already
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
     def __post_init__(self) -> None:
@@ -337,7 +340,7 @@ class GrammarSource:
         return "gbnf" if _GBNF.search(self.text) else "lark"
 
     def grammar(self) -> Grammar:
-        """Read it."""
+        """Read the grammar."""
         if self.told_format == "gbnf":
             return Grammar.from_gbnf(self.text, self.start or "root", origin=self.origin)
         return Grammar.from_lark(
@@ -351,9 +354,7 @@ class GrammarSource:
 
 
 def rule_graph(grammar: Grammar, title: str, *, max_rules: int = STATES_DRAWN) -> Graph:
-    r"""Build the graph of the rules that the start needs.
-
-    They are in the order in which they are come to; terminals are left out.
+    r"""Build the graph of the rules that the start reaches, in breadth-first order, without terminals.
 
     >>> rule_graph(Grammar.from_gbnf('root ::= "(" root ")" | x\nx ::= "x"'), "pairs").labels
     ('root', 'x')

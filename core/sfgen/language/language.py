@@ -1,7 +1,7 @@
-"""What the text of a grammar means, whatever the format: what ``sfgen.Grammar`` asks of each of them.
+"""The protocol of a grammar's texts, for ``sfgen.Grammar``, and the words in which a format describes them.
 
-Everything here is told in the grammar's own words: the names of its rules, and its *terminals*, which are what its
-rules are made of in the end (in GBNF literals and classes of characters, in Lark terminals).
+All descriptions use the grammar's own names: its rules, and its *terminals*, of which rules are made in the end (in
+GBNF literals and classes of characters, in Lark terminals).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 Format: TypeAlias = Literal["gbnf", "lark"]
-"""How a grammar is written."""
+"""The format of a grammar."""
 
 FORMATS: tuple[Format, ...] = ("gbnf", "lark")
 """Every format."""
 
 BETWEEN_RULES = " › "
-"""What stands between a rule and the one that it calls."""
+"""The separator between a rule and the one that it calls."""
 
-_FIRST_SHOWN, _LAST_SHOWN = 2, 5  # of a long way of rules
+_FIRST_SHOWN, _LAST_SHOWN = 2, 5  # of many open rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,10 @@ class RuleOutline:
     """A rule or a terminal of a grammar.
 
     Attributes:
-        name: Its name; of a terminal without one, as in GBNF, how it is written.
-        line: The line on which it begins, from 1; of a terminal the first one; ``None`` where it stands in no line.
-        kind: Which of the two it is.
-        states: The number of states in its automaton; 0 where it has none of its own, as where no text of the start
-            has it.
+        name: Its name; its spelling if a terminal has none, as in GBNF.
+        line: The line on which it begins, from 1; for a terminal the first one; ``None`` if it is on no line.
+        kind: Rule or terminal.
+        states: The number of states of its automaton; 0 if it has none of its own, or is not reachable.
         calls: The rules and terminals in it, each once, in order.
     """
 
@@ -49,11 +48,11 @@ class RuleOutline:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What may follow in a state.
+    """A step from a state.
 
     Attributes:
         name: A rule, a terminal, or characters as in a class.
-        target: The state behind it; ``None`` where that depends on what is below.
+        target: The state behind it; ``None`` where that depends on the stack.
     """
 
     name: str
@@ -62,13 +61,13 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class StateOutline:
-    """A state of the automata of a grammar.
+    """A state of a grammar's automata.
 
     Attributes:
         number: Its number, from 0.
         rules: The rules or terminals that it belongs to.
         may_end: Whether one of these may end there.
-        moves: What may follow.
+        moves: The steps from it.
     """
 
     number: int
@@ -79,17 +78,17 @@ class StateOutline:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Where the grammar refuses a text.
+    """The place at which a grammar refuses a text.
 
     Attributes:
-        position: How many characters could be read; the next one cannot stand there, or the text cannot end there.
+        position: The number of characters read; the next one is refused, or the text cannot end there.
         byte: The same in bytes.
-        line: The line of that, from 1.
-        column: The character of the line, from 1.
-        expected: The terminals, or where they are many the rules, that may stand there; one that is begun is named
-            whole. Empty where the text must end.
-        open_rules: The rules that are open there, the outermost first; of very many some in the middle are ``…``.
-        at_end: Whether the whole text could be read, so that it is the beginning of one of the grammar.
+        line: The line of that place, from 1.
+        column: The character in the line, from 1.
+        expected: The terminals that may follow, or their rules if they are many; an open one is named whole. Empty
+            if the text must end.
+        open_rules: The open rules, the outermost first; ``…`` stands for the middle of very many.
+        at_end: Whether the whole text could be read, so that it is the beginning of a text.
         may_end: Whether the text might have ended there.
     """
 
@@ -109,8 +108,8 @@ class Stretch:
 
     Attributes:
         read: The characters.
-        open_rules: The rules that are open, the outermost first.
-        terminal: The terminal that they are in; empty where none is open.
+        open_rules: The open rules, the outermost first.
+        terminal: The open terminal; empty without one.
     """
 
     read: str
@@ -120,13 +119,13 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What became of a text.
+    """The reading of a text.
 
     Attributes:
         text: The text.
-        stretches: What was read, in order; of several ways to read it the first one is told.
-        failure: Where it fails; ``None``: it is a text of the grammar.
-        follows: The terminals or rules that may follow where it ends or fails, as ``Failure.expected``.
+        stretches: The parts read, in order; of several ways the first.
+        failure: The place where it fails; ``None`` for a text of the grammar.
+        follows: The terminals or rules that may follow its end or failure, as ``Failure.expected``.
     """
 
     text: str
@@ -160,10 +159,7 @@ class Language(Protocol):
 
     @property
     def max_blanks(self) -> int | None:
-        """The most ignored characters in a row that are written.
-
-        It is ``None`` where the format ignores none.
-        """
+        """The most ignored characters in a row that are written; ``None`` if the format ignores none."""
 
     @property
     def origin(self) -> str | None:
@@ -171,48 +167,30 @@ class Language(Protocol):
 
     @property
     def files(self) -> Mapping[str, str]:
-        """The imported texts, by the names under which they are imported.
-
-        Grammars that come with the package lark are not among them.
-        """
+        """The imported texts by name, without the grammars of the package lark."""
 
     @property
     def reader(self) -> PositionReader[Any]:
-        """Reads what is written of the grammar, byte by byte."""
+        """The reader of the guiding texts, byte by byte."""
 
     @property
     def expressions(self) -> Grammar | None:
-        """The rules as expressions over bytes, where there are some.
-
-        They are ``None`` for Lark's lexer and parser.
-        """
+        """The rules as expressions over bytes; ``None`` for Lark."""
 
     def accepts(self, text: str | bytes) -> bool:
-        """Tell whether a whole text is one of the grammar.
-
-        Bytes are its UTF-8.
-        """
+        """Tell whether a whole text is one of the grammar; bytes are UTF-8."""
 
     def shortest(self) -> bytes:
         """Find a shortest text."""
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask another judge about a finished text.
-
-        See ``sfgen.protocols.Constraint.refusal``.
-        """
+        """Ask a second judge about a finished text; see ``sfgen.protocols.Constraint.refusal``."""
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens.
-
-        It describes its position as :func:`where` does.
-        """
+        """Make a guide for one sequence, which describes its position as :func:`where` does."""
 
     def rules(self) -> tuple[RuleOutline, ...]:
-        """List all rules in the order of the text, then the terminals.
-
-        Only the terminals that the start needs are listed.
-        """
+        """List all rules in the order of the text, then the reachable terminals."""
 
     def states(self) -> int:
         """Count the states; they are numbered from 0."""
@@ -229,7 +207,7 @@ class Language(Protocol):
     def examples(self, count: int) -> list[str]:
         """List up to ``count`` different texts, a shortest one first.
 
-        They reach every rule where the count suffices. A higher ``count`` gives the same texts and others after them.
+        They reach every rule if ``count`` suffices. A higher ``count`` appends texts.
         """
 
 

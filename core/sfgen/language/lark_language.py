@@ -1,7 +1,11 @@
-"""The texts of a grammar in Lark's language: a ``sfgen.language.language.Language`` on lark's own tables.
+"""The texts of a grammar in Lark's language, as a ``sfgen.language.language.Language`` on lark's tables.
 
-Whether a text is one of the grammar is lark's word. What is written has fewer blanks: between two terminals at most
-``max_blanks`` characters of what the grammar ignores, all of them ASCII white space.
+lark decides whether a text is one of the grammar. Guided texts have fewer blanks: between two terminals at most
+``max_blanks`` characters that the grammar ignores, all ASCII white space.
+
+``OpenRules`` names the open rules of a position. A state of an LALR parser has items: rules whose beginning is read. An
+item with ``n`` symbols read began ``n`` states below; the state there has the item of the rule around it, and so on to
+the bottom.
 """
 
 from __future__ import annotations
@@ -39,32 +43,32 @@ from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
 _MOST_NODES = 1 << 20
-"""Nodes of stacks and what is known of them; when there are more, guides that are made from then on begin anew."""
+"""The stack nodes that are kept; with more, later guides begin with a new reader."""
 
 _MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
 
 _MOST_EXPECTED = 12
-"""Terminals that are told by name; of more, the rules that begin with them."""
+"""The terminals that are named; if there are more, the rules that begin with them."""
 
 
 class OpenRules:
-    """Names open rules and expected terminals of one grammar."""
+    """Names the open rules and expected terminals of one grammar."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         tables = reader.tables
         self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
 
-    # All below are large where there are many terminals, and of no use until somebody asks what may come.
+    # The tables below are large with many terminals, and only needed for descriptions.
 
     @cached_property
     def items(self) -> list[list[Item]]:
-        """The rules of which each state has read the beginning, and how many symbols of each."""
+        """The kernel items of each state."""
         return kernel_items(self._reader.tables)
 
     @cached_property
     def reach(self) -> NDArray[np.bool_]:
-        """The terminals that each lexer state can come to, bool ``[lexer_states, terminals]``."""
+        """The terminals that each lexer state can reach, bool ``[lexer_states, terminals]``."""
         reach: NDArray[np.bool_] = self._costs < FAR
         return reach
 
@@ -79,11 +83,7 @@ class OpenRules:
         return costs
 
     def at(self, position: Position) -> tuple[tuple[str, ...], str]:
-        """Name the open rules, the outermost first, and the open terminal.
-
-        The terminal is empty where it is not sure which one is being written. Of several ways to read the text the
-        first one counts.
-        """
+        """Name the open rules, the outermost first, and the open terminal if certain; of several ways the first."""
         node, names = position[0].node, list[str]()
         stacks, rules = self._reader.stacks, self._reader.tables.rules
         while node != BOTTOM:
@@ -95,9 +95,9 @@ class OpenRules:
         return tuple(reversed(names)) or (self._start,), self._being_written(position)
 
     def _being_written(self, position: Position) -> str:
-        """The terminal of which the beginning was read, where it can be one only.
+        """Name the open terminal if only one is possible.
 
-        It counts as begun where its end is nearer than from any gap: behind what is ignored, none is begun.
+        It is open if its end is nearer than from any gap; behind ignored text none is open.
         """
         found = set[int]()
         for lexer_state, node in position:
@@ -108,15 +108,15 @@ class OpenRules:
         return self._reader.tables.terminals[found.pop()].shown if len(found) == 1 else ""
 
     def _possible(self, lexer_state: int, node: int) -> list[int]:
-        """The terminals that a configuration can come to and the parser takes."""
+        """List the terminals that a configuration can reach and the parser takes."""
         stacks = self._reader.stacks
         terminals = np.flatnonzero(self.reach[lexer_state, :-1]).tolist()
         return [terminal for terminal in terminals if stacks.after(node, terminal) != NO_STATE]
 
     def expected(self, position: Position) -> tuple[str, ...]:
-        """Name the terminals that may come next, as the grammar shows them.
+        """Name the terminals that may follow, as the grammar shows them.
 
-        One that must be written to its end is named; one that may end here is taken to have ended.
+        A terminal that may end here counts as ended.
         """
         found = set[int]()
         for configuration in position:
@@ -127,10 +127,7 @@ class OpenRules:
         return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(found))
 
     def rules_expected(self, position: Position) -> tuple[str, ...]:
-        """Name what may come next in the words of the open rules.
-
-        Where a rule may end there, these are terminals.
-        """
+        """Name what may follow by rules, or by terminals if a rule may end."""
         tables, found = self._reader.tables, dict[str, None]()
         for configuration in position:
             if self._reader.commits(configuration):
@@ -153,7 +150,7 @@ class OpenRules:
 
 
 def name_of(nonterminal: str) -> str:
-    """Name a nonterminal; the name is empty where lark made it up.
+    """Name a nonterminal; the name is empty if lark made it up.
 
     >>> name_of("value"), name_of("__value_star_0")
     ('value', '')
@@ -162,7 +159,7 @@ def name_of(nonterminal: str) -> str:
 
 
 class LalrGuide(GrammarGuide[Position]):
-    """Walks one sequence through a Lark grammar; see ``GrammarGuide``."""
+    """Walks one sequence through a Lark grammar."""
 
     tokens: LalrPositions
 
@@ -171,15 +168,12 @@ class LalrGuide(GrammarGuide[Position]):
         super().__init__(arguments.instance("tokens", tokens, LalrPositions), max_tokens)
 
     def _describe(self, position: Position) -> str:
-        """The open rules, the outermost first, and the terminal that is being written; of several ways the first."""
+        """Name the open rules and the open terminal; of several ways the first."""
         return where(*self._open_rules.at(position))
 
 
 class LarkLanguage:
-    """The texts of a grammar in Lark's language.
-
-    See ``sfgen.language.language.Language`` for what its members say.
-    """
+    """The texts of a grammar in Lark's language; its members are those of ``sfgen.language.language.Language``."""
 
     def __init__(self, compiled: CompiledGrammar, max_blanks: int, origin: str | None = None) -> None:
         grammar, lexer = arguments.instance("compiled", compiled, CompiledGrammar)
@@ -196,12 +190,12 @@ class LarkLanguage:
             raise self._empty()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What it imports goes with it: the folder may not be there.
+        # The imported texts are pickled too, as their folder may be missing.
         options: dict[str, Any] = {"max_blanks": self.max_blanks, "files": dict(self.files), "origin": self.origin}
         return partial(lark_language, **options), (self.text, self.start)
 
     def _begin(self, lexer: Lexer) -> None:
-        """Begin without any stacks."""
+        """Begin with empty stacks."""
         self._reader = _reader(self._grammar, lexer)
         self._open_rules = OpenRules(self._reader)
         self._positions = KeptByVocabulary(partial(_positions, self._reader))
@@ -224,7 +218,7 @@ class LarkLanguage:
 
     @cached_property
     def _unlimited(self) -> Reader:
-        """Reads all of lark's texts."""
+        """The reader of all texts that lark reads."""
         return _reader(self._grammar, make_lexer(self._grammar.tables, None))
 
     @cached_property
@@ -233,7 +227,7 @@ class LarkLanguage:
 
     @property
     def reader(self) -> Reader:
-        """Reads what is written of the grammar, byte by byte."""
+        """The reader of the guiding texts, byte by byte."""
         return self._reader
 
     @property
@@ -275,10 +269,7 @@ class LarkLanguage:
         return LalrGuide(positions.of(vocabulary), open_rules, max_tokens)
 
     def examples(self, count: int) -> list[str]:
-        """List up to ``count`` different texts, a shortest one first.
-
-        They reach every rule where the count suffices.
-        """
+        """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
         arguments.whole_number("count", count, 1)
         first = self.shortest().decode()
         others = filter(self.accepts, examples(self._reader))
@@ -289,10 +280,7 @@ class LarkLanguage:
     # ---- what the grammar is made of -------------------------------------------------------------------------------
 
     def rules(self) -> tuple[RuleOutline, ...]:
-        """List all rules in the order of the text, then the terminals.
-
-        Only the terminals that the start needs are listed.
-        """
+        """List all rules in the order of the text, then the reachable terminals."""
         tables = self._grammar.tables
         states, calls = dict[str, set[int]](), dict[str, dict[str, None]]()
         for number, name in enumerate(tables.nonterminals):
@@ -315,7 +303,7 @@ class LarkLanguage:
         return tuple(found)
 
     def _called(self, nonterminal: int, seen: set[int]) -> list[str]:
-        """The rules and terminals in a rule; what lark made up for repetitions is looked into."""
+        """List the rules and terminals in a rule, through the rules that lark made for repetitions."""
         tables, found = self._grammar.tables, list[str]()
         seen.add(nonterminal)
         for rule in tables.rules:
@@ -358,10 +346,7 @@ class LarkLanguage:
     # ---- how a text is read ----------------------------------------------------------------------------------------
 
     def walk(self, text: str) -> Walk:
-        """Read a text as far as it goes.
-
-        Any blanks that lark reads are read.
-        """
+        """Read a text as far as it goes, with any blanks that lark reads."""
         text = arguments.text("text", text)
         rules = self._unlimited_rules
         position, read = self._unlimited.start, 0
