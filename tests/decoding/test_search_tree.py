@@ -39,11 +39,11 @@ def test_scores_of_all_tokens_are_those_of_the_allowed_ones(seed: int, size: int
     generator = np.random.default_rng(seed)
     every = generator.normal(0, 5, size).astype(np.float32)
     allowed = np.flatnonzero(generator.random(size) < 0.7).astype(np.int32)
-    node, same = Node(0, allowed=allowed, every=every), Node(0, allowed=allowed, taken=every[allowed])
+    node, same = Node(0, allowed=allowed, all_scores=every), Node(0, allowed=allowed, allowed_scores=every[allowed])
     assert node.is_scored
     assert Node(0, allowed=allowed).scores is None
     for token in allowed.tolist():
         expected = every[token] - np.logaddexp.reduce(every[allowed].astype(np.float64))
         assert node.probability(token) == pytest.approx(math.exp(expected))
     np.testing.assert_array_equal(node.scores, same.scores)
-    assert node.every is None, "the scores of the others are let go of"
+    assert node.all_scores is None, "the scores of the others are let go of"

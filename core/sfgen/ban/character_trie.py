@@ -2,7 +2,7 @@
 
 A token can be cut anywhere, in the middle of a character too. Of the trie of all tokens those nodes matter that
 complete a character; such a node is a *stop* here. A stop that cuts a half-read character short completes that
-(U+FFFD), and another if it is one by itself. What a token has behind all that is its *tail*, the beginning of a
+(U+FFFD), and another if it is one by itself. The rest of a token behind its last stop is its *tail*, the beginning of a
 character.
 
 Stops are numbered so that the children of each lie side by side, and no child before its parent: a whole generation of
@@ -33,14 +33,14 @@ class CharacterTrie(NamedTuple):
         first: int32 ``[n]``; the stops after stop ``i`` are those from ``first[i]`` to ``after[i]``.
         after: int32 ``[n]``, see ``first``.
         symbols: int32 ``[n]``, the number of the text that is completed there.
-        texts: What these numbers stand for.
+        texts: The texts of these numbers.
         roots: The number of stops without a parent.
         below: int32 ``[roots]``, the number of tokens that go through each of these.
         stops: int32, for each node of the token trie its stop; -1 if it is none.
         tokens: int32, the ids of the tokens that are text, by their last stop; those that have none come first.
         edges: int32 ``[n + 2]``; the tokens whose last stop is ``i`` are ``tokens[edges[i + 1]:edges[i + 2]]``.
         tails: int32, for each of ``tokens`` the number of its tail; 0 if it has none.
-        tail_texts: What these numbers stand for.
+        tail_texts: The tails of these numbers.
         ends_in_tail: bool ``[n + 1]``, whether a token whose last stop it is has a tail; the last is for no stop.
         leads_to_tail: bool ``[n]``, whether a token that goes through the stop has a tail.
     """

@@ -171,20 +171,12 @@ def fold(text: str, ignore_case: bool, normalize: bool = False) -> str:
 
 
 class Unit(NamedTuple):
-    """One folded character with its kind.
-
-    Attributes:
-        character: The character.
-        kind: Its kind; ``MARK`` is not resolved.
-        utf8: Its UTF-8.
-        spelling: The family of scripts whose marks spell; see ``sfgen.ban.confusables``. 0 where nothing is normalized.
-        may_end: Whether a match may end with it.
-    """
+    """One folded character with its kind."""
 
     character: str
-    kind: int  # MARK is not resolved
-    utf8: bytes
-    spelling: int  # see sfgen.ban.confusables; 0 where nothing is normalized
+    kind: int  # ``MARK`` is not resolved
+    utf8: bytes  # its UTF-8
+    spelling: int  # the family of scripts whose marks spell; 0 where nothing is normalized
     may_end: bool  # whether a match may end with it
 
     @classmethod
@@ -202,10 +194,10 @@ class Unit(NamedTuple):
 class Reading(NamedTuple):
     """The ways to read one character."""
 
-    units: tuple[Unit, ...]
-    # further ways to read it, each of one folded character or several; none where it is dropped
+    units: tuple[Unit, ...]  # its folded characters
+    # further readings, each of one folded character or several; none where it is dropped
     others: tuple[tuple[Unit, ...], ...]
-    is_capital_i: bool  # whether these count only where it does not follow a capital letter: see :data:`CAPITAL`
+    is_capital_i: bool  # whether ``others`` count only where it does not follow a capital letter: see ``CAPITAL``
     case: int  # ``START``, ``SMALL``, ``CAPITAL`` or ``NO_CASE``
 
     @property
@@ -214,7 +206,7 @@ class Reading(NamedTuple):
         return {*self.units, *(unit for other in self.others for unit in other)}
 
 
-# What was read last, as far as it says how a capital I is to be read.
+# The case of the text before a character, which decides how a capital I is read.
 START: Final = 0
 """The start of the text, or what is part of no word."""
 SMALL: Final = 1

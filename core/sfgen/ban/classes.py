@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _EVERY = 0x110000
 _ASCII = 0x80
 
-# Where there are characters, but for private use.
+# The planes that have characters, but for private use.
 _ASSIGNED = ((0, 0x40000), (0xE0000, 0xF0000))
 _SURROGATES = slice(0xD800, 0xE000)
 

@@ -37,14 +37,13 @@ from sfgen.vocabulary.trie import TokenTrie
 Flags = NDArray[np.bool_]
 
 _MOST_STEPS: Final = 5_000
-"""How many steps of the matcher one walk may need; then what was found is all. Only long lists and patterns need so
-many."""
+"""The most steps of the matcher in one walk, which then ends with what it has. Long lists and patterns need more."""
 
 _MOST_CELLS: Final = 1 << 20
-"""The size of the table of steps, from which on it is made anew."""
+"""The size of the table of steps beyond which it is made anew."""
 
 _MOST_ANSWERS: Final = 32
-"""How many answers are remembered."""
+"""The most answers that are kept."""
 
 # Of ``ForbiddenTokens``:
 _MOST_CELLS_KEPT: Final = 32 << 20  # of the table of steps
@@ -53,7 +52,7 @@ _MOST_WALKS: Final = 4  # that are kept to compare others with
 _SHARE: Final = 4  # at most one in N tokens is followed anew
 
 _UNSEEN: Final = -2
-"""The state of a stop to which a walk did not come."""
+"""The state of a stop that a walk has not reached."""
 
 
 class Finds(Enum):
@@ -130,27 +129,17 @@ def completing_tokens(automata: BanAutomata, trie: TokenTrie) -> CompletingToken
 
 
 class Forbidden(NamedTuple):
-    """The tokens that may not follow.
+    """The tokens that may not follow."""
 
-    Attributes:
-        tokens: Int32, ascending; the tokens of text that complete a match, or after which every continuation would.
-        end: Whether the end of the text completes a match.
-    """
-
-    tokens: Int32
-    end: bool
+    tokens: Int32  # int32, ascending: those that complete a match, or after which every continuation would
+    end: bool  # whether the end of the text completes a match
 
 
 class _Walk(NamedTuple):
-    """What was found on a walk.
+    """The result of a walk."""
 
-    Attributes:
-        states: int32 ``[stops]``, the state at each stop; see ``TokenWalks.walk``.
-        forbidden: bool ``[ids]``, what was found.
-    """
-
-    states: Int32
-    forbidden: Flags
+    states: Int32  # int32 [stops], the state at each stop
+    forbidden: Flags  # bool [ids], the tokens that were found
 
 
 class ForbiddenTokens:
@@ -287,7 +276,7 @@ class TokenWalks:
         if finds is not Finds.COMPLETING or states.is_inside(start):
             self._judge(states, finds, chosen, np.array([-1]), np.array([start], np.int32))
         stops, before = np.arange(characters.roots), np.full(characters.roots, start, dtype=np.int32)
-        # What has no tail is not found, unless it stands where a character is half read, or the text ends.
+        # A token without a tail is not judged, unless a character was half read before it, or the text ends.
         judges_all = finds is Finds.LAST or other is not None or states.is_inside(start)
         steps = 0
         while len(stops):
@@ -396,11 +385,10 @@ class TokenWalks:
 
 
 class _StopClasses(NamedTuple):
-    """What a ban makes of the characters of a vocabulary."""
+    """The characters of a vocabulary in the classes of a ban."""
 
-    # int32 ``[stops]``, the class of what each stop completes: those of a class do the same to every match
-    classes: Int32
-    members: tuple[bytes, ...]
+    classes: Int32  # int32 [stops], the class of the text that each stop completes
+    members: tuple[bytes, ...]  # the bytes of one text of each class
 
 
 @lru_cache(maxsize=8)

@@ -262,7 +262,7 @@ def _ours() -> dict[str, str]:
 
 
 class _Confusables(NamedTuple):
-    """What is taken from Unicode's table, by character: the Latin letter that it looks like."""
+    """The Latin letters that other characters look like, taken from Unicode's table."""
 
     letters: dict[str, str]
     symbols: dict[str, str]

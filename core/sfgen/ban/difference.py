@@ -34,10 +34,10 @@ from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int
 from sfgen.protocols import Constraint, GuideSource, HasSuperset, Superset, TakesOutBans
 
 MAX_STEPS = 30_000
-"""How often the matcher is asked: a few microseconds each time."""
+"""The most questions to the matcher: a few microseconds each."""
 
 MAX_CELLS = 5_000_000
-"""Pairs of states times labels of characters."""
+"""The most pairs of states times labels of characters."""
 
 _KEPT = 16  # automata without banned words
 
@@ -263,7 +263,7 @@ def _product(pattern: ByCharacter, classes: CharacterMap, table: _MatcherTable) 
 
 _COUNT, _WAITING, _QUESTIONS = 0, 1, 2
 _FIELDS = 3
-"""How far the kernel has come: pairs, those that wait for a step, and steps that it needs now."""
+"""The fields of the kernel's progress: pairs, those that wait for a step, and steps that it needs now."""
 
 
 @kernel

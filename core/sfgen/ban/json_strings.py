@@ -26,7 +26,7 @@ _PIECES = re.compile(
 
 
 class SchemaHoles(Protocol):
-    """What reads a template, and tells which parts of it are JSON."""
+    """A reader of a template that tells which parts of it are JSON."""
 
     @property
     def start(self) -> Any:
@@ -53,12 +53,12 @@ class _String(Matcher):
 class StringsMark(NamedTuple):
     """The state of a strings matcher at one moment."""
 
-    banned: SeamMark
-    string: Mark | None  # that of the matcher of the string that is open; ``None``: there is none
-    cut: bytes
-    has_begun: bool
-    position: Any
-    hole: int | None
+    banned: SeamMark  # of the matcher of the text
+    string: Mark | None  # of the matcher of the open string, if there is one
+    cut: bytes  # an escape in it that is not whole
+    has_begun: bool  # whether the text has begun, after a thought
+    position: Any  # in the template
+    hole: int | None  # in which the last byte was read
 
 
 class StringsMatcher:

@@ -474,22 +474,17 @@ Span: TypeAlias = tuple[int, int]
 class UnderWay(NamedTuple):
     """The partial matches of banned words, ordered by the state."""
 
-    starts: list[int]
-    waiting: list[list[Span]]  # groups of matches that have ended; which of them are complete depends on what follows
+    starts: list[int]  # of the matches that are not complete
+    # matches that have ended, in groups; the next characters decide which groups become complete
+    waiting: list[list[Span]]
 
 
 class AllowedMark(NamedTuple):
-    """The state of allowed spans at one position.
+    """The state of allowed spans at one position."""
 
-    Attributes:
-        threads: The marks of the allowed words' readings.
-        spans: The complete allowed matches that may cover one to come, as start and end in bytes.
-        pending: The complete banned matches that may still be excused.
-    """
-
-    threads: tuple[BranchMark, ...]
-    spans: tuple[Span, ...]
-    pending: tuple[Found, ...]
+    threads: tuple[BranchMark, ...]  # of the allowed words
+    spans: tuple[Span, ...]  # the complete allowed matches that may cover one to come, as start and end in bytes
+    pending: tuple[Found, ...]  # the complete banned matches that may still be excused
 
 
 class AllowedSpans:

@@ -7,8 +7,8 @@ the rest of the text can complete it. A second border ends it, and the thread's 
 anything may, the match is complete; else it waits, as ``talk\b`` does for the next character or the end of the text.
 
 How many threads there are depends on the pattern alone, for of two in the same state only the one that began first is
-kept. All that a pattern knows at one place, but for offsets, is a configuration. What a character does to one is worked
-out once and remembered, so that a character costs a look-up for each pattern, and the offsets.
+kept. All that a pattern knows at one place, but for offsets, is a configuration. The effect of a character on one is
+computed once and kept, so that a character costs a look-up for each pattern, and the offsets.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _Spans: TypeAlias = tuple[tuple[int, int], ...]
 """End and start of matches, in ascending order; no end comes twice."""
 
 _State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""What a pattern knows at a position, but for offsets: the states of the context (-1: no match can begin any more), of
-the threads, and of the matches that wait for what follows."""
+"""The knowledge of a pattern at a position, but for offsets: the states of the context (-1: no match can begin any
+more), of the threads, and of the matches that wait for what follows."""
 
 
 class PatternAutomata:
@@ -161,16 +161,16 @@ class _Configuration:
 class _Place(NamedTuple):
     """One pattern at one position of a text."""
 
-    configuration: _Configuration
-    starts: tuple[int, ...]
-    waiting: tuple[_Spans, ...]  # the matches that wait, for each state of those
+    configuration: _Configuration  # all that it knows but for offsets
+    starts: tuple[int, ...]  # of its threads
+    waiting: tuple[_Spans, ...]  # the matches that wait, by state
 
 
 class _Sources(NamedTuple):
-    """Where matches come from that are now in the same state."""
+    """The origins of matches that are now in the same state."""
 
-    waiting: tuple[int, ...]
-    threads: tuple[int, ...]
+    waiting: tuple[int, ...]  # the indices of the states in which matches have waited
+    threads: tuple[int, ...]  # the indices of the threads that end with this character
 
     def of(self, begun: tuple[int, ...], waiting: tuple[_Spans, ...], end: int) -> _Spans:
         """Return the matches."""
@@ -186,14 +186,13 @@ class _Sources(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """What a character does to a configuration."""
+    """The effect of a character on a configuration."""
 
     target: _Configuration
-    # for each thread of the target the threads that it goes on with, as indices; the number of the threads is the index
-    # of the one that begins with this character
+    # by thread of the target: its source threads, as indices; the number of threads stands for the one that begins
     threads: tuple[tuple[int, ...], ...]
-    waiting: tuple[_Sources, ...]  # for each state of matches that wait in the target, where they come from
-    found: _Sources | None  # where those come from that are complete; ``None`` if none is
+    waiting: tuple[_Sources, ...]  # by state of waiting matches in the target: their origins
+    found: _Sources | None  # the origins of the matches that are complete; ``None``: none is
     is_idle: bool  # whether the target has no partial match, and nothing is found
 
 

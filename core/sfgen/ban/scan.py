@@ -255,12 +255,7 @@ def _after(prompt: bytes, data: bytes) -> tuple[str, str]:
 
 
 class _Heads:
-    """The first words of entries.
-
-    Attributes:
-        longest: How many characters the longest has.
-        are_bounded: Whether all of them must begin at a boundary.
-    """
+    """The first words of entries."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         # Most first words are those of one entry: no list for each.
@@ -300,7 +295,7 @@ _NOWHERE = -(1 << 62)
 
 
 class _Excused:
-    """What the allowed matches of a text excuse."""
+    """The spans that the allowed matches of a text excuse."""
 
     def __init__(self, allowed: Iterator[tuple[int, int]]) -> None:
         self._starts: list[int] = []
@@ -327,8 +322,8 @@ _Span: TypeAlias = tuple[int, int]
 class _Wanted(NamedTuple):
     """The matches that count from one position on."""
 
-    start: int  # the first position that a match may begin at, in characters
-    end: int
+    start: int  # the first position at which a match may begin, in characters
+    end: int  # the first position at which it may end
 
 
 def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[int, _Span]]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sfgen.vocabulary import Vocabulary
 
 SPECIAL: Final = "\ufffc".encode()
-"""What a special token of a prompt is read as."""
+"""The text for which a special token of a prompt counts."""
 
 
 def read_prompt(vocabulary: Vocabulary, token_ids: Sequence[int]) -> bytes:

@@ -25,7 +25,7 @@ from sfgen.errors import BannedWordsError
 from sfgen.vocabulary import Vocabulary
 
 MATCHED = -1
-"""What stands for the next state where a word is complete."""
+"""The next state where a word is complete."""
 
 _INITIAL = 0
 _FALLBACK_BYTES = 128  # as many tokens in the order of their bytes are byte fallback, and no accident
@@ -46,21 +46,14 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class _Spelling:
-    """The bytes that a word's routes write, and where they can be cut.
-
-    Attributes:
-        word: As the user gave it.
-        size: How many bytes there are.
-        steps: For each place, the tokens that end there: (place where it begins, its ids), each place reachable.
-        lengths: For each place, the numbers of tokens that lead there from the start, as the bits of an integer.
-        count: How many ways lead to the end.
-    """
+    """The bytes that a word's routes write, and where they can be cut."""
 
     word: str
-    size: int
+    size: int  # in bytes
+    # by position: the tokens that end there, as (position where they begin, ids)
     steps: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]
-    lengths: tuple[int, ...]
-    count: int
+    lengths: tuple[int, ...]  # by position: the numbers of tokens that lead there, as bits of an integer
+    count: int  # of ways to the end
 
 
 class Routes:

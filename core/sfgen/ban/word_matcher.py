@@ -51,16 +51,11 @@ class WordMark(NamedTuple):
     """The state of word threads at one position.
 
     Offsets aside, two with equal nodes and threads have the same future.
-
-    Attributes:
-        node: The node of the Aho-Corasick automaton.
-        window: Where the sources of the last bytes of the stream begin.
-        threads: The threads of the :class:`GapTrie`.
     """
 
-    node: int
-    window: tuple[int, ...]
-    threads: Threads
+    node: int  # of the Aho-Corasick automaton
+    window: tuple[int, ...]  # the offsets of the characters whose bytes end the stream
+    threads: Threads  # of the ``GapTrie``
 
 
 _WINDOW = 1024  # a long text is trimmed on the way once it passes this many bytes of the stream
@@ -268,15 +263,10 @@ class _Branch:
 
 
 class BranchMark(NamedTuple):
-    """The state of one branch.
+    """The state of one branch."""
 
-    Attributes:
-        kind: The kind of the last folded character.
-        threads: The mark of its words.
-    """
-
-    kind: int
-    threads: WordMark
+    kind: int  # of the last folded character
+    threads: WordMark  # of its words
 
 
 class Readings:

@@ -186,7 +186,7 @@ if hasattr(os, "register_at_fork"):  # there is none on Windows, which forks no 
 
 
 def _key(text: _Text) -> Hashable:
-    """What texts have in common that are made one after the other; a model lives as long as its texts."""
+    """Return a key of texts that are made one after the other; a model lives as long as its texts."""
     return str(text.model) if isinstance(text.model, str | Path) else id(text.model)
 
 

@@ -64,21 +64,15 @@ def drive(loop: Loop, model: Model) -> Iterator[Event]:
 
 @dataclass
 class _Row(Generic[Told]):
-    """One row of the batch, and the loop that runs in it.
+    """One row of the batch, and the loop that runs in it."""
 
-    Attributes:
-        number: The number of the loop.
-        steps: The loop.
-        read: The tokens that the row has read; those of the loop before it, until this one asks.
-        is_new: Whether it has not asked yet.
-    """
-
-    number: int
+    number: int  # of the loop
     steps: Generator[Ask | AskAgain | Told, Scores | None, Any]
     answer: Answer | None = None
     request: Ask | None = None
+    # the tokens that the row has read: those of the loop before, until this one asks
     read: list[int] = field(default_factory=list)
-    is_new: bool = True
+    is_new: bool = True  # whether the loop has not asked yet
 
     def begin_request(self, batch: Batch, place: int) -> Sequence[int]:
         """Rewind the row to where the request begins; return its tokens that are still to be read."""
@@ -123,7 +117,7 @@ def drive_batch(
     waiting: _Waiting[Told] = _Waiting(iter(loops), is_over=rows == 0)
     running: dict[int, _Row[Told]] = {}
     narrow = batch if isinstance(batch, BatchScoresRows) else None
-    # What reads its texts one by one gives each the scores that it has alone, to the last bit.
+    # Separate rows give each text the scores that it has alone, to the last bit, so they share no prefix.
     shares = rows > 1 and not isinstance(batch, SeparateRows)
     try:
         while running or not waiting.is_over:
@@ -145,19 +139,12 @@ def drive_batch(
 
 @dataclass
 class _Waiting(Generic[Told]):
-    """The loops that have not begun.
-
-    Attributes:
-        loops: They, one after the other.
-        begun: How many have begun.
-        is_empty: Whether none is there in this round.
-        is_over: Whether there will be no other.
-    """
+    """The loops that have not begun."""
 
     loops: Iterator[Asks[Told] | None]
-    begun: int = 0
-    is_empty: bool = False
-    is_over: bool = False
+    begun: int = 0  # the number of loops that have begun
+    is_empty: bool = False  # whether none is there in this round
+    is_over: bool = False  # whether there will be no other
 
     def fill(self, running: dict[int, _Row[Told]], rows: int) -> None:
         """Begin a round: give the free rows to the next loops."""

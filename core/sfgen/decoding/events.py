@@ -280,12 +280,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Instance:
-    """The instance a finished text parses to, made at first use.
-
-    Attributes:
-        parser: Makes it from the text.
-        data: The text.
-    """
+    """The instance a finished text parses to, made at first use by the parser."""
 
     parser: Callable[[bytes], Any]
     data: bytes

@@ -94,34 +94,21 @@ KEPT = 64
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A prefix with one more token, or a text that ends.
+    """A prefix with one more token, or a text that ends."""
 
-    Attributes:
-        token: The token, or ``END``.
-        value: The largest perturbed log-probability of the texts that begin so.
-        log_mass: The logarithm of their probability.
-    """
-
-    token: int
-    value: float
-    log_mass: float
+    token: int  # or ``END``
+    value: float  # the largest perturbed log-probability of the texts that begin so
+    log_mass: float  # the logarithm of their probability
 
 
 @dataclass(frozen=True, slots=True)
 class Children:
-    """The best continuations of a prefix by one token.
+    """The best continuations of a prefix by one token."""
 
-    Attributes:
-        tokens: Int32 ``[children]``.
-        values: Float64 ``[children]``.
-        log_masses: Float64 ``[children]``.
-        is_all: Whether the prefix has no others.
-    """
-
-    tokens: Int32
-    values: Float64
-    log_masses: Float64
-    is_all: bool = True
+    tokens: Int32  # int32 [children]
+    values: Float64  # float64 [children]
+    log_masses: Float64  # float64 [children]
+    is_all: bool = True  # whether the prefix has no others
 
     def beside(self, child: Child) -> Children:
         """Return these and another child, appended."""
@@ -148,21 +135,13 @@ class Children:
 
 @dataclass(slots=True, eq=False)
 class Prefix:
-    """A prefix of texts whose children are known.
+    """A prefix of texts whose children are known."""
 
-    Attributes:
-        parent: The prefix without its last token; ``None`` at the root.
-        child: The prefix as a child of ``parent``.
-        length: The number of its tokens.
-        children: The best of its children; the first ``taken`` were taken out.
-        taken: How many were taken out.
-    """
-
-    parent: Prefix | None
-    child: Child
-    length: int
-    children: Children
-    taken: int = 0
+    parent: Prefix | None  # the prefix without its last token; ``None`` at the root
+    child: Child  # this prefix as a child of ``parent``
+    length: int  # in tokens
+    children: Children  # the best of its children
+    taken: int = 0  # so many of them, from the first on, were taken out
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -261,7 +240,7 @@ Standing: TypeAlias = FinishReason | Literal["open", "dead"]
 """Why a text is complete; or that something can follow it, or nothing that is allowed."""
 
 _MORE = 16
-"""How many times more children of a prefix are kept when those that were kept have come up."""
+"""The factor by which more children of a prefix are kept when those that were kept have come up."""
 
 _ROOT = Child(END, 0.0, 0.0)  # the noise of all texts together is given; their probability is 1
 
@@ -289,7 +268,7 @@ class ExactLoop(Loop):
 
     @property
     def forward_passes(self) -> int:
-        """How many prefixes were scored, by this text or another."""
+        """The number of prefixes scored, by this text or another."""
         return self._scored
 
     def observe_scores(self, observer: Callable[[int, Scores], None]) -> Loop:

@@ -33,30 +33,29 @@ from sfgen.protocols import Guide, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
 
 _LOOK = 2
-"""How many tokens before the forced bytes are looked at."""
+"""The tokens before the forced bytes that are looked at."""
 
 TAIL = _LOOK + 3
-"""The same if the first of them would begin within a character: some more, up to where it begins."""
+"""The same, with room to go back to where a character begins."""
 
 _MOST_BYTES = 512
-"""How many forced bytes are looked at together."""
+"""The most forced bytes that are looked at together."""
 
 MOST_SPELLINGS = 1000
-"""How many tokenizations are tried for a run; a position with more tokens than are left is held back."""
+"""The most tokenizations that are tried for a run; a position with more tokens than are left is held back."""
 
 MOST_KEPT = 20_000
-"""How much is remembered for a source and a model."""
+"""The most entries of a memo."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forced:
     """The bytes that must follow a position."""
 
-    data: bytes  # the bytes, up to the next choice or the first position where the text may end
-    # the length of ``data`` without half a character and white space at its end; all of it where the text ends with it
+    data: bytes  # up to the next choice, or the first position where the text may end
+    # the length of ``data`` without half a character and white space at its end, unless the text ends with it
     sure: int
-    # what could merge with text that is still to be chosen: an index into the first ``sure`` bytes, and the tokens that
-    # begin there, run past their end and are allowed; ``None`` for more tokens than are ever tried
+    # (index, tokens) that begin before ``sure`` and end in text still to be chosen; ``None``: too many tokens
     merging: tuple[tuple[int, tuple[bytes, ...] | None], ...]
 
 
@@ -64,8 +63,8 @@ class Forced:
 class _Memo:
     """The forced bytes and runs of a source and a model; threads that race write equal values."""
 
-    forced: dict[Hashable, Forced | None] = field(default_factory=dict)
-    runs: dict[tuple[Hashable, Ids], Ids] = field(default_factory=dict)
+    forced: dict[Hashable, Forced | None] = field(default_factory=dict)  # by position
+    runs: dict[tuple[Hashable, Ids], Ids] = field(default_factory=dict)  # by position and the tokens before
 
     def make_room(self) -> None:
         """Forget all if it is much."""

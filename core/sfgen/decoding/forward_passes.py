@@ -32,7 +32,7 @@ from sfgen.protocols import Int32, Scores
 
 
 class SessionCursor:
-    """What a session has read of one text, and its next requests.
+    """The position of a session in one text, and its next requests.
 
     >>> cursor = SessionCursor()
     >>> cursor.ask([1, 2])
@@ -78,7 +78,7 @@ FEW = 1024
 """The most allowed tokens that are scored without the others."""
 
 _MOST_OF = 4
-"""Where fewer than one in so many tokens are allowed, their scores are taken out of those of all tokens at once."""
+"""If fewer than one in N tokens are allowed, their scores are taken out of those of all tokens at once."""
 
 Asking: TypeAlias = Generator[Ask | AskAgain, Scores | None, None]
 
@@ -120,11 +120,11 @@ class ForwardPasses:
         allowed, every = node.all_allowed(), scores
         if asked is None and 1 < allowed.size <= FEW:
             scores = yield from self._ask_again(allowed, every)
-        node.every = node.taken = None
+        node.all_scores = node.allowed_scores = None
         if scores.size == allowed.size:
-            node.taken = scores
+            node.allowed_scores = scores
         else:
-            node.every = scores
+            node.all_scores = scores
             if _MOST_OF * allowed.size < scores.size:  # the others need not be looked at
                 node.take_out()
         self._last = node

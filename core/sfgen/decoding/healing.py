@@ -38,15 +38,10 @@ from sfgen.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Seam:
-    """A prompt without its last tokens.
+    """A prompt without its last tokens."""
 
-    Attributes:
-        prompt_ids: The tokens that stay, at least one.
-        healed: The bytes of those that were taken back: whole characters, the end of the prompt.
-    """
-
-    prompt_ids: Sequence[int]
-    healed: bytes
+    prompt_ids: Sequence[int]  # the tokens that stay, at least one
+    healed: bytes  # the bytes of those that were taken back: whole characters, the end of the prompt
 
 
 def end_of_text(prompt: str | Sequence[int]) -> str | None:
@@ -149,7 +144,7 @@ class InsideTokens:
             scores[place] += yield from self._log_share(self.text.find_allowed(), floor - float(scores[place]), until)
             self.passes.cursor.cut(len(self.text.prompt_ids) + position)
             self.text.cut(position)
-        node.taken = scores
+        node.allowed_scores = scores
 
     def _inside(self, node: Node) -> Int32:
         """Return the tokens that the rest of the healed end begins with; in free text, not all of it."""

@@ -477,7 +477,7 @@ class Loop:
 
     @property
     def released(self) -> int:
-        """How many bytes were released, of the thought and the text."""
+        """The number of bytes released, of the thought and the text."""
         return max(self.thought_release.length, self.release.length)
 
     def _settled(self, ban: Ban) -> int:

@@ -19,7 +19,7 @@ from sfgen.protocols import Model
 Ids = tuple[int, ...]
 
 _BEFORE = ("\n", "a", ".", "1")
-"""What the text is written behind, in the order of trying."""
+"""The characters behind which a text is encoded, in the order of trying."""
 
 
 class Retokenizer:

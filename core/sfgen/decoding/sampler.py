@@ -43,13 +43,13 @@ from sfgen.protocols import Int32, Scores
 _FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
 
 _BLOCK = 1024
-"""More weights than this are looked through in blocks."""
+"""The size of the blocks in which more weights than this are searched."""
 
 _NEARLY_ALL = 0.9
-"""Where so many tokens are allowed, the others are looked at, too."""
+"""If this share of all tokens is allowed, the others are looked at, too."""
 
 _ROWS = 64
-"""Of the table in which the highest of many scores are looked for."""
+"""The rows of the table in which the highest of many scores are looked for."""
 
 
 @arguments.class_with_known_names

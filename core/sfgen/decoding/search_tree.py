@@ -18,53 +18,32 @@ from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.protocols import Int32, Scores
 
 _MANY = 32
-"""One in so many of the allowed tokens is not looked for by itself: all are looked through."""
+"""More than one in N of the allowed tokens are not looked up one by one: all are looked through."""
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """The position of one token, before it is chosen.
+    """The position of one token, before it is chosen."""
 
-    Attributes:
-        offset: Bytes of generated text before it.
-        unhealed: Bytes at the end of the prompt that are still to be written before the text begins.
-        mark: The matcher's mark there.
-        allowed: The tokens that the guide allows there, ascending; ``None`` until the path stands there.
-        dead: Which of them a product of automata shows to lead to banned text only; bool ``[allowed]``.
-        every: The model's scores of all tokens, float ``[vocabulary]``; ``None`` where those of the allowed ones were
-            taken out of them, as is done before the next forward pass.
-        taken: The model's scores of the allowed tokens, where they were taken out.
-        adjusted: They after the sampler's biases and penalties, float ``[allowed]``; ``None`` where it has none, or
-            nothing was chosen here.
-        top_logprobs: What an observer is told of the scores of all tokens.
-        temperature: The temperature at which a token is chosen here; ``None``: the generation's.
-        ruled_out: Which of the allowed tokens may not stand here again; bool ``[allowed]``.
-        by_rule: Those of them that a strategy's rule forbids, which may be more than is banned; bool ``[allowed]``.
-        log_bias: The biases of words that each token completes, as far as they are known, 0 or below; float64
-            ``[allowed]``.
-        children: The nodes after tokens that were tried.
-        log_clean: The logarithm of the probability, as far as is known, that what follows is not banned, and is
-            accepted where words have a bias. Minus infinity where the sampler leaves nothing else; it may leave more
-            when it is loosened.
-        is_dead: Whether only banned text can follow, however tokens are chosen.
-    """
-
-    offset: int
-    unhealed: int = 0
-    mark: object = None
-    allowed: Int32 | None = None
-    dead: NDArray[np.bool_] | None = None
-    every: Scores | None = None
-    taken: Scores | None = None
-    adjusted: Scores | None = None
-    top_logprobs: TopLogprobs | None = None
-    temperature: float | None = None
-    ruled_out: NDArray[np.bool_] | None = None
-    by_rule: NDArray[np.bool_] | None = None
+    offset: int  # bytes of generated text before it
+    unhealed: int = 0  # bytes at the end of the prompt that are to be written before the text begins
+    mark: object = None  # of the matcher
+    allowed: Int32 | None = None  # the guide's tokens, ascending; ``None`` until the path stands here
+    dead: NDArray[np.bool_] | None = None  # [allowed]: leads to banned text only, as a product of automata shows
+    all_scores: Scores | None = None  # the model's, float [vocabulary]; until the next forward pass
+    allowed_scores: Scores | None = None  # float [allowed], taken out of ``all_scores`` or computed alone
+    adjusted: Scores | None = None  # float [allowed], after biases and penalties; ``None``: none, or nothing chosen
+    top_logprobs: TopLogprobs | None = None  # for observers
+    temperature: float | None = None  # ``None``: the generation's
+    ruled_out: NDArray[np.bool_] | None = None  # [allowed]: may not stand here again
+    by_rule: NDArray[np.bool_] | None = None  # [allowed]: ruled out by a strategy's rule, which may forbid too much
+    # float64 [allowed]: the biases of the words that each token completes, 0 or below, as far as they are known
     log_bias: NDArray[np.float64] | None = None
-    children: dict[int, Node] = field(default_factory=dict)
+    children: dict[int, Node] = field(default_factory=dict)  # by token, of the tokens that were tried
+    # The logarithm of the probability, as far as is known, that what follows is clean, and is accepted where words have
+    # a bias. Minus infinity where the sampler leaves nothing else; it may leave more when it is loosened.
     log_clean: float = 0.0
-    is_dead: bool = False
+    is_dead: bool = False  # only banned text can follow, however tokens are chosen
 
     @property
     def is_untouched(self) -> bool:
@@ -75,18 +54,18 @@ class Node:
     @property
     def is_scored(self) -> bool:
         """Whether there was a forward pass, and its scores are kept."""
-        return self.every is not None or self.taken is not None
+        return self.all_scores is not None or self.allowed_scores is not None
 
     @property
     def scores(self) -> Scores | None:
         """The model's scores of the allowed tokens, float ``[allowed]``; ``None``: it is not scored."""
         self.take_out()
-        return self.taken
+        return self.allowed_scores
 
     def take_out(self) -> None:
         """Keep the scores of the allowed tokens only, in an array of their own."""
-        if self.every is not None:
-            self.taken, self.every = self.every.take(self.all_allowed()), None
+        if self.all_scores is not None:
+            self.allowed_scores, self.all_scores = self.all_scores.take(self.all_allowed()), None
 
     @property
     def chosen_by(self) -> Scores | None:
@@ -150,7 +129,7 @@ class Node:
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
-        self.allowed = self.dead = self.every = self.taken = self.adjusted = self.top_logprobs = None
+        self.allowed = self.dead = self.all_scores = self.allowed_scores = self.adjusted = self.top_logprobs = None
         self.ruled_out = self.by_rule = self.log_bias = None
         self.children = {}
 
@@ -230,7 +209,9 @@ class Path:
         while waiting:
             node = waiting.pop()
             if node is not self.nodes[stop]:
-                node.allowed = node.dead = node.every = node.taken = node.adjusted = node.top_logprobs = None
+                node.allowed = node.dead = node.all_scores = node.allowed_scores = node.adjusted = node.top_logprobs = (
+                    None
+                )
                 node.log_bias = None
                 node.log_clean = -np.inf if node.is_dead else 0.0
                 waiting += node.children.values()

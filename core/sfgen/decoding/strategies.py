@@ -54,17 +54,11 @@ Choice: TypeAlias = tuple[int, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The consequence of a banned match.
+    """The consequence of a banned match."""
 
-    Attributes:
-        position: The index of the token from which to choose anew.
-        place: The index at which tokens were ruled out.
-        ruled_out: How many tokens were ruled out there.
-    """
-
-    position: int
-    place: int
-    ruled_out: int
+    position: int  # the index of the token from which to choose anew
+    place: int  # the index at which tokens were ruled out
+    ruled_out: int  # their number
 
 
 class Strategy(ABC):
@@ -281,8 +275,8 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
 
 def chosen_at(node: Node, draws: Draws) -> Choice:
     """Choose among the allowed tokens of a node by its scores alone."""
-    if node.every is not None and node.adjusted is None:
-        return draws.choose_among(node.every, node.all_allowed(), node.temperature)
+    if node.all_scores is not None and node.adjusted is None:
+        return draws.choose_among(node.all_scores, node.all_allowed(), node.temperature)
     assert node.chosen_by is not None, "it has scores"
     return draws.choose(node.chosen_by, node.temperature)
 

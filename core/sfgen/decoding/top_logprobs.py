@@ -17,24 +17,17 @@ from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary import Vocabulary
 
 CANDIDATES = 5
-"""How many of the likeliest tokens are told."""
+"""The number of likeliest tokens that are told."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopLogprobs:
-    """The part of the scores of all tokens that is kept.
+    """The part of the scores of all tokens that is kept for observers."""
 
-    Attributes:
-        size: How many tokens there are.
-        log_total: The logarithm of the sum of all exponentials of the scores.
-        best: The likeliest tokens of all, the likeliest first, the lowest id first among equals.
-        log_probabilities: The logarithms of their probabilities.
-    """
-
-    size: int
-    log_total: float
-    best: tuple[int, ...]
-    log_probabilities: tuple[float, ...]
+    size: int  # of the vocabulary
+    log_total: float  # the logarithm of the sum of all exponentials of the scores
+    best: tuple[int, ...]  # the likeliest tokens, the lowest id first among equals
+    log_probabilities: tuple[float, ...]  # of ``best``
 
     @classmethod
     def of(cls, scores: Scores) -> TopLogprobs:

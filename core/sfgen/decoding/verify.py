@@ -25,29 +25,24 @@ _SHOWN = 2000  # characters of a pattern or a text in a report
 
 
 class BannedPart(NamedTuple):
-    """A banned word in a text.
-
-    Attributes:
-        word: The word.
-        reading: The text in which it is read, such as a string of JSON; ``None``: the text itself.
-    """
+    """A banned word in a text."""
 
     word: str
-    reading: str | None = None
+    reading: str | None = None  # the text in which it is read, such as a string of JSON; ``None``: the text itself
 
 
 @dataclass(frozen=True)
 class Guarantees:
     """The guarantees about one text, and its origin for the report."""
 
-    source: GuideSource | None  # what it must match; ``None``: anything
-    banned: BannedWords | None  # what it must not contain; ``None``: nothing
-    stops: StopStrings
-    prompt: bytes
+    source: GuideSource | None  # the text must match it
+    banned: BannedWords | None  # and contain none of these
+    stops: StopStrings  # and have ended before these
+    prompt: bytes  # the bytes before the text
     model: Model
     sampler: Sampler
-    max_tokens: int
-    marker: Marker | None = None  # what stands between a thought and the text; ``None``: no thought
+    max_tokens: int  # the most tokens of the text
+    marker: Marker | None = None  # between the thought, if there is one, and the text
 
     def check(self, data: bytes, thought: bytes | None = None) -> None:
         """Check a finished text, and the thought before it."""

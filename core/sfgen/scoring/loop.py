@@ -45,15 +45,9 @@ class ChoiceScore:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """All choices after one prompt.
+    """All choices after one prompt."""
 
-    Attributes:
-        scores: One for each choice, the likeliest first, equals in the order of the choices.
-        prompt_tokens: The number of tokens of the prompt.
-        forward_passes: How often the model was asked.
-    """
-
-    scores: tuple[ChoiceScore, ...]
+    scores: tuple[ChoiceScore, ...]  # the likeliest first, equals in the order of the choices
     prompt_tokens: int
     forward_passes: int
 
@@ -65,19 +59,12 @@ class Scored:
 
 @dataclass(slots=True, eq=False)
 class PrefixNode:
-    """The position after some tokens.
+    """The position after some tokens."""
 
-    Attributes:
-        depth: How many they are.
-        children: The nodes after one token more.
-        ends: The numbers of the sequences that end here.
-        logprob: The logarithm of the probability of the tokens.
-    """
-
-    depth: int = 0
-    children: dict[int, PrefixNode] = field(default_factory=dict)
-    ends: list[int] = field(default_factory=list)
-    logprob: float = 0.0
+    depth: int = 0  # in tokens
+    children: dict[int, PrefixNode] = field(default_factory=dict)  # by the next token
+    ends: list[int] = field(default_factory=list)  # the numbers of the sequences that end here
+    logprob: float = 0.0  # of the tokens until here
 
 
 def prefix_tree(sequences: Iterable[Ids]) -> PrefixNode:

@@ -4,8 +4,8 @@ The prompt and a choice are cut together, as one text. Where the prompt's tokens
 tokens that follow them, and its probability is that on condition of the prompt.
 
 Where the tokenizer joins the end of the prompt with what follows (``very `` and ``hot`` are ``very`` and `` hot``), the
-prompt's last tokens are taken back, for all choices alike, up to those that all of the texts begin with. What is scored
-then is the end of the prompt together with the choice. The shares of the choices are on condition of the prompt all the
+prompt's last tokens are taken back, for all choices alike, up to those that all of the texts begin with. Then the end
+of the prompt is scored together with the choice. The shares of the choices are on condition of the prompt all the
 same, since each of the texts begins with it; their own probabilities hold that of the prompt's end as a factor.
 
 Nothing is taken back of a prompt that is given as tokens, such as that of a chat template (unless the assistant has
@@ -31,15 +31,10 @@ from sfgen.protocols import Model
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """The tokens of some choices.
+    """The tokens of some choices."""
 
-    Attributes:
-        root: The tokens before all of them.
-        choices: The tokens of each behind the root.
-    """
-
-    root: Ids
-    choices: tuple[Ids, ...]
+    root: Ids  # the tokens before all of them
+    choices: tuple[Ids, ...]  # the tokens of each, behind the root
 
 
 @dataclass(frozen=True)
@@ -47,7 +42,7 @@ class Spelling:
     """Spells the choices behind one prompt."""
 
     model: Model  # its ``vocabulary`` and ``encode`` are used
-    prompt: str | Sequence[int]  # text, or the ids of its tokens
+    prompt: str | Sequence[int]  # text, or token ids
     prompt_ids: Ids
 
     def spelled(self, choices: Sequence[str]) -> Spelled:

@@ -1,8 +1,8 @@
 """The kinds of values that a trace has, made from type hints and docstrings: the one description of the format.
 
 ``kind_of`` makes a kind of what a dataclass says of a field (``Count``, ``tuple[Candidate, ...]``, ``Probability |
-None``); its docstring says what the field means. What reads values (``values``), the JSON Schema (``lines``) and the
-documentation all follow these kinds.
+None``); its docstring says what the field means. The reader of values (``values``), the JSON Schema (``lines``) and
+the documentation all follow these kinds.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Key:
     Attributes:
         name: The key.
         kind: Its values.
-        default: What its value is where the key is missing; ``dataclasses.MISSING``: the key must be there.
-        meaning: What the docstring says of it.
+        default: Its value if the key is missing; ``dataclasses.MISSING``: the key must be there.
+        meaning: Its description in the docstring.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Record:
 
     @property
     def meaning(self) -> str:
-        """What the docstring of the dataclass begins with."""
+        """The first paragraph of the docstring of the dataclass."""
         return summary(self.type)
 
 

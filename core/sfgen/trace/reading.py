@@ -1,4 +1,4 @@
-"""Read a trace. What is in it may come from anybody: it is either what a run can have written, or an error."""
+"""Read a trace, which may come from anybody: each line is one that a run can have written, or an error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Values of a run as JSON, and back: an object has as keys what its dataclass has as fields that are compared.
 
-Text is a string, and so are bytes that are UTF-8. What no string of JSON can carry whatever reads it, other bytes and
-text with lone surrogates, is an object with one key, ``hex``: its bytes as hexadecimal digits. So every value comes
+Text is a string, and so are bytes that are UTF-8. Not every reader of JSON can take a string of other bytes, or of text
+with lone surrogates: they are an object with one key, ``hex``, their bytes as hexadecimal digits. So every value comes
 back exactly as it was.
 """
 
