@@ -37,13 +37,8 @@ class EarlierLines:
     lines: Lines
 
     def take_seed(self, prompts: Iterable[PromptRecord]) -> None:
-        """Take the seed of the earlier run.
-
-        It is for a run that had to draw one.
-
-        Args:
-            prompts: The records of the input.
-        """
+        """Take the seed of the earlier run."""
+        # Called where this run drew its seed: the user gave none.
         lines, sampler = self.lines, self.lines.sampler
         if sampler.seed is None:
             return
@@ -59,18 +54,7 @@ class EarlierLines:
                 return
 
     def continued(self, slots: Iterator[Slot], seen: Callable[[Slot, str | None], None]) -> Iterator[Slot]:
-        """Compare the lines with the slots that they are to fill.
-
-        Args:
-            slots: The slots.
-            seen: Called with each line of this run: its slot, and its error if it is one.
-
-        Returns:
-            The slots that are still to be filled.
-
-        Raises:
-            ForeignOutput: A line is not of this run; says which and why. Nothing has been changed then.
-        """
+        """Compare the lines with the slots that they are to fill."""
         number, job = 0, None
         for number, found in enumerate(self._found(), 1):
             slot = next(slots, None)
@@ -87,7 +71,7 @@ class EarlierLines:
         return slots if slot is None else itertools.chain([slot], slots)
 
     def _found(self) -> Iterator[dict[str, Any]]:
-        """The records of the lines; empty where a line is none."""
+        """Read the records of the lines; a line that is no record gives an empty one."""
         lines = self.file.lines(quoted=self.format.is_quoted)
         header = self.format.header.encode("utf-8", "backslashreplace")
         if header:
@@ -121,7 +105,7 @@ class EarlierLines:
             raise self._foreign(number, f"{why} (line {slot.prompt.line} of the input)")
 
     def _why(self, slot: Slot, found: dict[str, Any], job: object) -> str:
-        """What is not the same in all lines; empty if that cannot be told."""
+        """Name the fact of the run that differs; empty if none can be named."""
         now = self.lines.facts
         before = job
         if not isinstance(before, dict) and slot.prompt.own is None and "options" in found:
@@ -175,7 +159,8 @@ def _is_known_by(key: str) -> bool:
 
 
 def _difference(expected: dict[str, Any], found: dict[str, Any]) -> str | None:
-    """The first key that differs, as JSON, in which 1, 1.0 and true are not the same; another seed says least."""
+    """Find the first key that differs; ``seed`` comes last."""
+    # Compared as JSON, in which 1, 1.0 and true differ. Another seed explains least.
     for key in [*(key for key in expected if key != "seed"), *found, "seed"]:
         is_now, was = (json.dumps(side[key], sort_keys=True) if key in side else None for side in (expected, found))
         if is_now != was:
@@ -189,7 +174,7 @@ def _sides(was: dict[str, Any], now: dict[str, Any], key: str) -> tuple[str, str
 
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:
-    """Facts with the options among them.
+    """Flatten facts: options stand among them.
 
     >>> _flat({"schema": "a.json", "options": {"max_tokens": 9, "schema": {"spacing": "any"}, "template": "05f2"}})
     {'schema': 'a.json', 'max_tokens': 9, 'schema.spacing': 'any', 'template.digest': '05f2'}
@@ -206,7 +191,7 @@ def _flat(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _whole(value: object) -> int | None:
-    """A whole number, also where it is read from the cell of a table."""
+    """Read a whole number, also from the cell of a table."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -54,10 +54,6 @@ class ConstraintFacts:
     def of(cls, index: object, *, choices: tuple[str, ...] | None = None) -> ConstraintFacts:
         """Describe the ``index`` of a configuration, or choices to score.
 
-        Args:
-            index: An index, another source of guides, a constraint, a pattern, or ``None``.
-            choices: The texts that are scored; ``None``: none are.
-
         >>> ConstraintFacts.of("[0-9]+").pattern
         '[0-9]+'
         """
@@ -109,10 +105,7 @@ class ConstraintFacts:
         return fields
 
     def known_again(self) -> dict[str, Any]:
-        """Return the digests and options by which a constraint is recognized.
-
-        Its names have no part in them.
-        """
+        """Return the digests and options that identify a constraint, whatever its name."""
         fields: dict[str, Any] = {}
         if self.schema is not None:
             fields["schema"] = {**self.schema.to_dict(), "schema": _schema_digest(self.schema)}

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 FIRST_LINE = 1
 FIRST_SAMPLE = 0
 
-
 _OF_ITS_CONFIG = {
     name: f"It is a parameter of its configuration: Job(model, GenerationConfig({name}=…))"
     for name in inspect.signature(GenerationConfig).parameters
@@ -220,12 +219,6 @@ class Job:
 def sampler_of(first: Sampler, *, line: int = FIRST_LINE, sample: int = FIRST_SAMPLE, samples: int) -> Sampler:
     """Return the sampler of one text of a run.
 
-    Args:
-        first: The sampler of the first text; its seed is S. One without a seed chooses greedily, and so do all.
-        line: The line of the input, i.
-        sample: The sample, j.
-        samples: How many samples there are of each line, N.
-
     >>> from sfgen import Sampler
     >>> [sampler_of(Sampler(1.0, 7), line=line, sample=sample, samples=2).seed for line in (1, 2) for sample in (0, 1)]
     [7, 8, 9, 10]
@@ -235,15 +228,6 @@ def sampler_of(first: Sampler, *, line: int = FIRST_LINE, sample: int = FIRST_SA
 
 def first_seed(seed: int, *, line: int, sample: int, samples: int) -> int | None:
     """Return the seed S of a run from a text's seed.
-
-    Args:
-        seed: The seed of the text.
-        line: Its line of the input, i.
-        sample: Its sample, j.
-        samples: How many samples there are of each line, N.
-
-    Returns:
-        ``None`` if there is no such S.
 
     >>> first_seed(10, line=2, sample=1, samples=2), first_seed(0, line=2, sample=0, samples=2)
     (7, None)

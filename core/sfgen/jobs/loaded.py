@@ -32,11 +32,7 @@ _REHEARSED = 48  # events
 
 
 def load(job: Job) -> LoadedJob:
-    """Load a job's model, and index its constraint.
-
-    Raises:
-        SfgenError: As ``load_model`` and ``Index``.
-    """
+    """Load a job's model, and index its constraint."""
     model = job.model.load() if isinstance(job.model, ModelSpec) else job.model
     assert not isinstance(model, str | Path), "a name has become a spec"
     return LoadedJob(job, model, source_of(job.config.index, vocabulary_of(model)))
@@ -44,9 +40,7 @@ def load(job: Job) -> LoadedJob:
 
 @dataclass(frozen=True)
 class LoadedJob:
-    """A job that can begin.
-
-    Its weights may be read when they are first needed.
+    """A job with its model; the weights may be read when they are first needed.
 
     Attributes:
         job: What is to be done.
@@ -59,31 +53,14 @@ class LoadedJob:
     index: GuideSource | None
 
     def like(self, job: Job, index: GuideSource | None) -> LoadedJob:
-        """Return another job with the same model and cached scores.
-
-        Args:
-            job: The job.
-            index: What each of its texts must match.
-        """
+        """Return another job with the same model and cached scores."""
         other = LoadedJob(job, self.model, index)
         if job.config.strategy == "exact":
             vars(other)["scores"] = self.scores
         return other
 
     def loop(self, prompt: str, sampler: Sampler, *, hold: bool = True, observe: bool = False) -> Loop:
-        """Return the loop of one text, for a driver to run.
-
-        What can be known to be impossible is raised here.
-
-        Args:
-            prompt: The user's text.
-            sampler: How the text is drawn.
-            hold: As in ``GenerationConfig``.
-            observe: As in ``GenerationConfig``.
-
-        Raises:
-            SfgenError: As ``sfgen.decoding.prepare``.
-        """
+        """Return the loop of one text; refuse what is known to be impossible."""
         config = replace(self.job.config, index=self.index, sampler=sampler, hold=hold, observe=observe)
         return loop_of(self.model, self.encoded(prompt), config, self.scores)
 
@@ -93,42 +70,19 @@ class LoadedJob:
         return ScoreStore(self.job.config.max_memory)
 
     def scoring_loop(self, prompt: str) -> ScoringLoop:
-        """Return the scoring loop of one prompt, for a job with choices.
-
-        What can be known to be impossible is raised here.
-
-        Raises:
-            SfgenError: As ``sfgen.scoring.one_prompt``.
-        """
+        """Return the scoring loop of one prompt; refuse what is known to be impossible."""
         return prepare_scoring(self.model, self.encoded(prompt), self.job.scored or ())
 
     def score(self, loop: ScoringLoop) -> Scored:
-        """Run a scoring loop.
-
-        Raises:
-            ModelError: The model's scores cannot be used, or none of the choices has any probability.
-        """
+        """Run a scoring loop."""
         return drive_scoring(loop, self.model)
 
     def events(self, loop: Loop) -> Iterator[Event]:
-        """Run the loop of one text.
-
-        Yields:
-            Its events, the last of which is ``Finished``.
-
-        Raises:
-            SfgenError: Whatever ends the text.
-        """
+        """Run the loop of one text."""
         return drive(loop, self.model)
 
     def encoded(self, prompt: str) -> str | Sequence[int]:
-        """Return the prompt as the model reads it.
-
-        It is text, or the tokens that the chat template makes of it.
-
-        Raises:
-            UsageError: The model has no chat template, or not for all roles; or there is no message to answer.
-        """
+        """Return the prompt as text, or as tokens of the chat template."""
         if not self.job.is_chat:
             return prompt
         if prompt not in self._last_encoded:  # that of all samples of a prompt, and of what is told of it
@@ -145,11 +99,7 @@ class LoadedJob:
         return cast("Tools | None", self.job.tools)  # of which the job has made that form
 
     def rendered(self, prompt: str) -> str | None:
-        """Return the prompt as the chat template writes it; ``None`` without a chat.
-
-        Raises:
-            SfgenError: As ``encoded``.
-        """
+        """Return the prompt as the chat template writes it; ``None`` without a chat."""
         if not self.job.is_chat:
             return None
         encoded = self.encoded(prompt)
@@ -159,21 +109,11 @@ class LoadedJob:
 
     @property
     def shows_tools(self) -> bool:
-        """Whether the chat template writes the tools of the job; true where there are none.
-
-        Raises:
-            SfgenError: As ``encoded``.
-        """
+        """Whether the chat template writes the tools of the job; true where there are none."""
         return self._tools is None or (self.job.is_chat and sees_tools(self.model, self._tools))
 
     def scene(self, prompt: str, sampler: Sampler, *, line: int | None = None) -> Scene:
-        """Describe one text before it begins, for a trace or a view.
-
-        Args:
-            prompt: The user's text.
-            sampler: How the text is drawn.
-            line: The line of the input that has the prompt; ``None``: there is no input of many.
-        """
+        """Describe one text before it begins, for a trace or a view."""
         facts, banned = self.job.constraint, self.job.banned
         biases = word_bias_of(self.job.config.word_bias)
         return Scene(
@@ -200,11 +140,7 @@ class LoadedJob:
         )
 
     def check(self) -> None:
-        """Check that some text fits, whatever the prompt is.
-
-        Raises:
-            LimitTooSmall: ``max_tokens`` is below what the shortest match needs.
-        """
+        """Check that some text fits, whatever the prompt is."""
         if self.index is not None:
             self.index.guide(self.job.config.max_tokens)
 
@@ -213,10 +149,8 @@ class LoadedJob:
         self.model.session()
 
     def rehearse(self) -> None:
-        """Compile the kernels by writing some tokens without the weights.
-
-        The engines that are there for comparison have no kernels, and take seconds for a token.
-        """
+        """Compile the kernels by writing some tokens without the weights."""
+        # The reference engines have no kernels, and take seconds for a token.
         if self.job.constraint.engine is not None or self.job.scored is not None:
             return
         from sfgen.models.uniform import UniformModel

@@ -50,19 +50,9 @@ class Kept:
 
 
 class OutputFile:
-    """A file of records, locked while it is written.
+    """A file of records, locked while it is written; compressed if it ends in ``.gz``."""
 
-    If its name ends in ``.gz``, it is compressed. Opening changes nothing in the file. ``begin`` does, and goes on
-    after the lines that ``lines`` has passed.
-
-    Args:
-        path: The file.
-        keep: Whether what it holds is to stay.
-        replace: Whether what it holds may go.
-
-    Raises:
-        OutputError: It cannot be opened, is being written by another run, or holds something that may not go.
-    """
+    # Opening changes nothing in the file: `begin` does, and goes on behind the lines that `lines` has passed.
 
     def __init__(self, path: Path, *, keep: bool, replace: bool) -> None:
         self.path = path
@@ -113,16 +103,7 @@ class OutputFile:
             pass
 
     def lines(self, *, quoted: bool = False) -> Iterator[bytes]:
-        """Yield the whole lines that are there, without newlines.
-
-        What follows the last one is in ``rest``.
-
-        Args:
-            quoted: Whether what stands between two quotes has no end of a line in it.
-
-        Raises:
-            ForeignOutput: The file should be compressed, and is not, or it cannot be cut behind its last line.
-        """
+        """Yield the whole lines without newlines; the attribute ``rest`` has what follows."""
         self._cut, self.rest = Cut(), b""
         behind: deque[bytes] = deque()  # the last line, if it is behind the last place at which the file can be cut
         is_lost = False  # another one is
@@ -146,7 +127,8 @@ class OutputFile:
             )
 
     def _pieces(self) -> Iterator[Piece]:
-        """What is in the file. Where it is not compressed, it can be cut behind each line."""
+        """Yield the content of the file, with the offsets at which it can be cut."""
+        # Without compression it can be cut behind each line.
         if self._packer is None:
             offset = 0
             while block := os.pread(self._file, _BLOCK, offset):
@@ -164,14 +146,7 @@ class OutputFile:
             ) from None
 
     def begin(self, header: str = "") -> None:
-        """Cut away what does not stay.
-
-        Args:
-            header: The first line of a file that has none yet; empty for nothing.
-
-        Raises:
-            OutputError: The file cannot be cut or written.
-        """
+        """Cut away what does not stay."""
         if self._is_regular:
             try:
                 self._cut_back(self._cut.offset)
@@ -182,22 +157,12 @@ class OutputFile:
             self.append(header)
 
     def append(self, line: str) -> None:
-        """Write one line, whole or not at all.
-
-        Raises:
-            OutputError: The disk is full, or the like.
-            BrokenPipeError: The reader has gone.
-        """
+        """Write one line, whole or not at all."""
         data = f"{storable(line)}\n".encode()
         self._write(data if self._packer is None else self._packer.packed(data))
 
     def close(self) -> None:
-        """Close the file.
-
-        Raises:
-            OutputError: What ends a compressed file cannot be written.
-            BrokenPipeError: The reader has gone.
-        """
+        """Close the file."""
         try:
             if self._packer is not None and not self._is_broken:
                 self._write(self._packer.end())
@@ -244,7 +209,7 @@ def storable(line: str) -> str:
 
 
 def _divided(data: bytes, *, quoted: bool) -> list[bytes]:
-    """The whole lines in some data, without their newlines, and what follows them."""
+    """Split data into whole lines without newlines, and what follows them."""
     *parts, rest = data.split(b"\n")
     if not quoted:
         return [*parts, rest]
@@ -310,14 +275,7 @@ class Piece:
 
 
 def pieces(file: int) -> Iterator[Piece]:
-    """Decompress a file of members, as far as it is whole.
-
-    Args:
-        file: The descriptor of the file; its position does not matter.
-
-    Raises:
-        zlib.error: It was not compressed by gzip, or is damaged.
-    """
+    """Decompress a file of members, as far as it is whole."""
     offset = start = size = checksum = 0
     member = zlib.decompressobj(_WITH_HEADER)
     for fed in _split(file):
@@ -341,14 +299,8 @@ def pieces(file: int) -> Iterator[Piece]:
 
 
 def is_whole(file: int, cut: Cut) -> bool:
-    """Tell whether a member will be whole once a cut is ended.
-
-    Bytes may look like those of a flush without being one.
-
-    Args:
-        file: The descriptor of the file.
-        cut: The cut in the member.
-    """
+    """Tell whether a member will be whole once a cut is ended."""
+    # Bytes may look like those of a flush without being one.
     member, offset = zlib.decompressobj(_WITH_HEADER), cut.start
     try:
         while offset < cut.offset:
@@ -365,7 +317,7 @@ def is_whole(file: int, cut: Cut) -> bool:
 
 
 def _split(file: int) -> Iterator[bytes]:
-    """The bytes of a file, in pieces that end behind what looks like a flush wherever there is one."""
+    """Yield the bytes of a file, in pieces that end behind what looks like a flush."""
     kept, offset = b"", 0
     while block := os.pread(file, _BLOCK, offset):
         offset += len(block)

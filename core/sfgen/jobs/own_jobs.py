@@ -39,12 +39,6 @@ Made = TypeVar("Made")
 class LastUsed(Generic[Made]):
     """A least-recently-used cache that also caches errors.
 
-    Args:
-        make: Makes the value of a key; its ``SfgenError`` is cached, too.
-        size: The bytes that a value takes, about.
-        most: The most values that are kept.
-        most_bytes: The bytes that they may take; the last one is kept, however large it is.
-
     >>> squares = LastUsed(lambda number: number**2, lambda square: 8, most=2, most_bytes=99)
     >>> [squares.of(number) for number in (3, 4, 3, 5)], squares.made
     ([9, 16, 9, 25], 3)
@@ -60,11 +54,7 @@ class LastUsed(Generic[Made]):
         self.made = 0
 
     def of(self, key: Any) -> Made:
-        """Return the value of a key, making it if needed.
-
-        Raises:
-            SfgenError: It cannot be made.
-        """
+        """Return the value of a key, making it if needed."""
         if key in self._kept:
             self._kept.move_to_end(key)
         else:
@@ -92,11 +82,7 @@ class LastUsed(Generic[Made]):
 
 
 class OwnJobs:
-    """The jobs of records with instructions of their own.
-
-    Args:
-        loaded: The job of all others.
-    """
+    """The jobs of records with instructions of their own."""
 
     def __init__(self, loaded: LoadedJob) -> None:
         self._loaded = loaded
@@ -108,12 +94,7 @@ class OwnJobs:
         )
 
     def of(self, own: Instructions) -> LoadedJob:
-        """Return the job of a record.
-
-        Raises:
-            UsageError: ``seed`` at temperature 0, where nothing is drawn.
-            SfgenError: What the record demands cannot be made, or means nothing beside the job of all others.
-        """
+        """Return the job of a record."""
         job = self._loaded.job
         if own.seed is not None and job.sampler.seed is None:
             raise UsageError(
@@ -133,7 +114,7 @@ class OwnJobs:
         return found.like(replace(job, config=config, messages=messages), found.index)
 
     def _scored(self, job: Job, own: Instructions) -> LoadedJob:
-        """The same where choices are scored."""
+        """Return the job of a record where choices are scored."""
         given: dict[str, bool] = {"ban": own.ban is not None, "max_tokens": own.max_tokens is not None}
         if own.constraint is not None:
             given[own.constraint.kind] = own.constraint.kind != "choices"
@@ -158,7 +139,7 @@ class OwnJobs:
     # ---- what is made once -----------------------------------------------------------------------------------------
 
     def _compiled(self, own: OwnConstraint) -> LoadedJob:
-        """The job of a constraint, as that of all records but for it."""
+        """Compile a constraint into a job, otherwise as that of all records."""
         job = self._loaded.job
         constraint = _read(own, job.constraint.schema)
         choices = tuple(own.value) if own.kind == "choices" else None
@@ -167,7 +148,7 @@ class OwnJobs:
         return self._loaded.like(replace(job, config=replace(job.config, index=index), facts=facts), index)
 
     def _size(self, compiled: LoadedJob) -> int:
-        """The bytes of a constraint, about: masks are made while texts are written."""
+        """Estimate the bytes of a constraint, with the masks that texts will make."""
         from sfgen.automata import Dfa
         from sfgen.substring.substring import Substring
 
@@ -180,7 +161,7 @@ class OwnJobs:
         return rest + masks * len(vocabulary_of(self._loaded.model)) // 8
 
     def _banned(self, words: tuple[str, ...]) -> BannedWords:
-        """The words, compared as those of all records are."""
+        """Compile words, compared as those of all records are."""
         usual = self._loaded.job.banned
         if usual is None:
             return BannedWords(words)
@@ -194,15 +175,7 @@ class OwnJobs:
 
 
 def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Grammar | Substring:
-    """Make what a record's text must match.
-
-    Args:
-        own: How the record says it.
-        usual: The schema of all records, whose way of writing is kept.
-
-    Raises:
-        SfgenError: It is none.
-    """
+    """Make what a record's text must match."""
     from sfgen.automata import Dfa
     from sfgen.language.grammar import GrammarSource
     from sfgen.schema.json_schema import JsonSchema

@@ -64,18 +64,12 @@ class PromptRecord:
 class PromptTemplate:
     """A text with keys of records in braces, each of which stands for its value.
 
-    Args:
-        text: The text; ``{{`` and ``}}`` are braces.
-
-    Raises:
-        UsageError: A brace stands alone or begins JSON, or no key is named.
-
     >>> template = PromptTemplate("{{{prompt}}} has {stars} of {of.most}.")
     >>> template.filled({"prompt": "Nice!", "stars": 4, "of": {"most": 5}})
     '{Nice!} has 4 of 5.'
     """
 
-    text: str
+    text: str  # the text; ``{{`` and ``}}`` are braces
 
     def __post_init__(self) -> None:
         if arguments.utf8("prompt_template", arguments.text("prompt_template", self.text)) is None:
@@ -121,21 +115,13 @@ class PromptTemplate:
         )
 
     def filled(self, values: Mapping[str, Any]) -> str:
-        """Return the prompt of a record.
-
-        A text stands there as it is, any other value as JSON; a dot leads to a key within.
-
-        Args:
-            values: The values by key.
-
-        Raises:
-            UsageError: A key is missing, or has no value.
-        """
+        """Return the prompt of a record."""
+        # A text stands in it as it is, any other value as JSON; a dot leads to a key within.
         return "".join(_text_of(values, piece) if is_key else piece for piece, is_key in self._pieces)
 
 
 def _text_of(values: Mapping[str, Any], key: str) -> str:
-    """The value of a key, as it stands in a prompt."""
+    """Return the value of a key as it stands in a prompt."""
     there, value = find_value(values, key)
     if not there:
         raise UsageError(f"no {json.dumps(key, ensure_ascii=False)} in the object{_keys_of(values)}")
@@ -150,14 +136,7 @@ def _text_of(values: Mapping[str, Any], key: str) -> str:
 
 
 def record_of(number: int, value: object, template: PromptTemplate | None = None) -> PromptRecord:
-    """Read the record of a value of JSON.
-
-    Args:
-        number: The number of its line.
-        value: The value.
-        template: The prompt, made of its keys, all of which come out under ``input`` then; ``None``: it is the key
-            ``prompt``.
-    """
+    """Read the record of a value of JSON."""
     if not isinstance(value, Mapping):
         fault = f"{_KINDS.get(type(value), 'a number')}, not a JSON object"
         return PromptRecord(number, None, fault=fault, is_object=False)
@@ -186,18 +165,12 @@ def record_of(number: int, value: object, template: PromptTemplate | None = None
 
 
 def text_record(number: int, text: str, template: PromptTemplate | None) -> PromptRecord:
-    """Return the record of a text, which is a prompt, or the key ``prompt`` of a template.
-
-    Args:
-        number: The number of its line.
-        text: The text.
-        template: The prompt, made of it; ``None``: it is the prompt.
-    """
+    """Return the record of a text: a prompt, or the key ``prompt`` of a template."""
     return PromptRecord(number, text) if template is None else record_of(number, {"prompt": text}, template)
 
 
 def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -> str:
-    """What is wrong with the prompt of a record, or its messages; empty if nothing is."""
+    """Describe the fault of a prompt or its messages; empty if there is none."""
     if "prompt" not in value and prompt is None:
         return f'no "prompt" in the object{_keys_of(value)}'
     if not isinstance(prompt, str):
@@ -216,7 +189,7 @@ def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -
 
 
 def find_value(record: Any, name: str) -> tuple[bool, Any]:
-    """Tell whether a record has something of a name, and what; a dot leads to what is within."""
+    """Find a value by its name, in which a dot leads to what is within."""
     if not isinstance(record, Mapping):
         return False, None
     if name in record:
@@ -226,7 +199,7 @@ def find_value(record: Any, name: str) -> tuple[bool, Any]:
 
 
 def _keys_of(value: Mapping[str, Any]) -> str:
-    """The first keys of an object, in words."""
+    """Name the first keys of an object."""
     keys = ", ".join(json.dumps(key) for key in list(value)[:_KEYS_SHOWN])
     more = ", …" if len(value) > _KEYS_SHOWN else ""
     return f", which has {keys}{more}" if keys else ""
@@ -242,7 +215,7 @@ def is_writable(value: object) -> bool:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether a value is nested more deeply than can surely be written again."""
+    """Tell whether a value is nested too deeply to be written again."""
     level = [value]
     for _ in range(_DEPTH):
         nested = [inner for inner in level if isinstance(inner, (list, dict))]
@@ -262,9 +235,7 @@ _KEYS = (*KINDS, "ban", "seed", "max_tokens", "messages")
 
 @dataclass(frozen=True)
 class OwnConstraint:
-    """The constraint of one record, as the record says it.
-
-    It is the thing itself, never the name of a file.
+    """The constraint of one record: the thing itself, never the name of a file.
 
     Attributes:
         kind: What it is.
@@ -282,9 +253,7 @@ class OwnConstraint:
 
 @dataclass(frozen=True)
 class Instructions:
-    """The instructions of a record: how its text is made.
-
-    What it leaves out is as for all records.
+    """The instructions of a record for its text; what it leaves out is as for all records.
 
     Attributes:
         constraint: What its text must match, in place of what all must.
@@ -302,12 +271,7 @@ class Instructions:
 
     @classmethod
     def of(cls, value: object) -> Instructions:
-        """Read the value of ``sfgen`` in a record.
-
-        Its constraint is not compiled.
-
-        Raises:
-            UsageError: It is of another form; says where and what is wanted.
+        """Read the value of ``sfgen`` in a record; its constraint is not compiled.
 
         >>> Instructions.of({"regex": "[0-9]+", "seed": 7}).seed
         7
@@ -369,7 +333,7 @@ def _constraint(kind: ConstraintKind, value: Any) -> OwnConstraint:
 
 
 def _texts(key: str, value: object) -> list[str]:
-    """A list of texts."""
+    """Check a list of texts."""
     if not isinstance(value, list | tuple):
         raise arguments.refusal(f'{key} in "sfgen"', "a list of texts", value)
     return list(arguments.texts(f'{key} in "sfgen"', value))

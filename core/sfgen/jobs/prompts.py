@@ -27,13 +27,11 @@ from sfgen.whole_file import LONGEST_TEXT
 
 _GZIP = ".gz"
 
-
 LONGEST_LINE = LONGEST_TEXT
 """Bytes; a line that is longer is no record."""
 
 MOST_SKIPPED = 16 * LONGEST_LINE
 """Bytes of a line that is too long in which its end is looked for. It may have none: what was compressed to do harm."""
-
 
 _LONGEST_CELL = 16 * 2**20  # characters
 _SHOWN = 5  # columns
@@ -53,10 +51,6 @@ class PromptSource(Protocol):
 class PromptList:
     """Prompts in memory, numbered from line 1.
 
-    Args:
-        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` and keys of your own.
-        template: The prompt, made of the keys of each; ``None``: it is the key ``prompt``.
-
     >>> [record.prompt for record in PromptList(["a", {"prompt": "b", "id": 7}]).records()]
     ['a', 'b']
     """
@@ -68,11 +62,7 @@ class PromptList:
         self._prompts = arguments.items("prompts", prompts, "a list of texts or of dictionaries with a prompt")
 
     def records(self) -> Iterator[PromptRecord]:
-        """Yield the records, reading no further than needed.
-
-        Raises:
-            UsageError: A prompt is neither a text nor a dictionary.
-        """
+        """Yield the records, reading no further than needed."""
         for number, prompt in enumerate(self._prompts, 1):
             if isinstance(prompt, str):
                 yield text_record(number, prompt, self._template)
@@ -85,18 +75,7 @@ class PromptList:
 
 
 class PromptFile:
-    """The prompts of a file: JSON Lines, plain lines or a table.
-
-    Args:
-        name: What people call it.
-        stream: Its bytes.
-        plain: Whether each line is a prompt, and not JSON.
-        table: Whether it is CSV: its first row has the names of the columns, one of which is ``prompt``.
-        template: The prompt, made of the keys of a record; ``None``: it is the key ``prompt``.
-
-    Raises:
-        UsageError: A template needs other keys than ``prompt``, and lines have none.
-    """
+    """The prompts of a file: JSON Lines, plain lines or a table."""
 
     def __init__(
         self,
@@ -122,33 +101,19 @@ class PromptFile:
             )
 
     def records(self) -> Iterator[PromptRecord]:
-        """Yield the records, each as soon as its line is there.
-
-        Blank lines are not records, unless lines are prompts.
-
-        Raises:
-            InputError: The file cannot be read, or is a table without a column of prompts.
-        """
+        """Yield the records, each as soon as its line is there."""
+        # Blank lines are not records, unless lines are prompts.
         return self._rows().records() if self._table else self._records()
 
     def check(self) -> None:
-        """Check that a compressed file can be read.
-
-        Raises:
-            InputError: It cannot.
-        """
+        """Check that a compressed file can be read."""
         if isinstance(self._stream, gzip.GzipFile):
             with self._told():
                 self._stream.peek(1)
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of a table that are only passed on.
-
-        Any other file has none. It must be called before the records are read.
-
-        Raises:
-            InputError: As ``records``.
-        """
+        """Return the columns of a table that are only passed on; any other file has none."""
+        # To be called before the records are read.
         if not self._table:
             return ()
         found = self._rows().passed_on()
@@ -189,16 +154,8 @@ class PromptFile:
         return record_of(number, value, self._template)
 
     def record_count(self) -> int | None:
-        """Count the records of a regular file.
-
-        It must be called before the records are read.
-
-        Returns:
-            ``None`` for a file that can be read once only.
-
-        Raises:
-            InputError: As ``records``.
-        """
+        """Count the records of a regular file; ``None`` if it can be read once only."""
+        # To be called before the records are read.
         try:
             if not stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode):
                 return None
@@ -213,11 +170,7 @@ class PromptFile:
         return self._stream.isatty()
 
     def _lines(self) -> Iterator[bytes | None]:
-        """The lines; ``None`` for one that is too long.
-
-        Raises:
-            InputError: They cannot be read, or one has no end.
-        """
+        """Yield the lines; ``None`` for one that is too long."""
         number = 0
         with self._told():
             while line := self._stream.readline(LONGEST_LINE + 1):
@@ -237,7 +190,7 @@ class PromptFile:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """What the reading fails with, in words."""
+        """Turn what reading fails with into an ``InputError``."""
         try:
             yield
         except gzip.BadGzipFile as error:
@@ -261,19 +214,7 @@ def _float(digits: str) -> float:
 
 @contextlib.contextmanager
 def opened(file: Path, *, plain: bool = False, template: PromptTemplate | None = None) -> Iterator[PromptFile]:
-    """Open a file of prompts.
-
-    One that ends in ``.csv`` is a table; ``.gz`` behind any ending: it is compressed.
-
-    Args:
-        file: The file.
-        plain: Whether each line is a prompt, and not JSON.
-        template: The prompt, made of the keys of a record; ``None``: it is the key ``prompt``.
-
-    Raises:
-        UsageError: A table with ``plain``, or a template that needs other keys than ``prompt``.
-        InputError: It cannot be opened, or is not compressed as its name says.
-    """
+    """Open a file of prompts; its ending says whether it is a table, and compressed."""
     if plain and is_csv(file):
         raise UsageError(
             f"{file} is a table, whose lines are no prompts",
@@ -294,18 +235,11 @@ def opened(file: Path, *, plain: bool = False, template: PromptTemplate | None =
 
 @dataclass
 class CsvTable:
-    """The rows of a table as records.
-
-    Columns without a meaning here are passed on.
-
-    Args:
-        name: What people call it.
-        lines: Its lines, UTF-8; ``None`` for one that is too long.
-        template: The prompt, made of the cells of a row; ``None``: it is in the column ``prompt``.
-    """
+    """The rows of a table as records; columns without a meaning here are passed on."""
 
     name: str
-    lines: Iterable[bytes | None]
+    lines: Iterable[bytes | None]  # its lines, UTF-8; ``None`` for one that is too long
+    # the prompt, made of the cells of a row; ``None``: it is in the column ``prompt``
     template: PromptTemplate | None = None
     _number: int = field(default=0, init=False)  # of the line that was read last
     _is_cut: bool = field(default=False, init=False)  # a line of this row was too long
@@ -316,25 +250,14 @@ class CsvTable:
         self._rows = csv.reader(self._decoded(), strict=True)
 
     def passed_on(self) -> tuple[str, ...]:
-        """Return the columns without a meaning here.
-
-        It must be called before the records are read.
-
-        Raises:
-            InputError: There is no column of prompts, or one that a template needs; or two columns have one name.
-        """
+        """Return the columns without a meaning here."""
+        # To be called before the records are read.
         self._read_header()
         ours = OUR_KEYS if self.template is None else OUR_KEYS[1:]
         return tuple(name for name in self._header if name not in ours)
 
     def records(self) -> Iterator[PromptRecord]:
-        """Yield the records; blank lines are not records.
-
-        The ``line`` of each is that in which its row begins.
-
-        Raises:
-            InputError: As ``passed_on``.
-        """
+        """Yield the records; the ``line`` of each is that in which its row begins."""
         if not self._header:
             self._read_header()
         while True:
@@ -388,7 +311,8 @@ class CsvTable:
             raise InputError(f"{self.name} has two columns {json.dumps(twice[0])[:60]}", hint="Give one another name.")
 
     def _decoded(self) -> Iterator[str]:
-        """The lines as text; what is no UTF-8 is left as surrogates, for the row to tell."""
+        """Decode the lines; bytes that are not UTF-8 become surrogates."""
+        # The row tells of them.
         for data in self.lines:
             self._number += 1
             if data is None:

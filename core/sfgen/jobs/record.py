@@ -48,15 +48,7 @@ RESULT_KEYS = frozenset(
 
 
 def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
-    """Return the keys of a record that are known before the text.
-
-    These are all of its keys but ``RESULT_KEYS``.
-
-    Args:
-        job: The job.
-        prompt: The user's text.
-        seed: What the text is drawn from; ``None`` where nothing is drawn.
-    """
+    """Return the keys of a record that are known before the text: all but ``RESULT_KEYS``."""
     config, facts = job.config, job.constraint
     messages = {"messages": list(job.messages)} if job.messages else {}
     if job.scored is not None:
@@ -95,10 +87,8 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
 
 
 def options(job: Job) -> dict[str, Any]:
-    """Return the options of a text that no other key tells.
-
-    Numbers that need not be whole are floats: lines are compared as they are written, and 1 is the option 1.0.
-    """
+    """Return the options of a text that no other key tells."""
+    # Numbers that need not be whole are floats: lines are compared as they are written, and 1 is the option 1.0.
     config, sampler, spec = job.config, job.sampler, job.spec
     named: dict[str, Any] = {"scores": True}
     if job.scored is None:
@@ -138,18 +128,8 @@ def options(job: Job) -> dict[str, Any]:
 def record(
     job: Job, prompt: str, result: Result, *, seed: int | None, seconds: float, rendered: str | None = None
 ) -> dict[str, Any]:
-    """Return the record of one text.
-
-    Keys stay; more may be added.
-
-    Args:
-        job: The job.
-        prompt: The user's text.
-        result: What came out.
-        seed: What the text was drawn from; ``None`` where nothing was drawn.
-        seconds: How long it took.
-        rendered: The prompt as the chat template writes it; ``None``: there is no chat.
-    """
+    """Return the record of one text."""
+    # Keys stay; more may be added.
     fields: dict[str, Any] = {
         "text": result.text,
         "prompt": prompt,
@@ -200,17 +180,8 @@ def record(
 def scores_record(
     job: Job, prompt: str, scored: Scored, *, seconds: float, rendered: str | None = None
 ) -> dict[str, Any]:
-    """Return the record of the scores after one prompt.
-
-    Keys stay; more may be added.
-
-    Args:
-        job: The job.
-        prompt: The user's text.
-        scored: What came out.
-        seconds: How long it took.
-        rendered: The prompt as the chat template writes it; ``None``: there is no chat.
-    """
+    """Return the record of the scores after one prompt."""
+    # Keys stay; more may be added.
     return {
         "text": scored.scores[0].text,
         "scores": [
@@ -239,9 +210,7 @@ _RUN_DIGITS = 12  # hexadecimal
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot in the output: one sample of a record.
-
-    A record with a fault has one slot, too.
+    """A slot in the output: one sample of a record. A record with a fault has one slot.
 
     Attributes:
         prompt: The record of the input.
@@ -286,12 +255,7 @@ class Lines:
 
     @classmethod
     def of(cls, job: Job, fields: Fields | None = None) -> Lines:
-        """Return the lines of a job that begins.
-
-        Args:
-            job: The job.
-            fields: Which keys are written; ``None``: all but ``run``.
-        """
+        """Return the lines of a job that begins."""
         return cls(job, job.sampler, fields)
 
     def slots(self, prompts: Iterable[PromptRecord]) -> Iterator[Slot]:
@@ -315,15 +279,7 @@ class Lines:
     def written(
         self, slot: Slot, job: Job, result: Result, seconds: float, rendered: str | None = None
     ) -> dict[str, Any]:
-        """Return the line of a text.
-
-        Args:
-            slot: Its slot.
-            job: The job of its record.
-            result: The text.
-            seconds: How long it took.
-            rendered: Its prompt as the chat template writes it; ``None``: there is no chat.
-        """
+        """Return the line of a text."""
         prompt = slot.prompt.prompt or ""
         fields = record(job, prompt, result, seed=slot.sampler.seed, seconds=seconds, rendered=rendered)
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
@@ -331,44 +287,26 @@ class Lines:
     def scored(
         self, slot: Slot, job: Job, scored: Scored, seconds: float, rendered: str | None = None
     ) -> dict[str, Any]:
-        """Return the line of the scores of choices.
-
-        Args:
-            slot: Its slot.
-            job: The job of its record.
-            scored: The scores.
-            seconds: How long they took.
-            rendered: Its prompt as the chat template writes it; ``None``: there is no chat.
-        """
+        """Return the line of the scores of choices."""
         fields = scores_record(job, slot.prompt.prompt or "", scored, seconds=seconds, rendered=rendered)
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "options": options(job)})
 
     def failed(self, slot: Slot, message: str) -> dict[str, Any]:
-        """Return the line of a failed text.
-
-        Args:
-            slot: Its slot.
-            message: Why it failed.
-        """
+        """Return the line of a failed text."""
         fields = {} if slot.prompt.own is not None else self.asked(slot)
         if fields == {} and slot.prompt.prompt is not None:
             fields = {"prompt": slot.prompt.prompt, "model": self.job.model_name, **self._seed(slot)}
         return self._line(slot, {**slot.head, **fields, **self._passed_on(slot), "error": message})
 
     def asked(self, slot: Slot) -> dict[str, Any]:
-        """Return the keys of a line that are known beforehand.
-
-        There are none where there is no prompt.
-        """
+        """Return the keys of a line that are known beforehand; none without a prompt."""
         if slot.prompt.prompt is None:
             return {}
         return {**asked(self.job, slot.prompt.prompt, seed=slot.sampler.seed), "options": options(self.job)}
 
     def known(self, slot: Slot) -> dict[str, Any]:
-        """Return the keys by which a line is recognized.
-
-        Differences are told in their order.
-        """
+        """Return the keys by which a line is recognized."""
+        # Differences are told in their order.
         prompt = slot.prompt.prompt
         told = {"error": slot.prompt.fault} if prompt is None else {"prompt": prompt}
         seed = {} if prompt is None else self._seed(slot)
@@ -389,10 +327,7 @@ class Lines:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The facts that all texts of the run depend on.
-
-        The keys that are written are among them.
-        """
+        """The facts that all texts of the run depend on, and the keys that are written."""
         known = asked(self.job, "", seed=None)
         same = {key: value for key, value in known.items() if key not in ("prompt", "seed")}
         chosen = {}
@@ -406,7 +341,7 @@ class Lines:
         return _digest(json.dumps(self.facts, sort_keys=True))
 
     def _run_of(self, slot: Slot) -> str:
-        """What stands for all that a text depends on but its prompt and its seed."""
+        """Digest all that a text depends on but its prompt and its seed."""
         return self.run if slot.prompt.own is None else _digest(f"{self.run} {slot.prompt.own.digest}")
 
 

@@ -51,9 +51,7 @@ EVERYTHING = "all"
 
 @dataclass(frozen=True)
 class Fields:
-    """A choice of the keys that are written.
-
-    ``error`` is always written where there is one.
+    """A choice of the keys that are written; ``error`` is always one of them.
 
     Attributes:
         names: The keys, in the order in which they are written; ``None``: all that there are.
@@ -64,13 +62,6 @@ class Fields:
     @classmethod
     def of(cls, given: str | Iterable[str] | None) -> Fields:
         """Read a choice of keys.
-
-        Args:
-            given: The names, as a list or with commas between them; ``"all"``; ``None``: the usual ones. A dot leads to
-                a key within: ``value.age``.
-
-        Raises:
-            UsageError: There is no such key, or none is named.
 
         >>> Fields.of("text, value.age").chosen({"text": "…", "value": {"age": 36}, "error": "…", "line": 1})
         {'text': '…', 'value.age': 36, 'error': '…'}
@@ -111,12 +102,7 @@ class Fields:
 
 
 def table_columns(job: Job, passed_on: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the usual columns of a table: those with content.
-
-    Args:
-        job: The job of its records.
-        passed_on: The columns of the input that are only passed on, each of which is one here.
-    """
+    """Return the usual columns of a table: those with content."""
     constraint, scored = job.constraint, job.scored is not None
     is_there = {
         "sample": job.samples > 1,
@@ -161,9 +147,7 @@ _END = "\r\n"
 
 
 class RecordFormat(Protocol):
-    """A format in which a record is a line.
-
-    A line of a table may have newlines within quotes.
+    """A format in which a record is a line; quotes of a table may hold newlines.
 
     Attributes:
         header: The first line of a file, without its newline; empty: there is none.
@@ -188,12 +172,7 @@ class RecordFormat(Protocol):
         """Return a record as ``parsed`` would read it."""
 
     def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
-        """Return the beginning of a line, from its first keys alone.
-
-        Args:
-            record: The record; it may lack some of the keys.
-            names: The keys that are known, in their order.
-        """
+        """Return the beginning of a line, from its first keys alone."""
 
 
 class JsonLines:
@@ -219,12 +198,7 @@ class JsonLines:
         return dict(record)
 
     def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
-        """Return the beginning of a line, from its first keys alone.
-
-        Args:
-            record: The record; it may lack some of the keys.
-            names: The keys that are known, in their order.
-        """
+        """Return the beginning of a line, from its first keys alone."""
         known = {name: record[name] for name in names if name in record}
         return (json_text(known)[:-1] + (", " if known else "")).encode("utf-8", "backslashreplace")
 
@@ -233,15 +207,13 @@ class JsonLines:
 class CsvRows:
     """A row for each record, a cell for each column (RFC 4180).
 
-    Lines end with a newline alone. A text stands in its cell as it is, anything else as JSON; a cell is empty where
-    there is nothing.
-
     Attributes:
         columns: The names of the columns.
     """
 
     columns: tuple[str, ...]
 
+    # Lines end with a newline alone. A text stands in its cell as it is, anything else as JSON.
     is_quoted = True
 
     @property
@@ -254,10 +226,7 @@ class CsvRows:
         return _row([_cell(record, column) for column in self.columns])
 
     def parsed(self, line: bytes) -> dict[str, Any]:
-        """Read the cells of a line that are not empty, by column.
-
-        They are empty if it is not a row.
-        """
+        """Read the cells of a line by column, without empty ones; none if it is not a row."""
         csv.field_size_limit(max(csv.field_size_limit(), len(line)))
         try:
             rows = list(csv.reader(io.StringIO(line.decode(), newline=""), strict=True))
@@ -272,12 +241,7 @@ class CsvRows:
         return self.parsed(self.line(record).encode("utf-8", "backslashreplace"))
 
     def beginning(self, record: Mapping[str, Any], names: Iterable[str]) -> bytes:
-        """Return the beginning of a line, from its first columns alone.
-
-        Args:
-            record: The record; it may lack some of the columns.
-            names: The columns that are known, in their order.
-        """
+        """Return the beginning of a line, from its first columns alone."""
         return _row([*(_cell(record, name) for name in names), "…"])[:-1].encode("utf-8", "backslashreplace")
 
 
@@ -295,15 +259,7 @@ def _row(cells: list[str] | tuple[str, ...]) -> str:
 
 
 def check_resumable(job: Job, fields: Fields) -> None:
-    """Refuse to resume lines that could not be recognized.
-
-    Args:
-        job: What they are of.
-        fields: Which keys they have.
-
-    Raises:
-        UsageError: Some are missing; says which.
-    """
+    """Refuse to resume lines that could not be recognized."""
     needed = ["line", *(["sample"] if job.samples > 1 else []), *([] if job.scored is not None else ["seed"]), "run"]
     missing = [name for name in needed if not fields.has(name)]
     if missing:
@@ -316,17 +272,7 @@ def check_resumable(job: Job, fields: Fields) -> None:
 
 
 def written_as(path: Path | None, job: Job, source: PromptSource, fields: Fields) -> tuple[RecordFormat, Fields]:
-    """Choose the format of a file of records, and its keys.
-
-    Args:
-        path: The file, whose ending counts; ``None``: no file.
-        job: The job of its records.
-        source: The source of the prompts; nothing of it was read yet.
-        fields: The keys that were chosen.
-
-    Raises:
-        InputError: The prompts cannot be read.
-    """
+    """Choose the format of a file of records, and its keys."""
     columns = source.columns() if isinstance(source, PromptFile) else ()
     if path is None or not is_csv(path):
         return JsonLines(), fields

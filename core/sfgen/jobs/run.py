@@ -78,36 +78,23 @@ class FillsPlaces(Protocol):
 class JobRun:
     """One run of a job over its prompts.
 
-    Args:
-        job: What is done with each prompt.
-        source: Where the prompts come from.
-        output: Where the records go.
-        batch_size: How many texts are worked on at once, by each worker.
-        workers: How many processes make texts; 1: this one. Others load the model by its name.
-        crew: What makes the texts, where it is not processes of this machine; 1 is another process then, too.
-        strict: Whether the first record that fails is the end.
-        trace: Where every step is written.
-        fields: Which keys of a record are written; ``None``: all but ``run``, for whoever keeps them in memory.
-        format: How records stand in the output.
-        told: Called with the outcome of each slot, in their order, at once when it is written.
-
     Attributes:
         summary: What has been written until now.
-
-    Raises:
-        UsageError: A batch of no text, or no worker; or several, and a model that has no name or a trace.
     """
 
     job: Job
     source: PromptSource
     output: Output
-    batch_size: int = 1
-    workers: int = 1
+    batch_size: int = 1  # how many texts are worked on at once, by each worker
+    workers: int = 1  # how many processes make texts; 1: this one. Others load the model by its name.
     strict: bool = False
     trace: TraceFile | None = None
+    # what makes the texts, where it is not processes of this machine; 1 is another process then, too
     crew: Callable[[Assignment, int, InOrder], FillsPlaces] | None = None
+    # which keys of a record are written; ``None``: all but ``run``, for whoever keeps them in memory
     fields: Fields | None = field(default_factory=Fields)
     format: RecordFormat = field(default_factory=JsonLines)
+    # called with the outcome of each slot, in their order, at once when it is written
     told: Callable[[Outcome], None] | None = None
     summary: Summary = field(default_factory=Summary)
 
@@ -143,15 +130,7 @@ class JobRun:
             )
 
     def resume(self, *, is_seed_given: bool = True) -> None:
-        """Compare the existing output with the job, and go on after it.
-
-        Args:
-            is_seed_given: Whether somebody chose the job's seed; if not, that of the lines is taken.
-
-        Raises:
-            ForeignOutput: A line is not of this job; says which and why. Nothing has been changed then.
-            GenerationError: With ``strict``, a line is an error.
-        """
+        """Compare the existing output with the job, and go on after it."""
         output = self.output
         assert isinstance(output, OutputFile), "there is something to go on with"
         check_resumable(self.job, self.fields or Fields())
@@ -165,10 +144,8 @@ class JobRun:
         self._slots = earlier.continued(self._lines.slots(prompts), self._keep)
 
     def has_more(self) -> bool:
-        """Tell whether something is left to write.
-
-        Where a run goes on with another one, the next prompt is waited for.
-        """
+        """Tell whether something is left to write."""
+        # Where a run goes on with another one, the next prompt is waited for.
         if self._slots is None:
             return True
         following = next(self._slots, None)
@@ -177,18 +154,7 @@ class JobRun:
         return following is not None
 
     def write(self, loaded: LoadedJob | None = None) -> Iterator[Outcome]:
-        """Make all missing texts, and write them.
-
-        Args:
-            loaded: The job; without, it is loaded if something is left to write.
-
-        Yields:
-            The outcome of each slot, in their order, after it was written.
-
-        Raises:
-            SfgenError: Nothing can be done at all, or the output cannot be written; or, with ``strict``, a record
-                failed.
-        """
+        """Make all missing texts, and write them."""
         if loaded is None and self.has_more():
             loaded = load(self.job)
             loaded.check()
@@ -235,7 +201,8 @@ class JobRun:
         return outcome
 
     def _said_once(self) -> dict[str, Any]:
-        """What only the first line of a file says: what is the same in all of them, for who goes on with it."""
+        """Return what only the first line of a file says."""
+        # It is the same in all lines, and for the run that goes on with the file.
         is_first = not (self.summary.written or self.summary.failed or self.summary.kept)
         is_usual = (
             isinstance(self.output, OutputFile) and isinstance(self.format, JsonLines) and self.fields == Fields()

@@ -43,14 +43,7 @@ class Outcome:
 
 
 class Texts:
-    """The generation of the texts of some slots.
-
-    Args:
-        loaded: The job.
-        lines: What is written of a text.
-        trace: Where every step is written.
-        done: Called with the outcome of each slot, as soon as it is known.
-    """
+    """The generation of the texts of some slots."""
 
     def __init__(
         self, loaded: LoadedJob, lines: Lines, trace: TraceFile | None, done: Callable[[Outcome], None]
@@ -68,12 +61,7 @@ class Texts:
         return not self._running
 
     def steps(self, slots: Iterable[Slot | None], at_once: int) -> Iterator[None]:
-        """Fill all slots; yield after each step of a text.
-
-        Args:
-            slots: The slots. ``None``: there is no other yet; what is idle waits for the next.
-            at_once: How many are worked on at once.
-        """
+        """Fill all slots; yield after each step of a text."""
         batch = batch_of(self._loaded.model, at_once)
         told: Iterator[tuple[int, Event | Scored | SfgenError]] = drive_batch(self._loops(slots), batch, at_once)
         for number, step in told:
@@ -82,7 +70,7 @@ class Texts:
             yield
 
     def _loops(self, slots: Iterable[Slot | None]) -> Iterator[Loop | ScoringLoop | None]:
-        """The loops of the places in order. What cannot begin is done with."""
+        """Yield the loops of the slots in order; a slot that cannot begin is done with."""
         number = 0
         for slot in slots:
             if slot is None:
@@ -103,7 +91,7 @@ class Texts:
             yield loop
 
     def _loaded_for(self, slot: Slot) -> LoadedJob:
-        """The job of a record."""
+        """Return the job of a record."""
         if slot.prompt.prompt is None:
             raise InputError(slot.prompt.fault, hint=slot.prompt.hint)
         return self._loaded if slot.prompt.own is None else self._own.of(slot.prompt.own)
@@ -164,11 +152,7 @@ class _RunningText:
 
 
 class InOrder:
-    """A buffer that passes outcomes on in the order of their slots.
-
-    Args:
-        hand_on: Called with the outcome of each slot, in their order, as soon as it and all before it are known.
-    """
+    """A buffer that passes outcomes on in the order of their slots."""
 
     def __init__(self, hand_on: Callable[[Outcome], None]) -> None:
         self._hand_on = hand_on
@@ -176,7 +160,7 @@ class InOrder:
         self._known: dict[tuple[int, int], Outcome] = {}
 
     def __len__(self) -> int:
-        """The number of places that were noted and not handed on."""
+        """Count the slots that were noted and not handed on."""
         return len(self._places)
 
     def note(self, slot: Slot) -> None:

@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _as_they_come(slots: SimpleQueue[Slot], is_idle: Callable[[], bool]) -> Iterator[Slot | None]:
-    """The places; ``None`` where there is none yet, and something else to do."""
+    """Yield the slots; ``None`` where none has come and a text is being written."""
     while True:
         try:
             yield slots.get(block=is_idle())
@@ -57,7 +57,7 @@ def _as_they_come(slots: SimpleQueue[Slot], is_idle: Callable[[], bool]) -> Iter
 
 
 def _receive(asked: IO[bytes], slots: SimpleQueue[Slot]) -> None:
-    """Put what comes where it is waited for; end the process if the other one has ended."""
+    """Put slots into the queue; end the process if the other one has ended."""
     try:
         while True:
             slots.put(pickle.load(asked))

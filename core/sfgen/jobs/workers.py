@@ -53,13 +53,7 @@ MOST_FAILED_STARTS = 3
 
 
 def give_up(slot: Slot, lines: Lines, how: str = "") -> Outcome:
-    """Make the record of a slot that has killed its processes: an error.
-
-    Args:
-        slot: The slot.
-        lines: What is written of it.
-        how: How the last process ended, where that is known.
-    """
+    """Make the record of a slot that has killed its processes: an error."""
     died = f" ({how})" if how else ""
     error = GenerationError(f"the process that made it has died, and a second one, too{died}")
     return Outcome(slot, lines.failed(slot, error.message), error)
@@ -96,7 +90,7 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Read:
-    """The next slot; ``None``: there is no other, or the error that has ended the reading."""
+    """The next slot, or the end of them, or the error that has ended the reading."""
 
     slot: Slot | None
     error: BaseException | None = None
@@ -104,12 +98,6 @@ class _Read:
 
 class Workers:
     """The processes that make the texts of some slots.
-
-    Args:
-        assignment: What each of them does.
-        count: How many there are.
-        order: Takes the outcome of each slot.
-        command: What starts such a process.
 
     Attributes:
         deaths: How many processes have died and were replaced.
@@ -136,11 +124,7 @@ class Workers:
         self._handed_on = 0  # of them
 
     def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
-        """Fill all slots; yield whenever an outcome has come.
-
-        Raises:
-            SfgenError: The processes cannot begin.
-        """
+        """Fill all slots; yield whenever an outcome has come."""
         threading.Thread(target=self._read, args=(iter(slots),), daemon=True).start()
         try:
             for _ in range(self._count):
@@ -154,7 +138,7 @@ class Workers:
                 _end(worker.process)
 
     def _read(self, slots: Iterator[Slot]) -> None:
-        """Read the places, not too far ahead."""
+        """Read the slots, not too far ahead."""
         try:
             while True:
                 self._room.acquire()
@@ -166,7 +150,7 @@ class Workers:
             self._events.put(_Read(None, error))
 
     def _make_room(self) -> None:
-        """Let as many places be read as were handed on."""
+        """Let as many slots be read as were handed on."""
         handed_on = self._noted - len(self._order)
         if handed_on > self._handed_on:
             self._room.release(handed_on - self._handed_on)
@@ -241,7 +225,8 @@ class Workers:
         self._start()
 
     def _give(self) -> None:
-        """Give each worker what it can take: what has killed one is given alone, to one that has nothing else."""
+        """Give each ready worker slots."""
+        # What has killed a worker is given alone, to one that has nothing else.
         ready = [worker for worker in self._workers if worker.is_ready]
         for worker in ready:
             if self._again and not worker.given:
@@ -260,7 +245,8 @@ class Workers:
 
 
 def _environment(count: int) -> dict[str, str]:
-    """The environment of a worker: its share of the processors, where nobody has said how many threads to use."""
+    """Make the environment of a worker."""
+    # It has its share of the processors, unless somebody has said how many threads to use.
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = str(max(1, processors // count))
     return {"OMP_NUM_THREADS": share, **os.environ, "TQDM_DISABLE": "1"}

@@ -15,15 +15,7 @@ _HINT = "Name a model that continues text, such as GPT-2, Llama, Mistral, Qwen o
 
 
 def auto_class(config: Any, name: str) -> Any:
-    """Choose the transformers class that loads a configuration.
-
-    Args:
-        config: The configuration that ``AutoConfig`` read.
-        name: What messages call the model.
-
-    Raises:
-        ModelError: It is not a model that continues text.
-    """
+    """Choose the transformers class that loads a configuration."""
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
     check_continues_text(config, name)
@@ -36,17 +28,7 @@ def auto_class(config: Any, name: str) -> Any:
 
 
 def check_continues_text(config: Any, name: str) -> None:
-    """Refuse a model that cannot continue text.
-
-    Such are encoder-decoder models, and encoders that fill gaps.
-
-    Args:
-        config: The configuration of a model.
-        name: What messages call the model.
-
-    Raises:
-        ModelError: It is one of these.
-    """
+    """Refuse a model that continues no text: an encoder-decoder, or one that fills gaps."""
     kind = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
@@ -61,15 +43,7 @@ def check_continues_text(config: Any, name: str) -> None:
 
 
 def check_class(network: Any, name: str) -> None:
-    """Refuse a loaded model that does not score the next token.
-
-    Args:
-        network: A model of transformers.
-        name: What messages call it.
-
-    Raises:
-        ModelError: It has no output layer, fills gaps, or reads one text and writes another.
-    """
+    """Refuse a loaded model that does not score the next token."""
     check_continues_text(network.config, name)
     if not _has_own_code(network.config) and not network.can_generate():
         raise ModelError(
@@ -79,10 +53,7 @@ def check_class(network: Any, name: str) -> None:
 
 
 def context_length(config: Any) -> int | None:
-    """Return the most tokens that a model can read.
-
-    ``None`` where nothing limits it: recurrent models, most with ALiBi.
-    """
+    """Return the most tokens that a model can read; ``None`` where nothing limits it."""
     text = config.get_text_config(decoder=True)
     if text.model_type in _UNLIMITED:
         return None
@@ -100,10 +71,8 @@ def context_length(config: Any) -> int | None:
 
 
 def tokens_known(model: Any) -> int:
-    """Return the number of token ids that a model can read.
-
-    They are the rows of its input layer, whose weights may be packed.
-    """
+    """Return the number of token ids that a model can read."""
+    # They are the rows of its input layer, whose weights may be packed.
     embeddings = model.get_input_embeddings()
     rows = getattr(embeddings, "num_embeddings", None)
     return int(embeddings.weight.shape[0] if rows is None else rows)
@@ -114,7 +83,8 @@ def _has_own_code(config: Any) -> bool:
 
 
 def _fills_gaps(config: Any) -> bool:
-    """Whether it is an encoder: it may be loaded as a causal model, but each token has seen those after it."""
+    """Tell whether a model is an encoder."""
+    # It may load as a causal model, but each token has seen those after it.
     kind = config.model_type
     if getattr(config, "is_decoder", False) if is_causal(kind) else reads_pictures(kind):
         return False

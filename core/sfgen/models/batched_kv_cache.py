@@ -25,9 +25,6 @@ _LEAST_GROWTH = 32
 class BatchedKvCache:
     """A key-value cache of several texts, a lane for each.
 
-    Args:
-        layers: The number of the model's layers.
-
     Attributes:
         value: The cache that the model is given.
         positions: Of the tokens of the pass that has begun, int64 ``[texts, tokens]``.
@@ -42,15 +39,7 @@ class BatchedKvCache:
     def begin(
         self, lanes: Sequence[int], starts: Sequence[int], counts: Sequence[int], width: int, device: Any
     ) -> None:
-        """Set where the next forward pass writes.
-
-        Args:
-            lanes: The lane of each text that is read, ascending.
-            starts: How many of its tokens are in the lane already.
-            counts: How many are read; a text with fewer than ``width`` is padded with its last token.
-            width: How many the pass reads of each text, padding and all.
-            device: Where the model is.
-        """
+        """Set where the next forward pass writes."""
         self.before = starts[0]
         self.slots_seen = max(start + count for start, count in zip(starts, counts, strict=True))
         self.lanes_used = 1 + lanes[-1]
@@ -63,37 +52,22 @@ class BatchedKvCache:
         self.view: Any = slice(lanes[0], self.lanes_used) if is_run else self.index  # a slice copies nothing
 
     def mask(self, dtype: Any) -> Any:
-        """Return the attention mask of the pass that has begun.
-
-        Each token sees its own text, up to itself.
-
-        Args:
-            dtype: ``torch.bool``, or the type of the numbers that are added to attention's scores.
-
-        Returns:
-            A tensor ``[texts, 1, tokens, slots]`` of that type.
-        """
+        """Return the attention mask of the pass, ``[texts, 1, tokens, slots]``."""
+        # Each token sees its own text, up to itself. Booleans, or numbers that are added to the scores.
         seen = torch.arange(self.slots_seen, device=self.positions.device) <= self.positions[:, None, :, None]
         if dtype == torch.bool:
             return seen
         return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, torch.finfo(dtype).min)
 
     def clear(self, lane: int) -> None:
-        """Clear a lane for another text.
-
-        Slots that are not seen have weight zero, but zero times NaN is NaN.
-        """
+        """Clear a lane for another text."""
+        # Slots that are not seen have weight zero, but zero times NaN is NaN.
         for layer in self._layers:
             for held in layer.held:
                 held[lane : lane + 1] = 0  # none, if the lane is new
 
     def move(self, source: int, target: int) -> None:
-        """Move the text of one lane into another.
-
-        Args:
-            source: The number of the lane that is read.
-            target: The number of the lane that is overwritten.
-        """
+        """Move the text of one lane into another."""
         for layer in self._layers:
             for held in layer.held:
                 held[target] = held[source]
@@ -108,7 +82,7 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
         self.held: list[Any] = []
 
     def update(self, key_states: Any, value_states: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
-        """Write what was read, and give back all that these texts have, up to the length of the longest."""
+        """Write keys and values; return all of these texts, to the length of the longest."""
         cache = self._cache
         both = key_states, value_states
         held = self.held or [states[:0, :, :0] for states in both]
@@ -119,16 +93,18 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
         return keys, values
 
     def get_seq_length(self) -> int:
-        """How many tokens the model has read; it matters only where one text is read."""
+        """Count the tokens that the model has read."""
+        # It matters only where one text is read.
         return self._cache.before
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        """How many keys there are, and the position of the first; it matters only where one text is read."""
+        """Return the number of keys, and the position of the first."""
+        # They matter only where one text is read.
         return self._cache.before + query_length, 0
 
 
 def _with_room(held: Any, lanes: int, slots: int) -> Any:
-    """What is held, in a larger place if there are not enough lanes or slots."""
+    """Copy what is held into a larger array if lanes or slots are missing."""
     has_lanes, has_slots = held.shape[0], held.shape[2]
     if lanes <= has_lanes and slots <= has_slots:
         return held

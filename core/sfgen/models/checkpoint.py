@@ -1,4 +1,8 @@
-"""A model by its name: files in a directory or on the hub, of which the weights are loaded when they are first used."""
+"""A transformers model by its name: files in a directory or on the hub, whose weights are loaded at their first use.
+
+transformers fills weights that a file lacks with random numbers and says so in a warning; a model of which one layer is
+random writes nonsense without a word. Here that is an error: weights are loaded whole or not at all.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +37,10 @@ _FIT = "The rest would be random numbers. Copy or download the model again, with
 
 
 class Checkpoint:
-    """A ``NetworkSource`` of model files in a directory or on the hub.
+    """A ``NetworkSource`` of model files in a directory or on the hub."""
 
-    See ``sfgen.models.transformers_model``. The tokenizer and the configuration are read at once; the weights at their
-    first use, so that an impossible request fails before minutes of loading.
-
-    Args:
-        name, device, dtype, trust_remote_code, offline, title: As for ``TransformersModel.from_pretrained``.
-
-    Raises:
-        ModelError: The model is missing, cannot be read, or continues no text; the device is not there.
-        VocabularyError: Its tokenizer is missing or not understood.
-    """
+    # Tokenizer and configuration are read at once, the weights at their first use: an impossible request fails before
+    # minutes of loading.
 
     is_plain = True
 
@@ -77,21 +73,12 @@ class Checkpoint:
 
     @property
     def weights_size(self) -> int | None:
-        """The size of the weight files in bytes.
-
-        ``None`` if not all of them are on this machine.
-        """
+        """The size of the weight files in bytes; ``None`` if some are not on this machine."""
         files = checkpoint_files(self._located.directory) if self._located.directory is not None else []
         return sum(file.stat().st_size for file in files) if files and all(file.is_file() for file in files) else None
 
     def network(self) -> Any:
-        """Return the ``transformers`` model, loading it at the first call.
-
-        It is on its device and in evaluation mode.
-
-        Raises:
-            ModelError: Its weights are missing, damaged or do not fit, or there is not enough memory.
-        """
+        """Return the model on its device, in evaluation mode; load it at the first call."""
         return self._loaded
 
     @cached_property
@@ -112,11 +99,7 @@ class Checkpoint:
         )
 
     def _fetch_weights(self) -> None:
-        """Download what the hub's cache lacks of the weights.
-
-        Raises:
-            ModelError: They are not there, and the hub does not give them away, or cannot be asked.
-        """
+        """Download what the hub's cache lacks of the weights."""
         if self.weights_size is not None:
             return
         try:
@@ -155,20 +138,7 @@ class Checkpoint:
 
 
 def _load(source: str, name: str, auto: Any, *, device: torch.device, dtype: Any, options: dict[str, Any]) -> Any:
-    """Load a model with all its weights, in evaluation mode.
-
-    Args:
-        source: A directory, or an id on the hub.
-        name: What messages call it.
-        auto: The class of transformers that loads it.
-        device: Where it is to be.
-        dtype: A torch dtype, or ``auto``.
-        options: More for ``from_pretrained``.
-
-    Raises:
-        ModelError: Files are missing or damaged, a weight is missing or of another shape, a package is missing, or
-            there is not enough memory.
-    """
+    """Load a model with all its weights, in evaluation mode."""
     if Path(source).is_dir():
         check_files(Path(source))
     # transformers would ask a public service to convert the weights of other people's models.
@@ -196,7 +166,8 @@ def _load(source: str, name: str, auto: Any, *, device: torch.device, dtype: Any
 
 
 def _check_complete(report: dict[str, Any], name: str) -> None:
-    """Refuse weights that transformers had to make up. Tied weights are not among the missing ones."""
+    """Refuse weights that transformers had to make up."""
+    # Tied weights are not among the missing ones.
     if report["error_msgs"]:
         raise ModelError(f"cannot load the weights of {name}: {first_line(report['error_msgs'][0])}", hint=_FIT)
     if report["mismatched_keys"]:

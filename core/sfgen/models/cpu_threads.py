@@ -28,20 +28,12 @@ from sfgen.errors import UsageError
 _SMALL = 10_000_000
 """Parameters; up to here one thread is enough."""
 
-
 _MOST_THREADS = 1024
 """What starts threads ends the process where the system has no room for them."""
 
 
 def checked_threads(threads: int | None) -> int | None:
-    """Check how many threads somebody wants a model to use.
-
-    Args:
-        threads: From 1 to 1024; ``None``: it is left open.
-
-    Raises:
-        UsageError: It is another number.
-    """
+    """Check how many threads somebody wants a model to use."""
     if threads is None:
         return None
     number = arguments.whole_number("threads", threads, least=1)
@@ -54,14 +46,7 @@ def checked_threads(threads: int | None) -> int | None:
 
 
 def threads_for(parameters: int, root: Path = Path("/")) -> int:
-    """Return the number of threads that a model is worth.
-
-    One if it is small, else one for each core that this process may use.
-
-    Args:
-        parameters: The number of its weights.
-        root: The root of the file system.
-    """
+    """Return the number of threads for a model: one if it is small, else the cores."""
     if parameters <= _SMALL:
         return 1
     every = range(os.cpu_count() or 1)
@@ -70,10 +55,8 @@ def threads_for(parameters: int, root: Path = Path("/")) -> int:
 
 
 def _cores(processors: Collection[int], root: Path) -> int:
-    """How many cores some processors belong to.
-
-    Linux tells it, in a file for each processor; where it does not, each is taken for a core of its own.
-    """
+    """Count the cores of some processors."""
+    # Linux names them in a file for each processor; without it each processor is taken for a core of its own.
     cores = set()
     for processor in processors:
         siblings = root / f"sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list"
@@ -85,7 +68,7 @@ def _cores(processors: Collection[int], root: Path) -> int:
 
 
 def _quota(root: Path) -> int:
-    """The processors that a container may keep busy, rounded up; a large number where nothing bounds them."""
+    """Return the processors that a container may keep busy, rounded up; many without a bound."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
@@ -102,7 +85,7 @@ def _quota(root: Path) -> int:
 
 
 def _bound(group: Path) -> float:
-    """The share of processor time of a control group, by either version of its files; infinite where it has none."""
+    """Return the share of processor time of a control group, in either version of its files."""
     for names in (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us")):
         with contextlib.suppress(OSError, ValueError):  # "max" is no number
             quota, period = map(int, " ".join((group / name).read_text() for name in names).split())
@@ -112,22 +95,14 @@ def _bound(group: Path) -> float:
 
 
 class CpuThreads:
-    """A bound on torch's threads during forward passes.
-
-    Args:
-        model: A model of torch.
-        threads: How many it may use; ``None``: one for a small model on a CPU, for others as many as torch likes.
-    """
+    """A bound on torch's threads during forward passes."""
 
     def __init__(self, model: Any, threads: int | None = None) -> None:
         self._threads = 1 if threads is None and model.device.type == "cpu" and _is_small(model) else threads
 
     @contextlib.contextmanager
     def bounded(self) -> Iterator[None]:
-        """Bound torch's threads inside the ``with`` statement.
-
-        The number that was set before is set again afterwards.
-        """
+        """Bound torch's threads inside the ``with`` statement."""
         import torch
 
         before = torch.get_num_threads()
@@ -145,7 +120,8 @@ _small: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
 def _is_small(model: Any) -> bool:
-    """Whether one thread is enough; each text asks again, and counting the parameters takes half a millisecond."""
+    """Tell whether one thread is enough."""
+    # Cached: each text asks again, and counting the parameters takes half a millisecond.
     known = _small.get(model)
     if known is None:
         known = _small[model] = sum(each.numel() for each in model.parameters()) <= _SMALL

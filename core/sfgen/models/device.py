@@ -25,17 +25,8 @@ _CALLED = {
 
 
 def check_names(device: str, dtype: str) -> None:
-    """Refuse device and dtype names that no machine has.
-
-    Nothing heavy is imported.
-
-    Args:
-        device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
-        dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
-
-    Raises:
-        ModelError: An unknown name.
-    """
+    """Refuse device and dtype names that no machine has."""
+    # Nothing heavy is imported.
     arguments.text("device", device, error=ModelError)
     if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device, re.ASCII):
         near = _near_device(device)
@@ -46,7 +37,7 @@ def check_names(device: str, dtype: str) -> None:
 
 
 def _near_device(name: str) -> str:
-    """The device that was perhaps meant; empty if none is near.
+    """Guess the device that was meant; empty if none is near.
 
     >>> [_near_device(name) for name in ("gpu", "GPU:1", "cuda0", "1", "Cuda", "cdua", "metal", "tpu", "quantum")]
     ['cuda', 'cuda:1', 'cuda:0', 'cuda:1', 'cuda', 'cuda', 'mps', 'cpu', '']
@@ -61,13 +52,7 @@ def _near_device(name: str) -> str:
 
 
 def find_device(name: str) -> torch.device:
-    """Return the torch device of a name.
-
-    ``auto`` is the first of cuda, mps and cpu that this machine has.
-
-    Raises:
-        ModelError: An unknown name, or a device that this machine or this PyTorch lacks.
-    """
+    """Return the torch device of a name; ``auto`` is the first of cuda, mps and cpu."""
     check_names(name, "auto")
     import torch
 
@@ -95,11 +80,9 @@ def find_device(name: str) -> torch.device:
 
 
 def input_device(network: Any) -> torch.device:
-    """Return the device that a transformers model takes its inputs on.
-
-    Of a model over several devices accelerate brings the inputs to each layer, and the scores back to here. Weights
-    that it brings to a device when they are wanted lie on none until then (``meta``); its hooks know which one.
-    """
+    """Return the device that a transformers model takes its inputs on."""
+    # Of a model over several devices accelerate brings the inputs to each layer, and the scores back to here. Weights
+    # that it brings to a device when they are needed lie on none until then (meta); its hooks know which one.
     import torch
 
     device: torch.device = network.device
@@ -119,16 +102,8 @@ def is_on_one_device(network: Any) -> bool:
 
 
 def find_dtype(name: str, device: torch.device) -> Any:
-    """Return the dtype of a name, for ``from_pretrained``.
-
-    Args:
-        name: ``auto``, ``float32``, ``bfloat16`` or ``float16``. ``auto`` is the checkpoint's own; on a CPU, where half
-            precision is slow and some operations are missing, float32.
-        device: Where the model is to run.
-
-    Raises:
-        ModelError: An unknown name.
-    """
+    """Return the dtype of a name, for ``from_pretrained``."""
+    # `auto` is the checkpoint's own; on a CPU, where half precision is slow and some operations are missing, float32.
     check_names("auto", name)
     import torch
 

@@ -1,10 +1,13 @@
-"""Models among the files of a folder: directories that save_pretrained() wrote, and GGUF files."""
+"""The models on this machine, found without importing anything heavy: only names and sizes of files are read.
+
+They are the built-in ones, those among the files of a folder (directories that save_pretrained() wrote, and GGUF
+files), those in the cache of the Hugging Face hub, and those that Ollama has downloaded.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import SfgenError
-from sfgen.models.gguf.header import is_gguf
+from sfgen.models.gguf.header import PART_NAME, is_gguf
 from sfgen.models.weight_files import checkpoint_files
 
 BUILT_IN = {
@@ -23,6 +26,16 @@ BUILT_IN = {
 """The models that come with sfgen, and what each is."""
 
 _TINY = Path(__file__).parent / "tiny" / "weights" / "model.safetensors"
+
+HUB_CACHE = "hub cache"
+_PREFIX = "models--"
+
+OLLAMA = "Ollama"
+_LAYER = "application/vnd.ollama.image.model"
+_HOST, _OWNER = "registry.ollama.ai", "library"  # which its names leave out
+_OF_THE_SERVICE = "/usr/share/ollama/.ollama/models"
+
+_HERE = "file"
 
 
 @dataclass(frozen=True)
@@ -56,20 +69,19 @@ def built_in_models() -> list[FoundModel]:
     ]  # fmt: skip
 
 
-_PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
-"""The name of one of several files of a GGUF model: its number, and how many there are."""
+def models_here(folder: str | Path = os.curdir) -> Iterator[FoundModel]:
+    """Find the models on this machine: in a folder, the hub's cache, and Ollama's."""
+    folder = arguments.path("folder", folder)
+    itself = directory_model(folder, typed(folder), _HERE)
+    yield from [itself] if itself is not None else models_in(folder, _HERE, depth=1)
+    yield from cached_models(cache_folder())
+    for folder in ollama_folders():
+        yield from ollama_models(folder)
 
 
 def models_in(folder: Path, source: str, *, depth: int = 0) -> Iterator[FoundModel]:
-    """Find the models in a folder and the folders in it.
-
-    Hidden and unreadable entries are passed over.
-
-    Args:
-        folder: Where to look; models are named by their paths from there.
-        source: Where that is, for people.
-        depth: How many levels of folders to descend.
-    """
+    """Find the models in a folder and the folders in it."""
+    # Hidden and unreadable entries are passed over.
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
@@ -89,16 +101,7 @@ def models_in(folder: Path, source: str, *, depth: int = 0) -> Iterator[FoundMod
 
 
 def directory_model(directory: Path, name: str, source: str) -> FoundModel | None:
-    """Describe the transformers model in a directory.
-
-    Args:
-        directory: Where to look.
-        name: What ``load_model`` takes for it.
-        source: Where it was found, for people.
-
-    Returns:
-        ``None`` if there is no configuration of one.
-    """
+    """Describe the transformers model in a directory."""
     try:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, PermissionError):
@@ -119,21 +122,14 @@ def directory_model(directory: Path, name: str, source: str) -> FoundModel | Non
 
 
 def gguf_model(file: Path, source: str, about: str = "") -> Iterator[FoundModel]:
-    """Find the GGUF model in a file, whatever the file's name.
-
-    A model in several files is found at the first.
-
-    Args:
-        file: The file. One with an ending other than ``.gguf`` is passed over.
-        source: Where it was found, for people.
-        about: What is known of it.
-    """
+    """Find the GGUF model in a file, whatever the file's name."""
+    # A model in several files is found at the first.
     if file.suffix not in ("", ".gguf"):
         return
     has_magic = is_gguf(file)
     if not has_magic and file.suffix != ".gguf":
         return
-    files, part = [file], _PART.fullmatch(file.name)
+    files, part = [file], PART_NAME.fullmatch(file.name)
     if part is not None:
         if int(part[2]) != 1:
             return
@@ -155,15 +151,8 @@ def typed(path: Path) -> str:
     return name if path.is_absolute() or name.startswith(os.curdir) else os.path.join(os.curdir, name)
 
 
-HUB_CACHE = "hub cache"
-_PREFIX = "models--"
-
-
 def cache_folder() -> Path:
-    """Return the folder of the hub's cache.
-
-    It is ``HF_HUB_CACHE``, else ``hub`` in ``HF_HOME``, else in the user's cache.
-    """
+    """Return the folder of the hub's cache, as huggingface_hub finds it."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
             return _expanded(os.environ[name])
@@ -176,10 +165,9 @@ def _expanded(path: str) -> Path:
 
 
 def cached_models(cache: Path) -> Iterator[FoundModel]:
-    """Find the models in a cache, including broken ones.
-
-    A name without any files is passed over.
-    """
+    """Find the models in the hub's cache, including broken ones."""
+    # A folder models--OWNER--NAME has refs/main, which names a folder in snapshots, in which files point to blobs. A
+    # name without any files is passed over.
     for folder in sorted(cache.glob(f"{_PREFIX}*")):
         name = folder.name.removeprefix(_PREFIX).replace("--", "/")
         try:
@@ -191,7 +179,7 @@ def cached_models(cache: Path) -> Iterator[FoundModel]:
 
 
 def _models_of(folder: Path, name: str) -> Iterator[FoundModel]:
-    """The models of one name: that of transformers, and each GGUF file."""
+    """Find the models of one name: that of transformers, and each GGUF file."""
     if not (folder / "snapshots").is_dir():
         if (folder / "blobs").is_dir():
             yield FoundModel(name, "transformers", HUB_CACHE, None, problem="its download is not complete")
@@ -217,26 +205,15 @@ def _models_of(folder: Path, name: str) -> Iterator[FoundModel]:
     yield from ggufs
 
 
-OLLAMA = "Ollama"
-_LAYER = "application/vnd.ollama.image.model"
-_HOST, _OWNER = "registry.ollama.ai", "library"  # which its names leave out
-_OF_THE_SERVICE = "/usr/share/ollama/.ollama/models"
-
-
 def ollama_folders() -> list[Path]:
-    """Return the folders in which Ollama keeps models.
-
-    They are ``OLLAMA_MODELS``, else the user's folder and that of its service.
-    """
+    """Return the folders in which Ollama keeps models: the user's, and its service's."""
     named = os.environ.get("OLLAMA_MODELS")
     return [Path(named)] if named else [Path(os.path.expanduser("~/.ollama/models")), Path(_OF_THE_SERVICE)]
 
 
 def ollama_models(folder: Path) -> Iterator[FoundModel]:
-    """Find the models in a folder of Ollama.
-
-    They are named by the paths of their files; ``about`` is Ollama's name.
-    """
+    """Find the models in a folder of Ollama; ``about`` is Ollama's name."""
+    # manifests/HOST/OWNER/NAME/TAG is JSON; of its layers the one with the model names a file in blobs.
     for manifest in sorted((folder / "manifests").glob("*/*/*/*")):
         host, owner, name, tag = manifest.relative_to(folder / "manifests").parts
         owners = [*([host] if host != _HOST else []), *([owner] if (host, owner) != (_HOST, _OWNER) else [])]
@@ -258,29 +235,6 @@ def _model_of(manifest: Path, blobs: Path, called: str) -> FoundModel:
 
 
 def _model_layer(manifest: Any) -> str:
-    """The digest of the layer that holds the model.
-
-    Raises:
-        LookupError: There is none; or ``TypeError``: it is not a manifest.
-    """
+    """Return the digest of the layer that holds the model."""
     digests = [str(layer["digest"]) for layer in manifest["layers"] if layer["mediaType"] == _LAYER]
     return digests[0]
-
-
-_HERE = "file"
-
-
-def models_here(folder: str | Path = os.curdir) -> Iterator[FoundModel]:
-    """Find the models on this machine.
-
-    Places searched are a folder and one level below, the cache of the hub, and Ollama's.
-
-    Args:
-        folder: Where to look for files.
-    """
-    folder = arguments.path("folder", folder)
-    itself = directory_model(folder, typed(folder), _HERE)
-    yield from [itself] if itself is not None else models_in(folder, _HERE, depth=1)
-    yield from cached_models(cache_folder())
-    for folder in ollama_folders():
-        yield from ollama_models(folder)

@@ -1,4 +1,7 @@
-"""Where a transformers model lies, and what else may lie there instead."""
+"""Where a model lies by its name, and what is wrong with the name or the files, told before torch is imported.
+
+A check takes a moment; to import torch and transformers takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -22,17 +25,19 @@ from sfgen.vocabulary.pretrained import check_directory
 
 HINT = "Name a directory that save_pretrained() wrote, a hub id, or tiny, the embedded model."
 
+_FAMILIES = (
+    "llama", "codellama", "tinyllama", "qwen", "qwq", "gemma", "codegemma", "mistral", "mixtral", "ministral", "phi",
+    "deepseek", "gpt-oss", "granite", "smollm", "olmo", "falcon", "command-r", "starcoder", "vicuna", "yi", "dolphin",
+)  # fmt: skip
+"""How the names of much-used models begin in Ollama's library."""
+_NEAR = 0.6
+_MOST = 3  # names that are shown; of long ones the first
+_LONG = 60  # characters
+_LONGEST = 200  # characters of a name that are compared
+
 
 def locate_model(name: str | Path, *, offline: bool = False) -> Located:
-    """Locate a model: a directory, the hub's cache, or the hub.
-
-    Args:
-        name: A directory, or the id of a model on the hub.
-        offline: Whether the hub must not be asked, also not for what its cache lacks.
-
-    Raises:
-        ModelError: There is none, or something else.
-    """
+    """Locate a model: a directory, the hub's cache, or the hub."""
     try:
         located = locate(name, what="model", offline=offline)
     except NotFound as error:
@@ -55,15 +60,51 @@ def locate_model(name: str | Path, *, offline: bool = False) -> Located:
     return located
 
 
-_FAMILIES = (
-    "llama", "codellama", "tinyllama", "qwen", "qwq", "gemma", "codegemma", "mistral", "mixtral", "ministral", "phi",
-    "deepseek", "gpt-oss", "granite", "smollm", "olmo", "falcon", "command-r", "starcoder", "vicuna", "yi", "dolphin",
-)  # fmt: skip
-"""How the names of much-used models begin in Ollama's library."""
-_NEAR = 0.6
-_MOST = 3  # names that are shown; of long ones the first
-_LONG = 60  # characters
-_LONGEST = 200  # characters of a name that are compared
+def check_model(
+    name: str, *, device: str = "auto", dtype: str = "auto", chat: bool = False, offline: bool = False
+) -> None:
+    """Refuse an unusable model without importing torch or transformers."""
+    if name == "uniform" or name.startswith("zip:"):  # these import neither
+        return
+    check_names(device, dtype)
+    lacks_template = _lacks_chat_template(name, device=device, dtype=dtype, offline=offline)
+    if chat and lacks_template:
+        raise UsageError(
+            f"the model {name} has no chat template",
+            hint=WITHOUT_CHAT,
+        )
+
+
+def _lacks_chat_template(name: str, *, device: str, dtype: str, offline: bool) -> bool:
+    """Check the files of a model; tell whether they surely have no chat template."""
+    if name == "tiny":
+        from sfgen.models.tiny import DIRECTORY
+
+        return lacks_chat_template(DIRECTORY)
+    file = gguf_path(name)
+    if file is not None:
+        return not check_gguf(file, name, device=device, dtype=dtype).first.chat_template
+    located = locate_model(name, offline=offline)
+    if not located.is_on_hub:
+        check_directory(Path(located.source))
+        check_files(Path(located.source))
+    return located.directory is not None and lacks_chat_template(located.directory)
+
+
+def lacks_chat_template(directory: Path) -> bool:
+    """Tell whether a directory certainly has no chat template."""
+    # All files in which transformers looks for one are then without it.
+    if (directory / "chat_template.jinja").exists() or (directory / "additional_chat_templates").is_dir():
+        return False
+    if (directory / "tekken.json").exists():  # made of it by a package of its own
+        return False
+    try:
+        settings: Any = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return (directory / "tokenizer.json").exists()
+    except (OSError, ValueError):  # transformers will say what is wrong with it
+        return False
+    return isinstance(settings, dict) and not settings.get("chat_template") and "auto_map" not in settings
 
 
 def looked_for(name: str) -> str:
@@ -75,14 +116,7 @@ def looked_for(name: str) -> str:
 
 
 def advice(name: str) -> str:
-    """Suggest what a name may have meant that leads to no model.
-
-    Args:
-        name: The name.
-
-    Returns:
-        A hint; empty if nothing is known.
-    """
+    """Suggest what a name may have meant that leads to no model."""
     found = [model for model in models_here() if not model.problem]
     of_ollama = [model for model in found if model.source == OLLAMA and _is_called(name, model.about)]
     if of_ollama:
@@ -100,16 +134,17 @@ def advice(name: str) -> str:
 
 
 def _is_called(name: str, called: str) -> bool:
-    """Whether Ollama means this model by a name, whose tag is ``latest`` if it has none, or whose only model it may be.
+    """Tell whether Ollama means a model by a name.
 
     >>> _is_called("llama3.2", "llama3.2:1b"), _is_called("llama3.2:3b", "llama3.2:1b")
     (True, False)
     """
+    # Without a tag it means the tag latest, or the only one.
     return called == name or (":" not in name and called.rpartition(":")[0] == name)
 
 
 def _is_of_ollama(name: str) -> bool:
-    """Whether a name has the shape of Ollama's: with a tag, or that of a family alone.
+    """Tell whether a name has the shape of Ollama's: with a tag, or that of a family.
 
     >>> [_is_of_ollama(name) for name in ("llama3.2:1b", "llama3.2", "mario/qwen:7b", "llama3.gguf", "C:/x", "gpt2")]
     [True, True, True, False, False, False]
@@ -121,7 +156,7 @@ def _is_of_ollama(name: str) -> bool:
 
 
 def _near(name: str, found: list[FoundModel]) -> list[str]:
-    """The models whose name, or the last part of it, is much like another."""
+    """Name the models whose name, or the last part of it, is much like another."""
     wanted = name.casefold()[:_LONGEST]
     likeness: list[tuple[float, str]] = []
     for model in found:
@@ -134,65 +169,3 @@ def _near(name: str, found: list[FoundModel]) -> list[str]:
             likeness.append((-ratio, shown))
     best = [shown for _, shown in sorted(likeness)]
     return best[: 1 if best and len(best[0]) > _LONG else _MOST]
-
-
-def check_model(
-    name: str, *, device: str = "auto", dtype: str = "auto", chat: bool = False, offline: bool = False
-) -> None:
-    """Refuse an unusable model without importing torch or transformers.
-
-    Args:
-        name: As for ``load_model``, like the next two and the last.
-        device: Any that some machine has.
-        dtype: Any that some machine has.
-        chat: Whether a chat template is needed.
-        offline: Whether the hub must not be asked.
-
-    Raises:
-        ModelError: There is no such model, device or type, or the model lacks files.
-        VocabularyError: Its directory has no tokenizer.
-        UsageError: It has no chat template.
-    """
-    if name == "uniform" or name.startswith("zip:"):  # these import neither
-        return
-    check_names(device, dtype)
-    lacks_template = _lacks_chat_template(name, device=device, dtype=dtype, offline=offline)
-    if chat and lacks_template:
-        raise UsageError(
-            f"the model {name} has no chat template",
-            hint=WITHOUT_CHAT,
-        )
-
-
-def _lacks_chat_template(name: str, *, device: str, dtype: str, offline: bool) -> bool:
-    """Look at the files of a model; whether there is surely no chat template among them."""
-    if name == "tiny":
-        from sfgen.models.tiny import DIRECTORY
-
-        return lacks_chat_template(DIRECTORY)
-    file = gguf_path(name)
-    if file is not None:
-        return not check_gguf(file, name, device=device, dtype=dtype).first.chat_template
-    located = locate_model(name, offline=offline)
-    if not located.is_on_hub:
-        check_directory(Path(located.source))
-        check_files(Path(located.source))
-    return located.directory is not None and lacks_chat_template(located.directory)
-
-
-def lacks_chat_template(directory: Path) -> bool:
-    """Tell whether a directory certainly has no chat template.
-
-    All files in which transformers looks for one are then without it.
-    """
-    if (directory / "chat_template.jinja").exists() or (directory / "additional_chat_templates").is_dir():
-        return False
-    if (directory / "tekken.json").exists():  # made of it by a package of its own
-        return False
-    try:
-        settings: Any = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return (directory / "tokenizer.json").exists()
-    except (OSError, ValueError):  # transformers will say what is wrong with it
-        return False
-    return isinstance(settings, dict) and not settings.get("chat_template") and "auto_map" not in settings

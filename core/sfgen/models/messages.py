@@ -35,9 +35,6 @@ def user_message(content: str) -> Message:
 def checked_messages(messages: object) -> tuple[Message, ...]:
     """Check the form of some messages.
 
-    Raises:
-        UsageError: It is not a list, or a message is of another form; says where, as a JSON path.
-
     >>> checked_messages([{"role": "user", "content": "Hi!"}])
     ({'role': 'user', 'content': 'Hi!'},)
     >>> checked_messages([{"role": "robot", "content": "Hi!"}])
@@ -50,14 +47,7 @@ def checked_messages(messages: object) -> tuple[Message, ...]:
 
 
 def check_conversation(messages: Sequence[Message]) -> None:
-    """Refuse messages that a model cannot answer.
-
-    Args:
-        messages: As ``checked_messages`` returns them.
-
-    Raises:
-        UsageError: No message is by the user.
-    """
+    """Refuse messages that a model cannot answer."""
     if not any(message["role"] == "user" for message in messages):
         raise UsageError(
             "the conversation has no message of a user", hint="Give a prompt, or a message with the role user."
@@ -65,11 +55,7 @@ def check_conversation(messages: Sequence[Message]) -> None:
 
 
 def checked_tools(tools: object) -> Tools | None:
-    """Check the form of tools for a chat template; ``None``: there are none.
-
-    Raises:
-        UsageError: It is not a list of objects.
-    """
+    """Check the form of tools for a chat template; ``None``: there are none."""
     if tools is None:
         return None
     listed = list(arguments.items("tools", tools, "a list of tools", hint=_TOOL))
@@ -80,7 +66,7 @@ def checked_tools(tools: object) -> Tools | None:
 
 
 def begun_answer(messages: Sequence[Message]) -> str | None:
-    """Return the beginning of an answer that a conversation ends with; ``None``: the answer begins behind it."""
+    """Return the beginning of an answer that a conversation ends with, or ``None``."""
     is_begun = len(messages) > 0 and messages[-1]["role"] == "assistant"
     return messages[-1]["content"] if is_begun else None
 
@@ -106,22 +92,8 @@ def is_conversation(prompt: object) -> bool:
 
 
 def chat_ids(model: Model, messages: Iterable[Message], tools: Tools | None = None) -> Sequence[int]:
-    """Tokenize a conversation with a model's chat template.
-
-    It ends where the answer begins; behind a last message of the assistant, where that goes on.
-
-    Args:
-        model: The model. Of one that is not of this package, ``chat`` may know no tools.
-        messages: Each with a ``role`` and a ``content``.
-        tools: The tools that the model may call.
-
-    Returns:
-        A ``ChatPrompt``, or what the ``chat`` of somebody's own model returns.
-
-    Raises:
-        UsageError: The messages are of another form, or the model has no chat template or not all of the roles.
-        ModelError: The template cannot be used.
-    """
+    """Tokenize a conversation with a model's chat template."""
+    # It ends where the answer begins, or behind a last message of the assistant, which goes on.
     checked = checked_messages(messages)
     check_conversation(checked)
     chat = getattr(model, "chat", None)
@@ -137,26 +109,13 @@ def chat_ids(model: Model, messages: Iterable[Message], tools: Tools | None = No
 
 
 def sees_tools(model: Model, tools: Tools) -> bool:
-    """Tell whether a model's chat template writes of tools.
-
-    Raises:
-        SfgenError: As ``chat_ids``.
-    """
+    """Tell whether a model's chat template writes of tools."""
     probe = (user_message("Hi!"),)
     return list(chat_ids(model, probe, tools)) != list(chat_ids(model, probe))
 
 
 def prompt_of(model: Model, prompt: Prompt) -> str | Sequence[int]:
-    """Return a prompt as text or token ids.
-
-    Args:
-        model: The model, whose chat template is used for messages.
-        prompt: Text and token ids are returned as they are.
-
-    Raises:
-        UsageError: It is several prompts.
-        SfgenError: As ``chat_ids``.
-    """
+    """Return a prompt as text or token ids."""
     if is_conversation(prompt):
         return chat_ids(model, cast("Sequence[Message]", prompt))
     if isinstance(prompt, list | tuple) and isinstance(_first(prompt), str | list | tuple):
@@ -174,7 +133,7 @@ def _first(items: Sequence[Any]) -> Any:
 
 
 def _checked(place: int, message: object) -> Message:
-    """A message, if it has the right form."""
+    """Check the form of a message."""
     where = f"$[{place}]"
     if not isinstance(message, Mapping):
         raise arguments.refusal(where, "a message", message, hint=_FORM)

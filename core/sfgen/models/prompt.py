@@ -1,4 +1,9 @@
-"""From a prompt to token ids: what the tokenizer puts around it, and what its chat template makes of it."""
+"""From a prompt to token ids: what the tokenizer puts around it, and what its chat template makes of it.
+
+A chat template is a program in Jinja that writes a conversation as one text. A tokenizer of transformers renders its
+own; ``render`` is for templates that come without one. A template is somebody else's program: it runs in Jinja's
+sandbox, with what transformers documents for templates.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +27,9 @@ from sfgen.models.messages import (
     user_message,
 )
 from sfgen.parameter_text import ParameterText
+
+WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
+"""What to do with a model that has none."""
 
 _NO_CHAT = ParameterText("Leave chat out.", "chat")
 _MARK = "sfgen.goes.on.here"
@@ -50,41 +58,21 @@ class PromptTokenizer(Protocol):
         """Tokenize a text alone, reading the names of special tokens."""
 
     def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
-        """Render a conversation.
-
-        Args:
-            messages: Each with a ``role`` and a ``content``: a text, or a list of parts.
-            tools: The tools that the model may call.
-            begins_answer: Whether the beginning of an answer is written behind them.
-
-        Raises:
-            ImportError: A package is missing.
-            Exception: Whatever the template raises.
-        """
+        """Render a conversation."""
 
 
 class Prompts:
-    """The encoder of one model's prompts.
-
-    Args:
-        tokenizer: Its tokenizer.
-        name: What messages call the model.
-    """
+    """The encoder of one model's prompts."""
 
     def __init__(self, tokenizer: PromptTokenizer, name: str) -> None:
         self._tokenizer = tokenizer
         self._name = name
 
     def encode(self, text: str) -> list[int]:
-        """Tokenize a text that a model is to continue.
-
-        What the tokenizer writes before each text (a begin token) comes first, once; what it writes after each text (an
-        end token) is left out, since it would end the text before its continuation. The empty text is what comes first;
-        else the begin token, else the end token.
-
-        Raises:
-            ModelError: The text is empty, and there is nothing to start from.
-        """
+        """Tokenize a text that a model is to continue."""
+        # What the tokenizer writes before each text (a begin token) comes first, once. What it writes after each text
+        # (an end token) is left out: it would end the text before its continuation. The empty text is what comes first,
+        # else the begin token, else the end token.
         ids, before = self.inside(text), self._before
         if ids and ids[0] in before:  # from there on it is written in the text itself
             before = before[: before.index(ids[0])]
@@ -102,19 +90,8 @@ class Prompts:
         return ids
 
     def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
-        """Tokenize a conversation, up to where the answer begins or goes on.
-
-        The chat template writes all special tokens that it wants; the tokenizer adds none.
-
-        Args:
-            messages: The messages, or the text of a user's only one.
-            tools: The tools that the model may call.
-
-        Raises:
-            UsageError: The tokenizer has no chat template, or that has no such role; or the messages or the tools are
-                of another form.
-            ModelError: The template cannot be used, or leaves out what the model should go on with.
-        """
+        """Tokenize a conversation, up to where the answer begins or goes on."""
+        # The chat template writes all special tokens that it wants; the tokenizer adds none.
         messages = [user_message(messages)] if isinstance(messages, str) else checked_messages(messages)
         check_conversation(messages)
         if not self._tokenizer.has_chat_template:
@@ -132,10 +109,8 @@ class Prompts:
         return ChatPrompt(ids, text=text, begun=None if begun is None else _common_end(text, begun))
 
     def inside(self, text: str) -> list[int]:
-        """Tokenize a text inside another one, adding nothing around it.
-
-        Half characters, which no tokenizer takes, become question marks.
-        """
+        """Tokenize a text inside another one, adding nothing around it."""
+        # Half characters, which no tokenizer takes, become question marks.
         return self._tokenizer.inside(text.encode("utf-8", "replace").decode())
 
     @cached_property
@@ -160,7 +135,7 @@ class _Written:
     begun: str | None
 
     def text(self, messages: Sequence[Message]) -> str:
-        """The conversation as one text, in which all messages are."""
+        """Write the conversation as one text, in which all messages are."""
         if self.begun is None:
             return self._whole(messages)
         # A template ends a message: a mark shows where that begins.
@@ -242,7 +217,7 @@ class _Written:
 
 
 def _common_end(text: str, other: str) -> str:
-    """The longest end that two texts have in common.
+    """Return the longest end that two texts have in common.
 
     >>> _common_end("[me]Sure: ", "  Sure: "), _common_end("a", "b")
     ('Sure: ', '')
@@ -250,10 +225,6 @@ def _common_end(text: str, other: str) -> str:
     pairs = zip(reversed(text), reversed(other), strict=False)
     size = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return text[len(text) - size :]
-
-
-WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
-"""What to do with a model that has none."""
 
 
 def render(
@@ -264,19 +235,7 @@ def render(
     tools: Sequence[Mapping[str, Any]] | None = None,
     begins_answer: bool = True,
 ) -> str:
-    """Render a conversation, up to where the answer begins.
-
-    Args:
-        template: The template.
-        messages: Each with a ``role`` and a ``content``.
-        special: The texts of special tokens, by names such as ``bos_token``.
-        tools: The tools that the model may call.
-        begins_answer: Whether the beginning of an answer is written behind the messages.
-
-    Raises:
-        ImportError: The package jinja2 is missing.
-        jinja2.TemplateError: The template is wrong, or refuses the conversation.
-        Exception: Whatever else it raises.
+    """Render a conversation by a chat template, up to where the answer begins.
 
     >>> template = "{{ bos_token }}{% for message in messages %}[{{ message.role }}] {{ message.content }}{% endfor %}"
     >>> render(template, [{"role": "user", "content": "Hi!"}], {"bos_token": "<s>"})
@@ -296,7 +255,8 @@ def render(
 
 
 def _to_json(value: Any, **options: Any) -> str:
-    """As people write JSON; Jinja's own filter writes it for web pages."""
+    """Write JSON as people do."""
+    # Jinja's own filter writes it for web pages.
     return json.dumps(value, **{"ensure_ascii": False, **options})
 
 

@@ -1,4 +1,4 @@
-"""Any session, also one that lacks what others can do; and a batch of any model, a session for each row."""
+"""What all models share: scores at every position, a batch with a session for each row, and what none can do."""
 
 from __future__ import annotations
 
@@ -11,92 +11,17 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Answer, Int32, Model, Scores, ScoresEverywhere, ScoresRows, Session
 
 
-def not_pickled(name: str) -> ModelError:
-    """Return the error for pickling or copying a model."""
-    return ModelError(
-        f"the model {name} cannot be pickled or copied",
-        hint="Send its name, and load it in the other process: sfgen.load_model(name).",
-    )
-
-
-def check_readable(token_ids: Sequence[int], before: int, known: int, context_length: int | None, name: str) -> None:
-    """Refuse tokens that a model cannot read.
-
-    Args:
-        token_ids: The tokens.
-        before: The number of tokens read before them.
-        known: The number of tokens that the model knows, from 0.
-        context_length: The most tokens that it can read; ``None``: unknown.
-        name: What messages call the model.
-
-    Raises:
-        ModelError: There are no tokens, more than the context holds, or one that the model does not know.
-    """
-    if not token_ids:
-        raise ModelError(f"{name} has nothing to read", hint="Give a prompt of at least one token.")
-    count = before + len(token_ids)
-    if context_length is not None and count > context_length:
-        raise ModelError(
-            f"the text is longer than {name} can read: {count} tokens, its context holds {context_length}",
-            hint=ParameterText("Give a shorter prompt or a lower max_tokens.", "max_tokens"),
-        )
-    unknown = next((token for token in token_ids if not 0 <= token < known), None)
-    if unknown is not None:  # on a GPU the look-up itself would break everything that follows
-        raise ModelError(f"there is no token {unknown}: {name} knows {known}, from 0 on")
-
-
-def without_unreadable(
-    rows: Mapping[int, Sequence[int]], check: Callable[[int, Sequence[int]], None]
-) -> tuple[dict[int, Sequence[int]], dict[int, Answer]]:
-    """Divide the rows of a batch into those that can be read and errors.
-
-    Args:
-        rows: Tokens by row.
-        check: Raises a ``ModelError`` for a row and tokens that it cannot read.
-
-    Returns:
-        The tokens to read, by row, and the errors of the other rows.
-    """
-    readable: dict[int, Sequence[int]] = {}
-    errors: dict[int, Answer] = {}
-    for row, token_ids in rows.items():
-        try:
-            check(row, token_ids)
-        except ModelError as error:
-            errors[row] = error
-        else:
-            readable[row] = token_ids
-    return readable, errors
-
-
 def scores_everywhere(session: Session, token_ids: Sequence[int]) -> Scores:
-    """Read tokens in any session and return all their scores.
-
-    A session without ``extend_all`` reads them one at a time. After an error it may have read some of them, and is to
-    be rewound.
-
-    Args:
-        session: The session.
-        token_ids: At least one.
-
-    Returns:
-        Float ``[len(token_ids), len(vocabulary)]``.
-
-    Raises:
-        SfgenError: What the session raises.
-    """
+    """Read tokens in any session and return all their scores, ``[tokens, len(vocabulary)]``."""
+    # A session without `extend_all` reads them one at a time. After an error it may have read some of them, and is to
+    # be rewound.
     if isinstance(session, ScoresEverywhere):
         return session.extend_all(token_ids)
     return np.stack([session.extend([token]) for token in token_ids])
 
 
 class SeparateRows:
-    """A batch for any model: one session for each row.
-
-    Args:
-        model: Opens a session for a row when it is first asked.
-        rows: The number of rows.
-    """
+    """A batch for any model: one session for each row."""
 
     def __init__(self, model: Model, rows: int) -> None:
         self._model = model
@@ -161,3 +86,42 @@ class SeparateRows:
             return error
         self._lengths[row] += len(token_ids)
         return scores
+
+
+def check_readable(token_ids: Sequence[int], before: int, known: int, context_length: int | None, name: str) -> None:
+    """Refuse tokens that a model cannot read."""
+    if not token_ids:
+        raise ModelError(f"{name} has nothing to read", hint="Give a prompt of at least one token.")
+    count = before + len(token_ids)
+    if context_length is not None and count > context_length:
+        raise ModelError(
+            f"the text is longer than {name} can read: {count} tokens, its context holds {context_length}",
+            hint=ParameterText("Give a shorter prompt or a lower max_tokens.", "max_tokens"),
+        )
+    unknown = next((token for token in token_ids if not 0 <= token < known), None)
+    if unknown is not None:  # on a GPU the look-up itself would break everything that follows
+        raise ModelError(f"there is no token {unknown}: {name} knows {known}, from 0 on")
+
+
+def without_unreadable(
+    rows: Mapping[int, Sequence[int]], check: Callable[[int, Sequence[int]], None]
+) -> tuple[dict[int, Sequence[int]], dict[int, Answer]]:
+    """Divide the rows of a batch into those that can be read and errors."""
+    readable: dict[int, Sequence[int]] = {}
+    errors: dict[int, Answer] = {}
+    for row, token_ids in rows.items():
+        try:
+            check(row, token_ids)
+        except ModelError as error:
+            errors[row] = error
+        else:
+            readable[row] = token_ids
+    return readable, errors
+
+
+def not_pickled(name: str) -> ModelError:
+    """Return the error for pickling or copying a model."""
+    return ModelError(
+        f"the model {name} cannot be pickled or copied",
+        hint="Send its name, and load it in the other process: sfgen.load_model(name).",
+    )

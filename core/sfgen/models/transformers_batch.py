@@ -54,11 +54,7 @@ MANY = 1024
 
 
 def reads_rows_at_once(config: Any) -> bool:
-    """Tell whether texts can share a forward pass of a model.
-
-    Args:
-        config: The model's configuration.
-    """
+    """Tell whether texts can share a forward pass of a model."""
     from transformers import DynamicLayer
 
     if config.model_type not in KNOWN or not type(config).__module__.startswith("transformers.models."):
@@ -72,16 +68,7 @@ def reads_rows_at_once(config: Any) -> bool:
 
 
 class TransformersBatch:
-    """The sequences of a transformers model that share forward passes.
-
-    Args:
-        load: Returns the model, in evaluation mode; called at the first forward pass. ``reads_rows_at_once`` must hold
-            for its configuration.
-        rows: The number of sequences.
-        context_length: The most tokens that it can read; ``None``: unknown.
-        name: What messages call the model.
-        threads: The threads of the processor that it may use; ``None``: see ``cpu_threads``.
-    """
+    """The sequences of a transformers model that share forward passes."""
 
     def __init__(
         self,
@@ -106,30 +93,13 @@ class TransformersBatch:
         self._cache_name = ""
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """Read tokens for some rows and return their next scores.
-
-        A row with tokens that it cannot read has a ``ModelError`` in place of scores.
-
-        Returns:
-            By row: float32 ``[rows of the output layer]``, or an error.
-
-        Raises:
-            ModelError: See ``extend_rows``.
-        """
+        """Read tokens for some rows and return the next scores of each, or its ``ModelError``."""
         return self.extend_rows(rows, {})
 
     def extend_rows(
         self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
     ) -> Mapping[int, Answer]:
-        """Read tokens for some rows and score only some of the vocabulary.
-
-        Returns:
-            By row: float32 ``[wanted]`` or ``[rows of the output layer]``, or an error.
-
-        Raises:
-            ModelError: Not enough memory, or something that this model cannot do on its device. All rows hold what they
-                held before.
-        """
+        """Read tokens for some rows and score only the wanted ones, or all of them."""
         model = self._load()
         rows, answers = without_unreadable(rows, self._check)
         with self._reading(rows, model):
@@ -140,15 +110,9 @@ class TransformersBatch:
         return answers
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
-        """Read tokens for one row and return all their scores.
-
-        It takes one forward pass, or several where the output layer cannot be called by itself and too many scores
-        would be made at a time: see ``TransformersSession.extend_all``. Other rows stay as they are.
-
-        Returns:
-            Float32 ``[len(token_ids), rows of the output layer]``; a ``ModelError`` if the tokens cannot be read, and
-            then the row holds what it held before.
-        """
+        """Read tokens for one row and return all their scores, or a ``ModelError``."""
+        # It takes one forward pass, or several where the output layer cannot be called by itself and too many scores
+        # would be made at a time: see TransformersSession.extend_all. Other rows stay as they are.
         model = self._load()
         try:
             self._check(row, token_ids)
@@ -183,7 +147,7 @@ class TransformersBatch:
 
     @contextmanager
     def _reading(self, rows: Mapping[int, Sequence[int]], model: Any) -> Iterator[None]:
-        """Where rows with a lane are read; after an error all rows hold what they held before."""
+        """Read rows that have lanes; after an error all rows hold what they held before."""
         import torch
 
         threads = self._cpu_threads = self._cpu_threads or CpuThreads(model, self._threads)
@@ -198,7 +162,7 @@ class TransformersBatch:
             raise not_read(error, model, self._name, what, "Give a smaller batch_size or shorter prompts") from error
 
     def _arrange(self, asked: Mapping[int, Sequence[int]], model: Any) -> None:
-        """See that each row that holds or reads something has a lane, and that no lane between them is free."""
+        """Give a lane to each row that holds or reads something, without free lanes between."""
         if self._cache is None:
             from sfgen.models.batched_kv_cache import BatchedKvCache
 
@@ -223,7 +187,7 @@ class TransformersBatch:
                 self._cache.clear(self._rows.index(row))
 
     def _parts(self, row: int, token_ids: Sequence[int], model: Any) -> Iterator[Scores]:
-        """Read tokens of a row; the scores after each, for some tokens after the other: float32 ``[tokens, rows]``."""
+        """Read tokens of a row; yield the scores in parts, float32 ``[tokens, rows]``."""
         at_a_time = positions_at_a_time(model)
         if self._lm_head is not None:
             hidden = self._read({row: token_ids}, model, everywhere=True)
@@ -234,12 +198,9 @@ class TransformersBatch:
             yield on_host(self._read({row: token_ids[start : start + at_a_time]}, model, everywhere=True)[0])
 
     def _read(self, rows: Mapping[int, Sequence[int]], model: Any, *, everywhere: bool = False) -> Any:
-        """Read the tokens of some rows in one forward pass; what the model says of the last one of each, or of all.
-
-        Returns:
-            A tensor ``[rows, 1 or tokens, size]``: hidden states where the output layer is called by itself, else
-            scores.
-        """
+        """Run one forward pass; return a tensor ``[rows, 1 or tokens, size]``."""
+        # Hidden states of the last token of each row, or of all; scores where the output layer cannot be called by
+        # itself.
         import torch
 
         assert self._cache is not None
@@ -274,7 +235,7 @@ class TransformersBatch:
         return states[:, :longest] if everywhere else states[:, -1:]
 
     def _answers(self, states: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]) -> Mapping[int, Answer]:
-        """The scores of each row after what ``_read`` gave for it: those wanted, or those of all tokens."""
+        """Turn what ``_read`` returned into the wanted scores of each row."""
         import torch
 
         if self._lm_head is None:
@@ -301,14 +262,9 @@ def _layers(config: Any) -> Any:
 
 
 def _groups(counts: Mapping[int, int], one_pass: int) -> list[list[int]]:
-    """The rows that are read together: what takes the least time in all.
-
-    Padding is read like tokens, so a row with few beside one with many may be dearer than a pass of its own.
-
-    Args:
-        counts: How many tokens each row reads.
-        one_pass: How many tokens more in another pass take as long as a pass.
-    """
+    """Choose the rows that are read together, for the least time in all."""
+    # Padding is read like tokens, so a row with few beside one with many may be dearer than a pass of its own. One more
+    # pass costs as much as `one_pass` tokens.
     rows = sorted(counts, key=lambda row: -counts[row])
     cost = [0.0] * (len(rows) + 1)  # of the rows before
     first = [0] * (len(rows) + 1)  # of the last group of these

@@ -1,4 +1,4 @@
-"""What the forward pass of a transformers model takes and gives back, by the names that its class has for it."""
+"""The forward pass of a transformers model: its inputs by name, and all that sessions and batches share around it."""
 
 from __future__ import annotations
 
@@ -19,43 +19,56 @@ from sfgen.protocols import Int32, Scores
 _CACHE_NAMES = ("past_key_values", "cache", "cache_params", "state")
 """What architectures call the cache; from transformers 5.24 on ``cache``."""
 
+_BLOCK = 64
+"""Tokens of a pass that the kernel takes at a time."""
+
+KNOWN_LM_HEADS = frozenset({
+    "gemma", "gemma2", "gpt2", "gpt_neox", "llama", "mistral", "olmo", "olmo2", "phi3", "qwen2", "qwen3", "smollm3",
+    "stablelm", "starcoder2",
+})  # fmt: skip
+"""Architectures of which it is known what comes after the last layer: each is in the tests."""
+
+MOST_SCORES = 1 << 25
+"""The most scores computed at a time, unless one position has more: 128 MiB in float32."""
+
+_SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
+
 
 def parameters_of(model: Any) -> frozenset[str]:
-    """Return the names of what a model is given to read."""
+    """Return the names of the parameters of a model's ``forward``."""
     kind: Any = type(model)
     return _parameters(kind)
 
 
 def cache_name(parameters: Set[str]) -> str | None:
-    """Return the name by which a model is given its cache.
-
-    ``None``: it keeps none.
-    """
+    """Return the parameter that takes the cache; ``None``: the model keeps none."""
     return next((name for name in _CACHE_NAMES if name in parameters), None)
 
 
 def cache_in(output: Any) -> Any:
-    """Return the cache that a model gives back, which may have another name there; ``None``: it gives none."""
+    """Return the cache in a model's output; ``None``: it gives none."""
     return next((output[name] for name in _CACHE_NAMES if name in output), None)
 
 
 @lru_cache(maxsize=16)
 def _parameters(kind: Any) -> frozenset[str]:
-    """What the models of a class are given; finding out takes a tenth of the time of a small text."""
+    """Return the parameters of the ``forward`` of a class."""
+    # Cached: looking takes a tenth of the time of a small text.
     return frozenset(inspect.signature(kind.forward).parameters)
 
 
-_BLOCK = 64
-"""Tokens of a pass that the kernel takes at a time."""
+# ---- attention on a GPU of NVIDIA ------------------------------------------------------------------------------------
+#
+# On newer GPUs torch hands attention in half precision to cuDNN, which makes a plan for every shape that is new to it.
+# A text that is written is longer at each token, so most of the time would go into plans: measured on an H100, 43 ms
+# for a token instead of 9. The kernels that torch has itself need none.
+#
+# One of them is wrong about the last of 65 tokens, of 129, of 193, …, that are read in one pass with a mask by a model
+# whose heads share one key (seen with torch 2.11 on an H100, in float32 and bfloat16): such passes are avoided.
 
 
 def is_misread(count: int, device: Any) -> bool:
-    """Tell whether attention may misread the last token of a pass.
-
-    Args:
-        count: The tokens read in the pass.
-        device: The torch device that it runs on.
-    """
+    """Tell whether attention may misread the last token of a pass."""
     return bool(device.type == "cuda" and count > _BLOCK and count % _BLOCK == 1)
 
 
@@ -75,12 +88,21 @@ def without_plans(device: Any) -> Iterator[None]:
         kernels.enable_cudnn_sdp(True)
 
 
-class Rotary:
-    """An observer of the length of one sequence.
+# ---- rotary positions whose frequencies depend on the length ---------------------------------------------------------
+#
+# Two ways of stretching a model's context turn the keys differently once the text is longer than what the model was
+# trained on, and leave that in the model itself, where the next text would find it:
+#
+# * `longrope` (Phi-3) has two sets of frequencies, for short and for long texts. Where the text passes the border, in
+#   either direction, all its keys are wrong: the cache is thrown away and the text read again, as generate() of
+#   transformers does for Phi-3.
+# * `dynamic` widens the frequencies with each token beyond the border. As in generate(), keys that are in the cache
+#   stay as they are: the scores are those of a text written token by token, not those of the same text read at once.
+#   The model is set back before each forward pass, so that no text sees how long another one was.
 
-    Args:
-        model: The transformers model that reads it.
-    """
+
+class Rotary:
+    """An observer of the length of one sequence."""
 
     def __init__(self, model: Any) -> None:
         kinds = dict(_kinds(model.config.get_text_config(decoder=True)))
@@ -89,19 +111,10 @@ class Rotary:
         self._growing = [module for module in model.modules() if _grows(module)] if "dynamic" in kinds else []
 
     def ends(self, start: int, stop: int) -> list[int]:
-        """Return the lengths at which reading must pause.
-
-        So no token's scores depend on what follows it. In one forward pass all positions are turned for the length of
-        the whole: a text is read up to the border of ``longrope`` and then beyond it, and beyond the border of
-        ``dynamic`` one token at a time.
-
-        Args:
-            start: The tokens read before.
-            stop: The tokens read afterwards.
-
-        Returns:
-            Ascending, the last one ``stop``.
-        """
+        """Return the lengths at which reading must pause, ascending, the last one ``stop``."""
+        # So no token's scores depend on what follows it. In one forward pass all positions are turned for the length of
+        # the whole: a text is read up to the border of `longrope` and then beyond it, and beyond the border of
+        # `dynamic` one token at a time.
         ends = {stop}
         if self._border is not None and start < self._border < stop:
             ends.add(self._border)
@@ -110,11 +123,7 @@ class Rotary:
         return sorted(ends)
 
     def prepare(self, length: int) -> bool:
-        """Prepare the model to read up to ``length`` tokens in all.
-
-        Returns:
-            Whether what was read before has to be read again.
-        """
+        """Prepare to read up to ``length`` tokens; true if earlier ones must be read again."""
         for module in self._growing:
             _set_back(module)
         if self._border is None:
@@ -125,15 +134,14 @@ class Rotary:
 
 
 def depends_on_length(config: Any) -> bool:
-    """Tell whether rotary frequencies depend on the text's length.
-
-    Two texts then cannot share a pass.
-    """
+    """Tell whether rotary frequencies depend on the text's length."""
+    # Two texts then cannot share a pass.
     return any(kind in ("longrope", "dynamic") for kind, _ in _kinds(config.get_text_config(decoder=True)))
 
 
 def _kinds(config: Any) -> Iterator[tuple[str, int | None]]:
-    """The kinds of scaling, each with the length at which it begins; some models have one for each kind of layer."""
+    """Yield the kinds of scaling, each with the length at which it begins."""
+    # Some models have one for each kind of layer.
     parameters = getattr(config, "rope_parameters", None) or {}
     for each in (parameters, *parameters.values()):
         if isinstance(each, dict) and isinstance(each.get("rope_type"), str):
@@ -155,19 +163,14 @@ def _set_back(module: Any) -> None:
         setattr(module, name, module.original_max_seq_len)
 
 
-KNOWN_LM_HEADS = frozenset({
-    "gemma", "gemma2", "gpt2", "gpt_neox", "llama", "mistral", "olmo", "olmo2", "phi3", "qwen2", "qwen3", "smollm3",
-    "stablelm", "starcoder2",
-})  # fmt: skip
-"""Architectures of which it is known what comes after the last layer: each is in the tests."""
+# ---- the output layer ------------------------------------------------------------------------------------------------
+#
+# The last thing that a language model does is to multiply by one row for each token of its vocabulary. Where a pattern
+# leaves a few tokens, their rows are enough: with GPT-2 the rows of all tokens are a third of the weights.
 
 
 class PartialLmHead:
-    """The output layer of one model, row by row.
-
-    Args:
-        model: A causal language model of transformers for which ``has_rows`` holds.
-    """
+    """The output layer of one model, row by row."""
 
     def __init__(self, model: Any) -> None:
         self._body = model.base_model
@@ -175,26 +178,11 @@ class PartialLmHead:
         self._cap: float | None = getattr(model.config, "final_logit_softcapping", None)
 
     def read(self, inputs: dict[str, Any]) -> Any:
-        """Run the model without its output layer.
-
-        Args:
-            inputs: What the model's own ``forward`` takes, by name.
-
-        Returns:
-            Its last hidden states, and its cache.
-        """
+        """Run the model without its output layer."""
         return self._body(**inputs)
 
     def scores(self, hidden: Any, rows: Int32 | None) -> Any:
-        """Score the next token after some hidden states.
-
-        Args:
-            hidden: A tensor ``[..., size]``.
-            rows: The tokens to score; ``None``: all, as the model itself does it.
-
-        Returns:
-            A tensor ``[..., rows]``.
-        """
+        """Score the next token after states ``[..., size]``: a tensor ``[..., rows]``."""
         import torch
 
         # `rows` may be read-only, and torch warns of sharing such an array: it is copied.
@@ -210,10 +198,7 @@ class PartialLmHead:
 
 
 def has_rows(model: Any) -> bool:
-    """Tell whether single rows of the output layer may be used.
-
-    It must be a plain layer of a known architecture.
-    """
+    """Tell whether single rows of the output layer may be used: it must be plain and known."""
     import torch
 
     architecture = getattr(model.config, "model_type", None)
@@ -225,8 +210,10 @@ def has_rows(model: Any) -> bool:
     return is_plain and all(accelerate_hook(each) is None for each in (layer, model)) and not has_hooks(model)
 
 
-MOST_SCORES = 1 << 25
-"""The most scores computed at a time, unless one position has more: 128 MiB in float32."""
+# ---- scores at every position ----------------------------------------------------------------------------------------
+#
+# A text of 4096 tokens with a vocabulary of 256 000 has a thousand million scores: 4 GiB in float32, more than the
+# weights of many models. They are computed for some positions after the other, and each part is moved to the host.
 
 
 def positions_at_a_time(model: Any) -> int:
@@ -235,18 +222,8 @@ def positions_at_a_time(model: Any) -> int:
 
 
 def scores_in_parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iterator[Scores]:
-    """Score hidden states, N positions at a time.
-
-    The last position is scored by itself, as where no other is wanted, so that its scores are those to the last bit.
-
-    Args:
-        hidden: A tensor ``[1, positions, size]``.
-        lm_head: The output layer.
-        at_a_time: The most positions that are scored at a time.
-
-    Yields:
-        Scores on the host, float32 ``[some positions, rows of the output layer]``.
-    """
+    """Score states ``[1, positions, size]`` in parts, float32 ``[some positions, rows]``."""
+    # The last position is scored by itself, as where no other is wanted, so that its scores are those to the last bit.
     last = hidden.shape[1] - 1
     for start in range(0, last, at_a_time):
         yield on_host(lm_head.scores(hidden[:, start : min(start + at_a_time, last)], None)[0])
@@ -254,15 +231,8 @@ def scores_in_parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iter
 
 
 def joined_parts(parts: Iterable[Scores], count: int) -> Scores:
-    """Concatenate parts; at most one is held beside the whole.
-
-    Args:
-        parts: Float32 ``[some positions, tokens]``.
-        count: The number of positions in all.
-
-    Returns:
-        Float32 ``[count, tokens]``.
-    """
+    """Concatenate parts to float32 ``[count, tokens]``."""
+    # At most one part is held beside the whole.
     whole: Scores | None = None
     start = 0
     for part in parts:
@@ -281,19 +251,11 @@ def on_host(scores: Any) -> Scores:
     return found
 
 
-_SIGNS = ("out of memory", "can't allocate memory", "not enough memory")
+# ---- errors of torch -------------------------------------------------------------------------------------------------
 
 
 def not_read(error: BaseException, model: Any, name: str, what: str, advice: str) -> ModelError:
-    """Turn what torch raised in a forward pass into one line.
-
-    Args:
-        error: Of torch.
-        model: The model.
-        name: What messages call it.
-        what: What needed the memory, if memory ran out.
-        advice: What to do then, before all else.
-    """
+    """Turn what torch raised in a forward pass into one line."""
     if is_out_of_memory(error):
         return ModelError(
             f"not enough memory on {model.device} for {what}",

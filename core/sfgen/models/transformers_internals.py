@@ -10,43 +10,28 @@ from typing import Any
 
 
 def is_causal(model_type: str) -> bool:
-    """Tell whether transformers has a causal language model of a type.
-
-    It is true where transformers cannot tell.
-    """
+    """Tell whether a type is a causal language model; true where transformers cannot tell."""
     names = _names_of("CAUSAL_LM")
     return names is None or model_type in names
 
 
 def reads_pictures(model_type: str) -> bool:
-    """Tell whether a type of model reads text and pictures.
-
-    It is false where transformers cannot tell.
-    """
+    """Tell whether a type reads text and pictures; false where transformers cannot tell."""
     return model_type in (_names_of("IMAGE_TEXT_TO_TEXT") or ())
 
 
 def fills_gaps(model_type: str) -> bool:
-    """Tell whether a type of model fills gaps in a text.
-
-    It is false where transformers cannot tell.
-    """
+    """Tell whether a type fills gaps in a text; false where transformers cannot tell."""
     return model_type in (_names_of("MASKED_LM") or ())
 
 
 def attention_kind(config: Any) -> str | None:
-    """Return how a model computes attention: ``eager``, ``sdpa``, ….
-
-    ``None`` where its configuration does not say it.
-    """
+    """Return how a model computes attention (``eager``, ``sdpa``, …), or ``None``."""
     return getattr(config, "_attn_implementation", None)
 
 
 def has_hooks(module: Any) -> bool:
-    """Tell whether a torch module has hooks on its call.
-
-    It is true where torch cannot tell.
-    """
+    """Tell whether a torch module has hooks on its call; true where torch cannot tell."""
     return any(getattr(module, name, True) for name in ("_forward_hooks", "_forward_pre_hooks"))
 
 
@@ -56,15 +41,12 @@ def accelerate_hook(module: Any) -> Any:
 
 
 def uncompiled(model: Any) -> Any:
-    """Return the model that ``torch.compile`` wraps.
-
-    It is the model itself where it was not compiled, or where torch cannot tell.
-    """
+    """Return the model that ``torch.compile`` wraps, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def _names_of(task: str) -> Any:
-    """The types of models that transformers has for a task, with the names of their classes; ``None`` if it is gone."""
+    """Return the model types that transformers has for a task; ``None`` if it is gone."""
     try:
         from transformers.models.auto import modeling_auto
     except ImportError:

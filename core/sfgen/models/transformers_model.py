@@ -1,4 +1,7 @@
-"""Any transformers causal language model: one by its name, or one that the caller has loaded."""
+"""Any transformers causal language model: one by its name, or one that the caller has loaded.
+
+A loaded model may be quantised or spread over several devices.
+"""
 
 from __future__ import annotations
 
@@ -51,19 +54,10 @@ class NetworkSource(Protocol):
 
     @property
     def weights_size(self) -> int | None:
-        """The size in bytes of the files that ``network`` reads.
-
-        ``None``: it reads none.
-        """
+        """The size in bytes of the files that ``network`` reads; ``None``: it reads none."""
 
     def network(self) -> Any:
-        """Return the ``transformers`` model in evaluation mode.
-
-        It is the same object at each call.
-
-        Raises:
-            ModelError: It cannot be loaded, or cannot be used as it is.
-        """
+        """Return the model in evaluation mode, the same object at each call."""
 
 
 class TransformersModel:
@@ -229,11 +223,7 @@ class TransformersModel:
 
 
 class TransformersTokenizer:
-    """A transformers tokenizer as a ``sfgen.models.prompt.PromptTokenizer``.
-
-    Args:
-        tokenizer: The tokenizer of transformers.
-    """
+    """A transformers tokenizer as a ``sfgen.models.prompt.PromptTokenizer``."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -271,11 +261,7 @@ class TransformersTokenizer:
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
-        """Render a conversation.
-
-        Raises:
-            Exception: Whatever the template raises; ``ImportError`` without jinja2.
-        """
+        """Render a conversation."""
         with quiet_transformers():
             return str(
                 self._tokenizer.apply_chat_template(
@@ -288,11 +274,9 @@ class TransformersTokenizer:
 
     @property
     def _backend(self) -> Any:
-        """What does the tokenizer's work, asked directly in a third of the time; ``None`` where that is not the same.
-
-        It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text. That
-        is looked at each time: the tokenizer may be that of a caller, who sets it to cut texts off.
-        """
+        """The backend, which answers in a third of the time; ``None`` where it would differ."""
+        # It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text. That
+        # is looked at each time: the tokenizer may be that of a caller, who sets it to cut texts off.
         tokenizer = self._tokenizer
         backend = getattr(tokenizer, "backend_tokenizer", None)
         is_bare = getattr(backend, "truncation", 0) is None and getattr(backend, "padding", 0) is None
@@ -340,19 +324,7 @@ def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None)
 
 
 class LoadedNetwork:
-    """A ``NetworkSource`` of a model that is loaded already.
-
-    See ``sfgen.models.transformers_model``.
-
-    Args:
-        model: A model of transformers.
-        tokenizer: Its tokenizer.
-
-    Raises:
-        ModelError: The model is not one of transformers, is of another kind, or in training mode; the tokenizer has
-            tokens that the model has no row for.
-        VocabularyError: The tokenizer is not one of transformers.
-    """
+    """A ``NetworkSource`` of a model that the caller has loaded."""
 
     weights_size = None
 
@@ -370,22 +342,14 @@ class LoadedNetwork:
         self.is_plain = type(network).__module__.startswith("transformers.models.") and is_on_one_device(network)
 
     def network(self) -> Any:
-        """Return the model of transformers.
-
-        Raises:
-            ModelError: It is in training mode.
-        """
+        """Return the model of transformers."""
         if self._network.training:
             raise ModelError(f"{self.name} is in training mode", hint=_TRAINING)
         return self._network
 
 
 def _unwrapped(model: Any) -> Any:
-    """The model of transformers inside what peft or ``torch.compile`` put around it.
-
-    Raises:
-        ModelError: There is none.
-    """
+    """Return the transformers model inside what peft or ``torch.compile`` put around it."""
     import_transformers(ModelError)
     from transformers import PreTrainedModel
 
@@ -415,11 +379,7 @@ def _what_to_give_for(model: Any) -> str:
 
 
 def _checked_tokenizer(tokenizer: Any) -> Any:
-    """The tokenizer, if it is one of transformers.
-
-    Raises:
-        VocabularyError: It is something else.
-    """
+    """Check that a tokenizer is one of transformers."""
     from transformers import PreTrainedTokenizerBase
 
     if isinstance(tokenizer, PreTrainedTokenizerBase):
@@ -433,11 +393,8 @@ def _checked_tokenizer(tokenizer: Any) -> Any:
 
 
 def _check_rows(tokenizer: Any, rows: int, name: str) -> None:
-    """Refuse a tokenizer that writes tokens which the model has no row for; special tokens need none.
-
-    Raises:
-        ModelError: It does.
-    """
+    """Refuse a tokenizer with tokens that the model has no row for."""
+    # Special tokens need none.
     special = {token_id for token_id, token in tokenizer.added_tokens_decoder.items() if token.special}
     special |= set(tokenizer.all_special_ids)
     beyond = {token_id for token_id in tokenizer.get_vocab().values() if token_id >= rows} - special

@@ -1,4 +1,19 @@
-"""One sequence inside a transformers model: read tokens, score the next, take tokens back."""
+"""One sequence inside a transformers model: read tokens, score the next, take tokens back.
+
+A cache is a list of layers, and each kind of layer is taken back in its own way, always exactly:
+
+=====================  =========================================================================================
+full attention         keys and values of every token: the end is cut off
+sliding window         the same, as long as the window before the cut is still there; a margin of tokens beyond it
+                       is kept for this
+recurrent states       hold the whole past in one: the states after the first pass (the prompt) are kept as a
+                       copy, and from the first rewind on those after the last passes; the tokens between the
+                       copy and the cut are read again
+without a cache layer  nothing to do
+=====================  =========================================================================================
+
+A layer may be attention and recurrent in one. Any other cache is thrown away, and the text is read again.
+"""
 
 from __future__ import annotations
 
@@ -29,18 +44,24 @@ from sfgen.models.transformers_forward import (
 from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary.pretrained import without_warnings
 
+MARGIN = 256
+"""Tokens kept beyond a sliding window: the furthest that a rewind goes without reading the text again."""
+SNAPSHOTS = 8
+"""The recurrent states after the last N passes are kept, besides those after the first."""
+
+_FULL = {"DynamicLayer", "DynamicIndexedLayer", "LinearAttentionAndFullAttentionLayer"}
+_SLIDING = {"DynamicSlidingWindowLayer", "LinearAttentionAndSlidingWindowAttentionLayer"}
+_RECURRENT = {
+    "LinearAttentionLayer", "LinearAttentionAndFullAttentionLayer", "LinearAttentionAndSlidingWindowAttentionLayer",
+}  # fmt: skip
+_KNOWN = _FULL | _SLIDING | _RECURRENT | {"DummyLayer"}
+_STATES = ("conv_states", "recurrent_states", "has_previous_state")
+
 
 class TransformersSession:
-    """One sequence that a transformers model has read.
+    """One sequence that a transformers model has read."""
 
-    Nothing of it is kept in the model: several sessions of one model do not see each other.
-
-    Args:
-        model: A causal language model in evaluation mode.
-        context_length: The most tokens that it can read; ``None``: unknown.
-        name: What messages call the model.
-        threads: How many threads of the processor it may use; ``None``: see ``cpu_threads``.
-    """
+    # Nothing of it is kept in the model: several sessions of one model do not see each other.
 
     def __init__(
         self, model: Any, context_length: int | None = None, *, name: str = "the model", threads: int | None = None
@@ -63,57 +84,26 @@ class TransformersSession:
         self._takes_positions = "position_ids" in parameters
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return the scores of the next token.
-
-        After an error the session holds what it held before.
-
-        Returns:
-            Float32 ``[rows of the output layer]``.
-
-        Raises:
-            ModelError: More tokens than the model's context holds, a token that it does not know, not enough memory,
-                or something that this model cannot do on its device.
-        """
+        """Read tokens and return the next scores, float32 ``[rows of the output layer]``."""
+        # After an error the session holds what it held before.
         return self._extend(token_ids, None)
 
     def extend_rows(self, token_ids: Sequence[int], rows: Int32) -> Scores:
-        """Read tokens and score only some of the vocabulary.
-
-        Returns:
-            Float32 ``[rows]``, or all scores from a model whose output layer cannot be called by itself.
-
-        Raises:
-            ModelError: As for ``extend``.
-        """
+        """Read tokens and score only some of the vocabulary, float32 ``[rows]``, if possible."""
         return self._extend(token_ids, rows)
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return all their scores.
-
-        The session then stands as after ``extend`` of one token after the other. It takes one forward pass, or several
-        where a cache is continued one token at a time, where rotary positions depend on the length, and where too
-        many scores would be made at a time: the device holds ``every_position.MOST_SCORES`` of them at most (unless
-        one position has more, or the architecture always gives those of the whole text), the host all. The scores of
-        the last position are those of ``extend`` to the last bit where the output layer is called by itself
-        (``partial_lm_head.KNOWN_LM_HEADS``) and the tokens are read at once.
-
-        After an error the session holds what it held before.
-
-        Returns:
-            Float32 ``[len(token_ids), rows of the output layer]``.
-
-        Raises:
-            ModelError: As for ``extend``.
-        """
+        """Read tokens and return all their scores, float32 ``[len(token_ids), rows]``."""
+        # It takes one forward pass, or several where a cache is continued one token at a time, where rotary positions
+        # depend on the length, and where too many scores would be made at a time: the device holds MOST_SCORES of them
+        # at most (unless one position has more, or the architecture always gives those of the whole text), the host
+        # all. The scores of the last position are those of `extend` to the last bit where the output layer is called by
+        # itself (KNOWN_LM_HEADS) and the tokens are read at once. After an error the session holds what it held before.
         with self._reading(token_ids):
             return joined_parts(self._parts(token_ids), len(token_ids))
 
     def score_again(self, rows: Int32 | None) -> Scores | None:
-        """Score other tokens at the last position, reading nothing.
-
-        Raises:
-            ModelError: Not enough memory.
-        """
+        """Score other tokens at the last position, reading nothing."""
         import torch
 
         if self._lm_head is None or self._hidden is None:
@@ -132,7 +122,7 @@ class TransformersSession:
 
     @contextmanager
     def _reading(self, token_ids: Sequence[int]) -> Iterator[None]:
-        """Where tokens are read; after an error the session holds what it held before."""
+        """Read tokens; after an error the session holds what it held before."""
         import torch
 
         check_readable(token_ids, len(self._tokens), tokens_known(self._model), self._context_length, self._name)
@@ -157,7 +147,7 @@ class TransformersSession:
             return scores
 
     def _parts(self, token_ids: Sequence[int]) -> Iterator[Scores]:
-        """Read tokens; the scores after each, for some tokens after the other: float32 ``[some tokens, rows]``."""
+        """Read tokens; yield the scores in parts, float32 ``[some tokens, rows]``."""
         before, at_a_time = len(self._tokens), positions_at_a_time(self._model)
         hidden = None
         for end in self._rotary.ends(before, before + len(token_ids)):
@@ -175,17 +165,14 @@ class TransformersSession:
         self._hidden = hidden
 
     def _pieces(self, tokens: list[int]) -> list[list[int]]:
-        """What is read in a forward pass each, one after the other."""
+        """Divide tokens into those of one forward pass each."""
         if not self._past.reads_at_once:
             return [[token] for token in tokens]
         return [tokens[:-1], tokens[-1:]] if is_misread(len(tokens), self._device) else [tokens]
 
     def _read(self, count: int) -> Any:
-        """Read what the cache does not hold yet; what the model says of the last ``count`` tokens.
-
-        Returns:
-            A tensor ``[1, count, size]``: hidden states where the output layer is called by itself, else scores.
-        """
+        """Read what the cache lacks; return a tensor ``[1, count, size]``."""
+        # Hidden states where the output layer is called by itself, else scores.
         import torch
 
         if self._rotary.prepare(len(self._tokens)):
@@ -215,20 +202,6 @@ class TransformersSession:
         return found[0] if len(found) == 1 else torch.cat(found, dim=1)
 
 
-MARGIN = 256
-"""Tokens kept beyond a sliding window: the furthest that a rewind goes without reading the text again."""
-SNAPSHOTS = 8
-"""The recurrent states after the last N passes are kept, besides those after the first."""
-
-_FULL = {"DynamicLayer", "DynamicIndexedLayer", "LinearAttentionAndFullAttentionLayer"}
-_SLIDING = {"DynamicSlidingWindowLayer", "LinearAttentionAndSlidingWindowAttentionLayer"}
-_RECURRENT = {
-    "LinearAttentionLayer", "LinearAttentionAndFullAttentionLayer", "LinearAttentionAndSlidingWindowAttentionLayer",
-}  # fmt: skip
-_KNOWN = _FULL | _SLIDING | _RECURRENT | {"DummyLayer"}
-_STATES = ("conv_states", "recurrent_states", "has_previous_state")
-
-
 class Past:
     """The cache of one sequence.
 
@@ -249,20 +222,13 @@ class Past:
 
     @property
     def reads_at_once(self) -> bool:
-        """Whether one forward pass may read several tokens after others.
-
-        The recurrences of Mamba, Falcon-Mamba and Jamba are continued exactly only one token at a time; what another
-        cache does is not known, and one token at a time is what every model is made for.
-        """
+        """Whether one forward pass may read several tokens after others."""
+        # The recurrences of Mamba, Falcon-Mamba and Jamba are continued exactly only one token at a time; what another
+        # cache does is not known, and one token at a time is what every model is made for.
         return self.value is None or (bool(self._layers()) and not self._snapshots)
 
     def keep(self, value: Any, count: int) -> None:
-        """Take the cache that the model returned after a forward pass.
-
-        Args:
-            value: A cache of transformers, or ``None`` from a model that keeps nothing.
-            count: The tokens read in the pass.
-        """
+        """Take the cache that the model returned after a forward pass."""
         if value is None:
             self.clear()
             return
@@ -279,10 +245,7 @@ class Past:
                 del self._snapshots[list(self._snapshots)[1]]
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens, or more.
-
-        It forgets all back to the last length at which the cache can be restored.
-        """
+        """Forget all but the first ``length`` tokens, or all back to a length that can be restored."""
         if length >= self.length:
             return
         self._goes_back = True
@@ -300,7 +263,7 @@ class Past:
         self.length = start
 
     def _layers(self) -> list[Any]:
-        """The layers, if each is of a kind that is known here; else none."""
+        """Return the layers if each is of a known kind; else none."""
         if type(self.value).__name__ != "DynamicCache":
             return []
         layers: list[Any] = self.value.layers
@@ -308,13 +271,14 @@ class Past:
 
 
 def _name(layer: Any) -> str:
-    """The name of a layer's class; of a class elsewhere than in transformers' own module, none that is known here."""
+    """Return the name of a layer's class, if it is one of transformers' own; else nothing."""
     kind = type(layer)
     return kind.__name__ if kind.__module__ == "transformers.cache_utils" else ""
 
 
 def _keep_margin(layer: Any) -> None:
-    """Let the layer keep what leaves its window (by itself it drops that at once), up to the margin."""
+    """Let the layer keep what leaves its window, up to the margin."""
+    # By itself it drops that at once.
     layer.record_past = True
     if layer.keys is not None and layer.keys.shape[-2] > layer.sliding_window - 1 + MARGIN:
         kept = layer.sliding_window - 1 + MARGIN

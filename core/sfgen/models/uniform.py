@@ -1,4 +1,10 @@
-"""A model without a preference: every token is equally likely. What remains is the constraint alone."""
+"""A model without a preference: every token is equally likely, so that what remains is the constraint alone.
+
+Without a tokenizer its tokens are single characters. The id of a character of the Basic Multilingual Plane is its code
+point; the id after the last is the end token. Characters beyond that plane, emoji among them, are written in four
+tokens of one byte each. The ids of these bytes are the surrogates that stand for them in Python (PEP 383); the other
+surrogates are never text. None of the bytes begins a character of the plane, so every text has one tokenization only.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +40,6 @@ class UniformModel:
 
     def __init__(self, vocabulary: Vocabulary | None = None) -> None:
         if vocabulary is None:
-            from sfgen.models.uniform import character_vocabulary
-
             vocabulary = character_vocabulary()
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
 
@@ -89,11 +93,8 @@ class UniformSession:
         return self._scores
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Return equal scores at every position, without taking memory for each.
-
-        Returns:
-            Float32 ``[len(token_ids), len(vocabulary)]``.
-        """
+        """Return equal scores at every position, float32 ``[tokens, len(vocabulary)]``."""
+        # They take no memory for each.
         scores: Scores = np.broadcast_to(self._scores, (len(token_ids), len(self._scores)))
         return scores
 
@@ -111,12 +112,6 @@ _LEADS_AND_CONTINUATIONS = (*range(0xF0, 0xF5), *range(0x80, 0xC0))
 @cache
 def character_vocabulary() -> Vocabulary:
     r"""Return the vocabulary of all characters of the Basic Multilingual Plane.
-
-    The id of a character is its code point; the id after the last is the end token.
-
-    Characters beyond that plane, emoji among them, are written in four tokens of one byte each. The ids of these bytes
-    are the surrogates that stand for them in Python (PEP 383); the other surrogates are never text. None of the bytes
-    begins a character of the plane, and so every text has one tokenization only.
 
     >>> vocabulary = character_vocabulary()
     >>> vocabulary.text(0xE4), vocabulary.tokens[ord("€")], vocabulary.tokens[0xDCF0], vocabulary.tokens[0xD800]

@@ -1,4 +1,4 @@
-"""Which files hold the weights of a transformers model."""
+"""The files that hold the weights of a transformers model, and what a directory holds in their place."""
 
 from __future__ import annotations
 
@@ -14,26 +14,12 @@ SAVE = "Save the whole model there: save_pretrained() writes config.json, the we
 
 
 def checkpoint_files(directory: Path) -> list[Path]:
-    """List the weight files of a directory; some may be missing.
-
-    They are in the order in which transformers looks for them.
-
-    Raises:
-        ModelError: The list of them is damaged.
-    """
+    """List the weight files of a directory, in the order of transformers; some may be missing."""
     return [directory / name for name in files_among({file.name for file in directory.iterdir()}, directory)]
 
 
 def files_among(names: Iterable[str], directory: Path | None) -> list[str]:
-    """List the weight files in the order of transformers.
-
-    Args:
-        names: The names of all files that the model has, here or elsewhere.
-        directory: Where index files are that list others; ``None`` if there are none.
-
-    Raises:
-        ModelError: An index file is damaged.
-    """
+    """List the weight files in the order of transformers."""
     names = set(names)
     for name in _FILES:
         if name in names:
@@ -48,11 +34,7 @@ def files_among(names: Iterable[str], directory: Path | None) -> list[str]:
 
 
 def check_files(directory: Path) -> None:
-    """Refuse a directory without weights, or with some of them only.
-
-    Raises:
-        ModelError: Some are missing; says which, and what is there instead.
-    """
+    """Refuse a directory without weights, or with some of them only."""
     files = checkpoint_files(directory)
     missing = [file.name for file in files if not file.is_file()]
     if missing:
@@ -67,11 +49,7 @@ def check_files(directory: Path) -> None:
 
 
 def other_contents(directory: Path) -> tuple[str, str] | None:
-    """Recognize what a directory holds that is not a transformers model.
-
-    Returns:
-        A reason and a hint; ``None`` if nothing was recognized.
-    """
+    """Recognize what a directory holds that is not a transformers model."""
     adapter = directory / "adapter_config.json"
     if adapter.is_file():
         base = "the model that it was trained on"

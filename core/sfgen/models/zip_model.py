@@ -178,12 +178,7 @@ class ZipModel:
 
 
 class ZipSession:
-    """One text that the compressors have read after their passages.
-
-    Args:
-        streams: A compressor for each passage; copied, not changed.
-        codes: What the compressors read for each token id.
-    """
+    """One text that the compressors have read after their passages."""
 
     def __init__(self, streams: Sequence[_Stream], codes: Sequence[bytes]) -> None:
         self._fresh, self._codes = streams, codes
@@ -193,21 +188,14 @@ class ZipSession:
         self._prompt_length, self._prompt = 0, streams
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return the scores of the next token.
-
-        Returns:
-            Minus the compressed length that each token would add, in nats, float32 ``[len(vocabulary)]``.
-        """
+        """Read tokens and return the next scores, float32 ``[len(vocabulary)]``."""
+        # Minus the compressed length that each token would add, in nats.
         self._read(token_ids)
         self._keep_prompt()
         return self._scores()
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens one after the other and return all their scores.
-
-        Returns:
-            Float32 ``[len(token_ids), len(vocabulary)]``.
-        """
+        """Read tokens one after the other; return all scores, float32 ``[tokens, len(vocabulary)]``."""
         scores = []
         for token in token_ids:
             self._read([token])
@@ -216,10 +204,8 @@ class ZipSession:
         return np.stack(scores)
 
     def rewind(self, length: int) -> None:
-        """Forget all but the first ``length`` tokens.
-
-        Those after the prompt are read again.
-        """
+        """Forget all but the first ``length`` tokens."""
+        # Those after the prompt are read again.
         if length >= len(self._tokens):
             return
         if length < self._prompt_length:
@@ -234,7 +220,7 @@ class ZipSession:
             self._prompt_length, self._prompt = len(self._tokens), _copies(self._streams)
 
     def _scores(self) -> Scores:
-        """Minus the length that each token would add now."""
+        """Compute minus the length that each token would add now."""
         lengths = [stream.bits() for stream in self._streams]
         passage = lengths.index(min(lengths))
         short = self._fresh[passage].copy()
@@ -261,7 +247,7 @@ class _Stream:
 
     @classmethod
     def after(cls, passage: bytes) -> _Stream:
-        """A compressor that has only a passage to look back to."""
+        """Return a compressor that has only a passage to look back to."""
         # Fixed codes: what a character costs is then a matter of the matches alone, and does not change with the text.
         # (Codes made for each block predict worse, measured on English: 3.75 bits a character against 3.56.) Level 6
         # predicts as level 9 does, in half the time; a copy takes less time with the memory of level 6 than with more.
@@ -274,7 +260,7 @@ class _Stream:
         self._written += len(self._compressor.compress(data))
 
     def bits(self, more: bytes = b"") -> int:
-        """The compressed length in bits of what was read and ``more``; the same few bits too many each time."""
+        """Return the compressed bits of what was read and ``more``, and a few: always the same."""
         compressor = self._compressor.copy()
         out = compressor.compress(more + _MARK) + compressor.flush()
         tail = out[-3:]  # behind the mark: the seven zeros of the end of the block, and at most seven to fill the byte
@@ -282,7 +268,7 @@ class _Stream:
 
 
 def _code(token: int) -> bytes:
-    """What the compressors read for a token of FILE."""
+    """Return the bytes that the compressors read for a token of FILE."""
     if token < _SINGLE:
         return bytes([token])
     rest = token - _SINGLE
@@ -290,12 +276,12 @@ def _code(token: int) -> bytes:
 
 
 def _without_surrogates(text: str) -> str:
-    """The text as the decode loop reads it: half a surrogate pair is a question mark."""
+    """Replace half surrogate pairs by question marks, as the decode loop does."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _lengths_with(stream: _Stream, codes: Sequence[bytes]) -> list[int]:
-    """How many bits each code adds."""
+    """Count the bits that each code adds."""
     before = stream.bits()
     return [stream.bits(code) - before for code in codes]
 

@@ -1,8 +1,7 @@
 """Models in GGUF files, the format of llama.cpp, run by its library through the package llama-cpp-python.
 
-``files`` and ``header`` read what a file says of itself, and refuse a damaged one before a program in C sees it;
-``preflight`` refuses what cannot be used. ``library`` is the one place that imports the package. ``loaded`` is a model
-in C, with its tokens; ``vocabulary`` and ``tokenizer`` are made of them. ``context`` holds what texts have read;
-``pool`` keeps contexts for the next text; ``sequences`` reads, takes back and reads again; ``session`` and ``batch``
-are what the decode loop asks; ``model`` puts it together.
+``header`` reads what the files say of themselves, and refuses damaged or unusable ones before a program in C sees them.
+``library`` is the one place that imports the package. ``loaded`` is a model in C, with its tokens; ``vocabulary`` is
+made of them. ``context`` holds what texts have read; ``session`` has the sessions and batches that the decode loop
+asks; ``model`` puts it together.
 """

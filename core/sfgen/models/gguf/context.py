@@ -1,4 +1,7 @@
-"""A context of llama.cpp: the cells that hold what several texts have read, each text a row."""
+"""The contexts of llama.cpp, whose cells hold what several texts have read, each text a row; and a pool of idle ones.
+
+A new context takes a tenth of a second, so idle ones are kept for the next text.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,13 @@ MOST_TOKENS = 512
 """The most tokens that are read in one forward pass."""
 MOST_SCORES = 1 << 25
 """The most scores that are made at a time, unless one token has more: 128 MiB in float32."""
+
+FIRST_CELLS = 1024
+"""The fewest cells of a context for one row, where the model can read that much."""
+_KEPT = 2
+"""The number of contexts that are kept."""
+
+
 _F32 = 0
 """The type float32 of ggml."""
 _NO_FLASH = 0
@@ -28,13 +38,7 @@ _NO_FLASH = 0
 
 
 class _Batch:
-    """The arrays in which llama.cpp is given tokens, made once.
-
-    Args:
-        lib: llama.cpp's functions.
-        rows: The number of rows.
-        most_tokens: The most tokens that are given at a time.
-    """
+    """The arrays in which llama.cpp is given tokens, made once."""
 
     def __init__(self, lib: Any, rows: int, most_tokens: int) -> None:
         self._row_ids = (ctypes.c_int32 * rows)(*range(rows))
@@ -71,22 +75,12 @@ class _Batch:
 class Context:
     """The KV cache of llama.cpp for several rows of tokens.
 
-    Args:
-        model: The model, with its weights.
-        rows: The number of rows.
-        cells: How many tokens all rows can hold together.
-        threads: How many threads read.
-        is_float32: Whether attention is computed in float32, keys and values kept in it; else they are float16.
-
     Attributes:
         rows: The number of rows.
         size: How many cells were wanted.
         cells: How many tokens all rows can hold together: ``size`` or a few more.
         most_tokens: The most tokens of one ``read``.
         most_outputs: The most tokens of one ``read`` that may be scored.
-
-    Raises:
-        ModelError: There is not enough memory, or the model continues no text.
     """
 
     def __init__(self, model: LoadedModel, rows: int, cells: int, *, threads: int, is_float32: bool) -> None:
@@ -128,17 +122,7 @@ class Context:
     def read(
         self, tokens: Sequence[int], positions: Sequence[int], rows: Sequence[int], is_scored: Sequence[bool]
     ) -> None:
-        """Read tokens in one call and score after some of them.
-
-        Args:
-            tokens: At most ``most_tokens`` token ids.
-            positions: For each token, how many of its row stand before it.
-            rows: For each token, its row.
-            is_scored: For each token, whether it is scored: at most ``most_outputs`` are.
-
-        Raises:
-            ModelError: There are too few cells, or llama.cpp fails; what the cells hold is then not known.
-        """
+        """Read tokens in one call and score after some of them."""
         count = len(tokens)
         batch = self._batch.filled(tokens, positions, rows, is_scored)
         log.clear()
@@ -152,32 +136,16 @@ class Context:
             )
 
     def scores(self, index: int) -> Scores:
-        """Return the scores after a token that was read last.
-
-        Args:
-            index: Its index in the last ``read``, which scored it.
-
-        Returns:
-            Float32 ``[width]``: llama.cpp's own memory, which the next ``read`` overwrites.
-        """
+        """Return the scores after a token of the last ``read``, float32 ``[width]``."""
         first = self._lib.llama_get_logits_ith(self._pointer, index)
         row: Any = self._row_of_scores.from_address(ctypes.addressof(first.contents))
         scores: Scores = np.frombuffer(row, dtype=np.float32)
         return scores
 
     def cut(self, row: int, length: int) -> int:
-        """Forget all but the first ``length`` tokens of a row.
-
-        It forgets all of them where less cannot be forgotten: a recurrent state has no cell for each token and cannot
-        be cut, nor can a sliding window that has moved on over cells that are in use again.
-
-        Args:
-            row: The number of the row.
-            length: The tokens to keep.
-
-        Returns:
-            How many tokens it holds now: ``length``, or 0.
-        """
+        """Forget all but the first ``length`` tokens of a row, or all; return how many it holds."""
+        # All are forgotten where less cannot be: a recurrent state has no cell for each token and cannot be cut, nor
+        # can a sliding window that has moved on over cells that are in use again.
         lib, window = self._lib, self._model.window
         if length > 0:
             first = lib.llama_memory_seq_pos_min(self._memory, row) if window else 0
@@ -191,15 +159,7 @@ class Context:
         self._lib.llama_memory_clear(self._memory, False)
 
     def copy_row(self, row: int, other: Context) -> bool:
-        """Copy the content of a row into another context.
-
-        Args:
-            row: The number of the row in both contexts.
-            other: The context to copy to, in which the row is empty.
-
-        Returns:
-            Whether it was copied; not every model's state can be.
-        """
+        """Copy the content of a row into another context."""
         lib = self._lib
         size = lib.llama_state_seq_get_size(self._pointer, row)
         state = (ctypes.c_uint8 * size)()
@@ -208,22 +168,8 @@ class Context:
         return bool(lib.llama_state_seq_set_data(other._pointer, state, size, row) == size)
 
 
-FIRST_CELLS = 1024
-"""The fewest cells of a context for one row, where the model can read that much."""
-_KEPT = 2
-"""The number of contexts that are kept."""
-
-
 class Pool:
     """The idle contexts of one model.
-
-    Args:
-        model: The model, with its weights.
-        context_length: The most tokens of a row.
-        threads: How many threads read.
-        is_float32: Whether attention is computed in float32, keys and values kept in it; else they are float16.
-        copies: Whether what one context holds may be copied into a larger one, and a large one may hold a short text:
-            not if rotary positions depend on the size.
 
     Attributes:
         model: The model.
@@ -241,15 +187,7 @@ class Pool:
         self._idle: deque[Context] = deque(maxlen=_KEPT)
 
     def take(self, rows: int, cells: int) -> Context:
-        """Return an empty context, an idle one if any fits.
-
-        Args:
-            rows: The number of its rows.
-            cells: The fewest tokens that it must hold.
-
-        Raises:
-            ModelError: There is not enough memory.
-        """
+        """Return an empty context, an idle one if any fits."""
         for context in list(self._idle):
             if context.rows == rows and self.fits(context, cells):
                 with contextlib.suppress(ValueError):  # another thread may have taken it
@@ -260,16 +198,11 @@ class Pool:
         return Context(self.model, rows, size, threads=self._threads, is_float32=self._is_float32)
 
     def fits(self, context: Context, cells: int) -> bool:
-        """Tell whether a context has the right size.
-
-        Args:
-            context: The context.
-            cells: The tokens that it must hold.
-        """
+        """Tell whether a context has the right size."""
         return context.cells >= cells if self.copies else context.size == self._size(context.rows, cells)
 
     def _size(self, rows: int, cells: int) -> int:
-        """How many cells a new context has: a power of two, but no more than the rows can use."""
+        """Return the cells of a new context: a power of two, but no more than the rows can use."""
         return min(max(FIRST_CELLS, 1 << (cells - 1).bit_length()), max(rows * self._context_length, cells))
 
     def give_back(self, context: Context) -> None:

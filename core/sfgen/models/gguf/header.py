@@ -1,8 +1,8 @@
-"""The header of a GGUF file: what it says of its model, and where its weights lie.
+"""The headers of a GGUF model's files: what they say of it, and what is refused before llama.cpp sees it.
 
 A file begins with its metadata, names with values, and a table of tensors; the weights follow. Nothing in it may point
 beyond its end, and llama.cpp, a program in C, is not asked about a file where something does. The format is described
-in the repository of ggml (docs/gguf.md).
+in the repository of ggml (docs/gguf.md). A model may be cut into several files, of which the first has the metadata.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ from sfgen.printable import size_in_words
 Value: TypeAlias = int | float | bool | str
 
 MAGIC = b"GGUF"
+
+PART_NAME = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
+"""How the name of each of several files ends: its number, from 1 on, and how many there are."""
+
 _AGAIN = "Copy or download the file again."
 _INSIDE = "it ends inside its header"
 _VERSIONS = (2, 3)
@@ -39,7 +43,6 @@ _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<
 _STRING, _ARRAY = 8, 9
 _WHOLE = frozenset({4, 5})
 """The types of whole numbers with 32 bits."""
-
 
 _BLOCKS: dict[int, tuple[int, int]] = {
     0: (1, 4),  # F32
@@ -80,7 +83,7 @@ _BLOCKS: dict[int, tuple[int, int]] = {
 
 
 class List(NamedTuple):
-    """A list in the metadata.
+    """A list in the metadata, of which only the place is kept.
 
     Attributes:
         kind: The type of its values.
@@ -125,10 +128,7 @@ class Header:
 
     @property
     def tokenizer(self) -> str:
-        """The kind of the tokenizer; empty if there is none.
-
-        ``gpt2`` is byte-level BPE, ``llama`` is SentencePiece's BPE.
-        """
+        """The kind of the tokenizer (``gpt2`` is byte-level BPE, ``llama`` SentencePiece's)."""
         return self.text("tokenizer.ggml.model")
 
     @property
@@ -143,7 +143,7 @@ class Header:
 
     @cached_property
     def end_tokens(self) -> frozenset[int]:
-        """The tokens that the file names as the end of a text, of a turn and of a message."""
+        """The tokens that end a text, a turn or a message, by the file."""
         named = (self._number(f"tokenizer.ggml.{kind}_token_id") for kind in ("eos", "eot", "eom"))
         return frozenset(token for token in named if token is not None)
 
@@ -196,7 +196,7 @@ class Header:
         return texts
 
     def numbers(self, name: str) -> list[int]:
-        """Read a list of whole numbers with 32 bits; an empty one if there is none of that name."""
+        """Read a list of 32-bit whole numbers; an empty one if there is none of that name."""
         found = self.lists.get(name)
         if found is None or found.kind not in _WHOLE:
             return []
@@ -222,17 +222,8 @@ def is_gguf(path: Path) -> bool:
 
 
 def read_header(path: Path, name: str) -> Header:
-    """Read the header of a GGUF file and check the file's size.
-
-    All tensors that it names must lie inside the file.
-
-    Args:
-        path: The file.
-        name: What messages call it.
-
-    Raises:
-        ModelError: It cannot be read, is not a GGUF file of a known version, or is cut short.
-    """
+    """Read the header of a GGUF file and check the file's size."""
+    # All tensors that it names must lie inside the file.
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _read(_Cursor(data, name), path)
@@ -282,7 +273,7 @@ def _read(cursor: _Cursor, path: Path) -> Header:
 
 
 def _value(cursor: _Cursor, kind: int) -> Value | List:
-    """A value of the metadata; a list is passed over."""
+    """Read a value of the metadata; a list is passed over."""
     if kind == _STRING:
         return cursor.string()
     if kind != _ARRAY:
@@ -303,7 +294,7 @@ def _scalar(cursor: _Cursor, kind: int) -> str:
 
 
 def _tensor_end(cursor: _Cursor) -> tuple[str, int]:
-    """The name of a tensor, and the byte after its last one, counted from the first byte of all tensors."""
+    """Read the name of a tensor, and its end, counted from the first byte of all tensors."""
     name = cursor.string()
     dimensions = cursor.number("<I")
     if dimensions > _MOST_DIMENSIONS:
@@ -362,10 +353,6 @@ class _Cursor:
         return ModelError(f"no model {self.name}: the file is damaged or cut short: {reason}", hint=_AGAIN)
 
 
-_PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
-"""How the name of each of several files ends: its number, from 1 on, and how many there are."""
-
-
 @dataclass(frozen=True)
 class GgufFiles:
     """A GGUF model on disk.
@@ -395,28 +382,18 @@ class GgufFiles:
 
 
 def gguf_path(name: str | Path) -> Path | None:
-    """Return the path of a GGUF file, or ``None``.
-
-    Its content counts, whatever its name.
-    """
+    """Return the path of a GGUF file, or ``None``."""
+    # Its content counts, whatever its name.
     path = Path(os.path.expanduser(name))
     return path if os.path.isfile(path) and is_gguf(path) else None  # Path.is_file raises where a name is too long
 
 
 def read_files(path: Path, name: str) -> GgufFiles:
-    """Read the headers of a model in one file or several.
-
-    Args:
-        path: A GGUF file; of several files, the first.
-        name: What messages call the model.
-
-    Raises:
-        ModelError: A file is damaged, cut short or missing, or this is not the first one.
-    """
+    """Read the headers of a model in one file or several."""
     first = read_header(path, name)
     if first.parts == 1:
         return GgufFiles(name, (first,))
-    match = _PART.fullmatch(path.name)
+    match = PART_NAME.fullmatch(path.name)
     if match is None:
         raise ModelError(
             f"no model {name}: it is one of {first.parts} files, and its name does not say which",
@@ -433,15 +410,7 @@ def read_files(path: Path, name: str) -> GgufFiles:
 
 
 def check_tokenizer(kind: str, name: str) -> None:
-    """Refuse a tokenizer that is missing or of an unsupported kind.
-
-    Args:
-        kind: What the file calls it.
-        name: What messages call the model.
-
-    Raises:
-        VocabularyError: It is not supported.
-    """
+    """Refuse a tokenizer that is missing or of an unsupported kind."""
     if not kind or kind in ("none", "no_vocab"):
         raise VocabularyError(f"the file {name} has no tokenizer", hint="Use a GGUF file with the tokenizer in it.")
     if kind not in _SUPPORTED:
@@ -453,19 +422,7 @@ def check_tokenizer(kind: str, name: str) -> None:
 
 
 def check_gguf(path: Path, name: str, *, device: str = "auto", dtype: str = "auto") -> GgufFiles:
-    """Read the headers of a model, and refuse what cannot be used.
-
-    Args:
-        path: A GGUF file.
-        name: What messages call it.
-        device: Where the model is to run.
-        dtype: ``auto``: the file has its own types.
-
-    Raises:
-        ModelError: A file is damaged, cut short or missing; the model needs more memory than there is; another type is
-            wanted; the package that reads it is missing.
-        VocabularyError: The tokenizer is of a kind that is not supported.
-    """
+    """Read the headers of a model, and refuse what cannot be used."""
     files = read_files(path, name)
     check_tokenizer(files.first.tokenizer, name)
     if dtype != "auto":
@@ -485,10 +442,7 @@ def check_gguf(path: Path, name: str, *, device: str = "auto", dtype: str = "aut
 
 
 def physical_memory() -> int | None:
-    """Return the memory that this process may use, in bytes.
-
-    ``None`` if it is unknown.
-    """
+    """Return the bytes of memory that this process may use; ``None`` if unknown."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):  # not on every system
@@ -497,7 +451,7 @@ def physical_memory() -> int | None:
 
 
 def _limit_of_group() -> int | None:
-    """What Linux grants the group of processes that a container is; ``None``: no limit."""
+    """Read the memory limit of a container's control group; ``None``: no limit."""
     try:
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
             return int(file.read())

@@ -41,22 +41,14 @@ _ERROR = 4
 
 
 def check_installed() -> None:
-    """Refuse to go on without llama-cpp-python, without importing it.
-
-    Raises:
-        ModelError: It is not installed.
-    """
+    """Refuse to go on without llama-cpp-python, without importing it."""
     if importlib.util.find_spec("llama_cpp") is None:
         raise ModelError("a GGUF file is read with the package llama-cpp-python, which is not installed", hint=INSTALL)
 
 
 @cache
 def library() -> Any:
-    """Load llama.cpp's functions and keep its log off the terminal.
-
-    Raises:
-        ModelError: The package is missing, cannot be loaded, or lacks a function.
-    """
+    """Load llama.cpp's functions and keep its log off the terminal."""
     check_installed()
     try:
         import llama_cpp.llama_cpp as found
@@ -79,7 +71,7 @@ def library() -> Any:
 
 
 class _Log:
-    """The last errors that llama.cpp has written into its log; everything else in it is dropped."""
+    """The last errors in llama.cpp's log; everything else in it is dropped."""
 
     def __init__(self) -> None:
         self._errors: deque[str] = deque(maxlen=8)
@@ -94,7 +86,7 @@ class _Log:
         self._errors.clear()
 
     def reason(self) -> str:
-        """What went wrong since ``clear``, without the names of functions; empty if nothing was said."""
+        """Return the first error since ``clear``, without names of functions; empty if none."""
         if not self._errors:
             return ""
         return first_line(_NAMES.sub("", self._errors[0]))

@@ -25,20 +25,11 @@ _WHOLE_ON_ONE = 0
 class LoadedModel:
     """A model that llama.cpp has loaded; freed with its last reference.
 
-    Args:
-        header: The header of the file, or of the first of several.
-        name: What messages call it.
-        vocabulary_only: Whether the weights are left out.
-        device: ``auto`` (all GPUs that this llama.cpp knows, then the CPU), ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
-
     Attributes:
         header: As given.
         pointer: The model in C.
         vocabulary: Its vocabulary in C.
         width: The number of token ids, and of scores.
-
-    Raises:
-        ModelError: llama.cpp cannot load it, or knows no such device.
     """
 
     def __init__(self, header: Header, name: str, *, vocabulary_only: bool = False, device: str = "auto") -> None:
@@ -109,24 +100,17 @@ class LoadedModel:
         return bool(self._lib.llama_vocab_get_add_bos(self.vocabulary))
 
     def end_tokens(self, silent: Iterable[int]) -> list[int]:
-        """Return the tokens that end a text, ascending.
-
-        llama.cpp writes nothing for an end token, unless the file, or llama.cpp by default, names it as one.
-
-        Args:
-            silent: The tokens for which llama.cpp writes nothing.
-        """
+        """Return the tokens that end a text, ascending."""
+        # llama.cpp writes nothing for an end token, unless the file, or llama.cpp by default, names it as one.
         named = {*self.header.named_tokens, int(self._lib.llama_vocab_eos(self.vocabulary))}
         known = {token for token in named if 0 <= token < self.width}
         return [token for token in sorted({*silent, *known}) if self.ends_text(token)]
 
     def ends_text(self, token: int) -> bool:
-        """Tell whether a token ends a text.
-
-        What the file names as an end is one. llama.cpp goes by the names of tokens, too. So it takes Gemma's ``</s>``,
-        a tag of HTML, for an end token, and in byte-level BPE token 11 where the file names none. Both are text in
-        their files.
-        """
+        """Tell whether a token ends a text."""
+        # What the file names as an end is one. llama.cpp goes by the names of tokens, too: it takes Gemma's </s>, a tag
+        # of HTML, for an end token, and in byte-level BPE token 11 where the file names none. Both are text in their
+        # files.
         if token in self.header.end_tokens:
             return True
         if not self._lib.llama_vocab_is_eog(self.vocabulary, token):
@@ -136,10 +120,8 @@ class LoadedModel:
         return self.text(token) != _TAG and token != self._lib.llama_vocab_eos(self.vocabulary)
 
     def is_text_in_file(self, token: int) -> bool:
-        """Tell whether the file marks a token as text.
-
-        llama.cpp may take it for another kind.
-        """
+        """Tell whether the file marks a token as text."""
+        # llama.cpp may take it for another kind.
         return bool(self._lib.llama_vocab_get_attr(self.vocabulary, token) & (_NORMAL | _USER_DEFINED))
 
     def text(self, token: int) -> str:
@@ -147,10 +129,8 @@ class LoadedModel:
         return str(self._lib.llama_vocab_get_text(self.vocabulary, token).decode("utf-8", "replace"))
 
     def tokenize(self, text: str) -> list[int]:
-        """Tokenize a text, adding nothing around it.
-
-        Half characters become question marks, and the text of a special token becomes that token.
-        """
+        """Tokenize a text, adding nothing around it."""
+        # Half characters become question marks, and the text of a special token becomes that token.
         data = text.encode("utf-8", "replace")
         room = len(data) + 8  # a token is a byte at least, and a space may be put before the text
         ids = (ctypes.c_int32 * room)()
@@ -159,6 +139,7 @@ class LoadedModel:
         return list(ids[:count])
 
     def _known(self, said: int | None, default: Any) -> int | None:
-        """A token that the file names; else llama.cpp's default, which is right for SentencePiece alone."""
+        """Return the token that the file names, or llama.cpp's default."""
+        # The default is right for SentencePiece alone.
         token = int(default(self.vocabulary)) if said is None and self.tokenizer_kind == BYTE_FALLBACK else said
         return token if token is not None and 0 <= token < self.width else None

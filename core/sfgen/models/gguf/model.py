@@ -1,4 +1,4 @@
-"""A language model in a GGUF file, run by llama.cpp."""
+"""A language model in a GGUF file, run by llama.cpp, and its tokenizer."""
 
 from __future__ import annotations
 
@@ -36,25 +36,10 @@ class GgufModel:
     All of it is loaded at once: llama.cpp reads the tokenizer with the weights, which are mapped into memory and take
     little time where the system has read the file before.
 
-    Args:
-        path: The file; the first one of a model in several files.
-        device: ``auto`` (GPUs where the installed llama.cpp can use them, else the CPU), ``cpu``, ``cuda``, ``cuda:N``
-            or ``mps``.
-        dtype: ``auto``: the weights stay in the types that the file has them in.
-        threads: How many threads read; ``None``: one for a small model, else one for each core that this process may
-            use. llama.cpp's threads keep their processors busy while they wait for each other; where GOMP_SPINCOUNT is
-            300 before it is loaded, they sleep after some microseconds, if it was built with GNU's OpenMP.
-        title: What messages and records call it; the path if not given.
-
     Attributes:
         name: What messages and records call it.
         vocabulary: The bytes of each token.
         context_length: The most tokens that it can read.
-
-    Raises:
-        ModelError: The file is missing, damaged or cut short; the package llama-cpp-python is missing; the model needs
-            more memory than there is.
-        VocabularyError: Its tokenizer is of another kind than byte-level BPE or SentencePiece's BPE.
     """
 
     def __init__(
@@ -94,36 +79,18 @@ class GgufModel:
         return f"GgufModel({self.name!r})"
 
     def encode(self, text: str) -> list[int]:
-        """Tokenize a prompt, with the begin token where the file asks it.
-
-        No end token is added. The empty prompt is the begin token, or the end token where there is none.
-
-        Raises:
-            ModelError: The prompt is empty, and the model has neither token.
-        """
+        """Tokenize a prompt, with the begin token where the file asks it."""
+        # No end token is added. The empty prompt is the begin token, or the end token where there is none.
         return self._prompts.encode(arguments.text("text", text))
 
     def encode_inside(self, text: str) -> list[int]:
-        """Tokenize a text inside another one, adding nothing around it.
-
-        The name of a special token is that token, as in a prompt.
-        """
+        """Tokenize a text inside another one, adding nothing around it."""
+        # The name of a special token is that token, as in a prompt.
         return self._prompts.inside(arguments.text("text", text))
 
     def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
-        """Tokenize a conversation with the file's chat template.
-
-        It ends where the answer begins; behind a last message of the assistant, where that goes on.
-
-        Args:
-            messages: The messages, or the text of a user's only one.
-            tools: The tools that the model may call, each ``{"type": "function", "function": {…}}``, as transformers
-                documents it for templates.
-
-        Raises:
-            UsageError: The file has no chat template, or that has no such role; or there are no messages.
-            ModelError: The template cannot be used.
-        """
+        """Tokenize a conversation with the file's chat template."""
+        # It ends where the answer begins, or behind a last message of the assistant, which goes on.
         return self._prompts.chat(messages, tools)
 
     def session(self) -> GgufSession:
@@ -140,27 +107,8 @@ class GgufModel:
         return SeparateRows(self, rows)
 
 
-def gguf_vocabulary(path: str | Path) -> Vocabulary:
-    """Read the vocabulary of a GGUF file, without its weights.
-
-    Raises:
-        ModelError: As for ``GgufModel``.
-        VocabularyError: As for ``GgufModel``.
-    """
-    name = str(path)
-    files = check_gguf(Path(path).expanduser(), name)
-    texts = token_texts(files.first, name)
-    return read_vocabulary(LoadedModel(files.first, name, vocabulary_only=True), texts, name)
-
-
 class GgufTokenizer:
-    """The tokenizer of a GGUF file as a ``sfgen.models.prompt.PromptTokenizer``.
-
-    Args:
-        model: The model, or its tokenizer alone.
-        chat_template: The chat template of the file; empty if it has none.
-        tool_template: That for conversations with tools; empty if it has no other.
-    """
+    """The tokenizer of a GGUF file as a ``sfgen.models.prompt.PromptTokenizer``."""
 
     def __init__(self, model: LoadedModel, chat_template: str, tool_template: str = "") -> None:
         self._model = model
@@ -188,3 +136,11 @@ class GgufTokenizer:
         special = {name: self._model.text(token) for name, token in named.items() if token is not None}
         template = self._tool_template if tools is not None and self._tool_template else self._chat_template
         return render(template, messages, special, tools=tools, begins_answer=begins_answer)
+
+
+def gguf_vocabulary(path: str | Path) -> Vocabulary:
+    """Read the vocabulary of a GGUF file, without its weights."""
+    name = str(path)
+    files = check_gguf(Path(path).expanduser(), name)
+    texts = token_texts(files.first, name)
+    return read_vocabulary(LoadedModel(files.first, name, vocabulary_only=True), texts, name)

@@ -1,4 +1,7 @@
-"""One sequence inside a GGUF model."""
+"""The texts that a GGUF model reads: one in a session, several in a batch, all of them rows of one context.
+
+``Sequences`` reads more tokens, takes some back, and reads again what could not be cut.
+"""
 
 from __future__ import annotations
 
@@ -15,45 +18,23 @@ from sfgen.protocols import Answer, Scores
 
 
 class GgufSession:
-    """One sequence that a GGUF model has read.
+    """One sequence that a GGUF model has read."""
 
-    llama.cpp computes the scores of all tokens each time: there is no faster way to those of a few.
-
-    Args:
-        sequences: A single row, empty.
-        width: The number of tokens that the model knows.
-        context_length: The most tokens that it can read.
-        name: What messages call the model.
-    """
+    # llama.cpp computes the scores of all tokens each time: there is no faster way to those of a few.
 
     def __init__(self, sequences: Sequences, width: int, context_length: int, name: str) -> None:
         self._sequences = sequences
         self._width, self._context_length, self._name = width, context_length, name
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return the scores of the next token.
-
-        After an error the session holds what it held before.
-
-        Returns:
-            Float32 ``[len(vocabulary)]``.
-
-        Raises:
-            ModelError: More tokens than the model's context holds, a token that it does not know, or not enough memory.
-        """
+        """Read tokens and return the next scores, float32 ``[len(vocabulary)]``."""
+        # After an error the session holds what it held before.
         self._check(token_ids)
         scores: Scores = self._sequences.read({0: token_ids})[0][0]
         return scores
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return all their scores.
-
-        Returns:
-            Float32 ``[len(token_ids), len(vocabulary)]``.
-
-        Raises:
-            ModelError: As for ``extend``.
-        """
+        """Read tokens and return all scores, float32 ``[len(token_ids), len(vocabulary)]``."""
         self._check(token_ids)
         return self._sequences.read({0: token_ids}, everywhere=True)[0]
 
@@ -66,40 +47,20 @@ class GgufSession:
 
 
 class GgufBatch:
-    """The sequences of a GGUF model that share one context.
-
-    Args:
-        sequences: The rows, empty.
-        width: The number of tokens that the model knows.
-        context_length: The most tokens of a row.
-        name: What messages call the model.
-    """
+    """The sequences of a GGUF model that share one context."""
 
     def __init__(self, sequences: Sequences, width: int, context_length: int, name: str) -> None:
         self._sequences = sequences
         self._width, self._context_length, self._name = width, context_length, name
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """Read tokens for some rows and return their next scores.
-
-        A row with tokens that it cannot read has a ``ModelError`` in place of scores.
-
-        Returns:
-            By row: float32 ``[len(vocabulary)]``, or an error.
-
-        Raises:
-            ModelError: Not enough memory, or llama.cpp fails. All rows hold what they held before.
-        """
+        """Read tokens for some rows and return the next scores of each, or its ``ModelError``."""
         readable, errors = without_unreadable(rows, self._check)
         found = self._sequences.read(readable)
         return errors | {row: scores[0] for row, scores in found.items()}
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
-        """Read tokens for one row and return all their scores.
-
-        Returns:
-            Float32 ``[len(token_ids), len(vocabulary)]``, or an error.
-        """
+        """Read tokens for one row and return all their scores, or a ``ModelError``."""
         try:
             self._check(row, token_ids)
             return self._sequences.read({row: token_ids}, everywhere=True)[row]
@@ -124,14 +85,9 @@ class _Pending(NamedTuple):
 
 
 class Sequences:
-    """The rows of tokens that a model has read, in one context.
+    """The rows of tokens that a model has read, in one context."""
 
-    The context is taken at the first forward pass, and grows with the texts: what it holds is copied into a larger one.
-
-    Args:
-        pool: The contexts of the model.
-        rows: The number of rows.
-    """
+    # The context is taken at the first forward pass, and grows with the texts: its content is copied into a larger one.
 
     def __init__(self, pool: Pool, rows: int) -> None:
         self._pool = pool
@@ -145,20 +101,8 @@ class Sequences:
         return len(self._tokens[row])
 
     def read(self, rows: Mapping[int, Sequence[int]], *, everywhere: bool = False) -> dict[int, Scores]:
-        """Read tokens, and score after the last or after each.
-
-        After an error all rows hold what they held before.
-
-        Args:
-            rows: The tokens by row, at least one for each.
-            everywhere: Whether to score after each of these tokens, and not only after the last one of each row.
-
-        Returns:
-            The scores after the tokens of each row, float32 ``[tokens or 1, width]``.
-
-        Raises:
-            ModelError: There is not enough memory, or llama.cpp fails.
-        """
+        """Read tokens; return the last scores of each row, or all: ``[tokens or 1, width]``."""
+        # After an error all rows hold what they held before.
         context = self._with_room(sum(map(len, self._tokens)) + sum(map(len, rows.values())))
         pending: list[_Pending] = []
         for row, token_ids in rows.items():
@@ -177,18 +121,13 @@ class Sequences:
         return {row: _as_table(found[row]) for row in rows}
 
     def rewind(self, row: int, length: int) -> None:
-        """Forget all but the first tokens of a row.
-
-        Args:
-            row: The number of the row.
-            length: The tokens to keep.
-        """
+        """Forget all but the first tokens of a row."""
         del self._tokens[row][length:]
         if self._context is not None and self._held[row] > length:
             self._held[row] = self._context.cut(row, length)
 
     def _with_room(self, cells: int) -> Context:
-        """The context, or a larger one that holds the same."""
+        """Return the context, or a larger one that holds the same."""
         before = self._context
         if before is not None and self._pool.fits(before, cells):
             return before
@@ -203,11 +142,9 @@ class Sequences:
         return context
 
     def _hold(self, context: Context) -> None:
-        """Keep a context until the rows are forgotten; then the pool has it back.
-
-        Not by ``__del__``: where the rows are part of a cycle, their context would be freed before it is called, and
-        the pool would hand it out again.
-        """
+        """Keep a context until the rows are forgotten; then the pool has it back."""
+        # Not by `__del__`: where the rows are part of a cycle, their context would be freed before it is called, and
+        # the pool would hand it out again.
         if self._giving_back is not None:
             self._giving_back.detach()
         self._context = context
@@ -216,7 +153,7 @@ class Sequences:
 
 
 def _read_pending(context: Context, pending: list[_Pending]) -> dict[int, list[Scores]]:
-    """Read tokens, some after the other; the scores of each row, in order."""
+    """Read tokens in as few passes as the context allows; return the scores of each row."""
     found: dict[int, list[Scores]] = {}
     start = 0
     while start < len(pending):
@@ -231,12 +168,13 @@ def _read_pending(context: Context, pending: list[_Pending]) -> dict[int, list[S
 
 
 def _as_table(scores: list[Scores]) -> Scores:
-    """Scores at some positions in one array, float32 ``[positions, width]``; those of a single one are not copied."""
+    """Stack the scores at some positions, float32 ``[positions, width]``."""
+    # Those of a single one are not copied.
     return scores[0][None] if len(scores) == 1 else np.stack(scores)
 
 
 def _end_of_part(context: Context, pending: list[_Pending], start: int) -> int:
-    """Where the tokens end that are read with the one at ``start``: as many as the context reads and scores at once."""
+    """Return the end of the tokens that one pass reads and scores from ``start`` on."""
     outputs = 0
     for stop in range(start, min(len(pending), start + context.most_tokens)):
         outputs += pending[stop].is_scored

@@ -1,4 +1,11 @@
-"""The vocabulary of a GGUF file: what llama.cpp writes for each token."""
+"""The vocabulary of a GGUF file: the bytes that llama.cpp writes for each token.
+
+To ask llama.cpp for one token after the other takes a quarter of a second where there are 262 144. So the header of the
+file is read: with SentencePiece's BPE it has the text of each token nearly as it is written. A text of thousands of
+tokens, detokenized at once, checks it; where it differs, each of these tokens is asked for. It differs where llama.cpp
+takes a token for a special one, which the file does not, and at the beginning of a text, where it may leave out a
+space.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +28,20 @@ if TYPE_CHECKING:
 _NOT_A_BYTE = b"[UNK_BYTE_"
 """How llama.cpp begins what a character writes that stands for no byte; byte-level BPE lets it write itself."""
 
+TOKENS = "tokenizer.ggml.tokens"
+"""The name of the list of the tokens' texts in the header."""
+_KINDS = "tokenizer.ggml.token_type"
+_PART = 4096
+"""The tokens of one text."""
+_NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
+"""Kinds of tokens in the file."""
+_SPACE = "\u2581".encode()
+_BYTE_TEXT = re.compile(rb"<0x([0-9A-F]{2})>")
+
 
 def token_texts(header: Header, name: str) -> list[bytes]:
-    """Read the texts of the tokens, before llama.cpp loads the file: it ends the process where a token comes twice.
-
-    Args:
-        header: The header of the file.
-        name: What messages call the model.
-
-    Raises:
-        VocabularyError: Two tokens are the same.
-    """
+    """Read the texts of the tokens; refuse a text that comes twice."""
+    # Before llama.cpp loads the file: it would end the process.
     texts = read = header.texts(TOKENS)
     if b"" in read or b"\0" in joined(read):  # llama.cpp names an empty one, and reads no further than a zero
         read = [text.partition(b"\0")[0] or b"[EMPTY_%d]" % token for token, text in enumerate(read)]
@@ -47,16 +57,7 @@ def token_texts(header: Header, name: str) -> list[bytes]:
 
 
 def read_vocabulary(model: LoadedModel, texts: list[bytes], name: str) -> Vocabulary:
-    """Read the bytes of each token, and the end tokens.
-
-    Args:
-        model: The model, or its tokenizer alone.
-        texts: The texts of its tokens, as ``token_texts`` read them; they are used up.
-        name: What messages call it.
-
-    Raises:
-        VocabularyError: The bytes of its tokens cannot be determined.
-    """
+    """Read the bytes of each token, and the end tokens."""
     if model.tokenizer_kind not in (BYTE_FALLBACK, BYTE_LEVEL):
         raise VocabularyError(f"the tokenizer of {name} is of kind {model.tokenizer_kind}, which is not supported")
     pieces = read_pieces(model, texts)
@@ -75,17 +76,6 @@ def read_vocabulary(model: LoadedModel, texts: list[bytes], name: str) -> Vocabu
     return Vocabulary(tokens, model.end_tokens(pieces.silent), names=names)
 
 
-TOKENS = "tokenizer.ggml.tokens"
-"""The name of the list of the tokens' texts in the header."""
-_KINDS = "tokenizer.ggml.token_type"
-_PART = 4096
-"""The tokens of one text."""
-_NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
-"""Kinds of tokens in the file."""
-_SPACE = "\u2581".encode()
-_BYTE_TEXT = re.compile(rb"<0x([0-9A-F]{2})>")
-
-
 class Pieces(NamedTuple):
     """What llama.cpp writes for the tokens of a model in the middle of a text.
 
@@ -100,12 +90,7 @@ class Pieces(NamedTuple):
 
 
 def read_pieces(model: LoadedModel, texts: list[bytes]) -> Pieces:
-    """Read what llama.cpp writes for each token.
-
-    Args:
-        model: The model, or its tokenizer alone.
-        texts: The texts of its tokens, which are replaced in place: they take much memory.
-    """
+    """Read what llama.cpp writes for each token."""
     expected = _expected(model, texts) if model.has_byte_tokens else []
     written: list[bytes] = []
     silent: list[int] = []
@@ -124,7 +109,7 @@ def read_pieces(model: LoadedModel, texts: list[bytes]) -> Pieces:
 
 
 def _expected(model: LoadedModel, texts: list[bytes]) -> list[bytes]:
-    """The bytes of the tokens by the file; an empty list where it does not tell."""
+    """Compute the bytes of the tokens from the file; empty where it does not tell."""
     if not len(texts) == model.header.length(_KINDS) == model.width:
         return []
     kinds = model.header.numbers(_KINDS)
@@ -136,21 +121,21 @@ def _expected(model: LoadedModel, texts: list[bytes]) -> list[bytes]:
 
 
 def _piece(text: bytes, kind: int) -> bytes:
-    """What a token writes that is not a normal one."""
+    """Return the bytes of a token that is not a normal one."""
     if kind == _BYTE and (named := _BYTE_TEXT.fullmatch(text)):
         return bytes.fromhex(named[1].decode())
     return text if kind == _USER_DEFINED else b""
 
 
 def _written_together(model: LoadedModel, tokens: range, size: int) -> bytes | None:
-    """The text of some tokens; ``None`` if it has another size."""
+    """Return llama.cpp's text of some tokens; ``None`` if it has another size."""
     ids, buffer = (ctypes.c_int32 * len(tokens))(*tokens), ctypes.create_string_buffer(size + 1)
     count = library().llama_detokenize(model.vocabulary, ids, len(tokens), buffer, size + 1, False, False)
     return buffer.raw[:size] if count == size else None
 
 
 def _one_by_one(model: LoadedModel, tokens: range) -> tuple[list[bytes], list[int]]:
-    """The pieces of some tokens, and those that are silent."""
+    """Read the pieces of some tokens one by one, and those that are silent."""
     write, vocabulary = library().llama_token_to_piece, model.vocabulary
     buffer = ctypes.create_string_buffer(256)
     found, silent = [], []

@@ -1,4 +1,9 @@
-"""Several texts inside the embedded model, read in one forward pass: its weights come from memory once for all."""
+"""Several texts inside the embedded model, read in one forward pass: its weights come from memory once for all.
+
+Texts that read little attend at once, the others one by one. At once means padded: as many queries of each text as the
+one has that reads most, over as many slots as the longest has. That is cheap where texts are alike, and then much
+cheaper than a product for each of them.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +22,21 @@ from sfgen.models.tiny.network import Floats, Network, attention, causal_mask, f
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Answer
 
+Ints: TypeAlias = NDArray[np.intp]
+
 AT_A_TIME = 512
 """Tokens in one forward pass, of all texts: of more, the states leave the processor's cache."""
 
+MOST_AT_ONCE = 8
+"""A text that reads more tokens attends by itself."""
+LONGEST_AT_ONCE = 2
+"""So does one that is longer than the typical text by more than this factor."""
+
 
 class TinyBatch:
-    """The rows of the embedded model that share forward passes.
+    """The rows of the embedded model that share forward passes."""
 
-    All tokens are scored, whoever asks for a few: at once they cost less than a few for each row.
-
-    Args:
-        load: Returns the weights; called at the first forward pass.
-        rows: The number of rows.
-        context_length: The most tokens of a row.
-        name: What messages call the model.
-    """
+    # All tokens are scored, whoever asks for a few: at once they cost less than a few for each row.
 
     def __init__(self, load: Callable[[], Network], rows: int, context_length: int, *, name: str) -> None:
         self._load = load
@@ -41,16 +46,7 @@ class TinyBatch:
         self._kept: RowsKvCache | None = None
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        """Read tokens for some rows and return their next scores.
-
-        A row with tokens that it cannot read has a ``ModelError`` in place of scores.
-
-        Returns:
-            By row: float32 ``[tokens]``, or an error.
-
-        Raises:
-            ModelError: Not enough memory. All rows hold what they held before.
-        """
+        """Read tokens for some rows and return the next scores of each, or its ``ModelError``."""
         rows, answers = without_unreadable(rows, self._check)
         last: dict[int, Floats] = {}
         with self._reading(rows):
@@ -61,12 +57,7 @@ class TinyBatch:
         return answers
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
-        """Read tokens for one row and return all their scores.
-
-        Returns:
-            Float32 ``[len(token_ids), tokens]``; a ``ModelError`` if they cannot be read, and then the row holds what
-            it held before.
-        """
+        """Read tokens for one row and return all their scores, or a ``ModelError``."""
         try:
             self._check(row, token_ids)
             with self._reading({row: token_ids}):
@@ -103,7 +94,7 @@ class TinyBatch:
 
     @contextlib.contextmanager
     def _reading(self, rows: Mapping[int, Sequence[int]]) -> Iterator[None]:
-        """Where tokens are read; after an error all rows hold what they held before."""
+        """Run a forward pass; after an error all rows hold what they held before."""
         cache = self._cache
         before = list(cache.lengths)
         try:
@@ -120,7 +111,7 @@ class TinyBatch:
             raise
 
     def _read(self, rows: Mapping[int, Sequence[int]]) -> dict[int, Floats]:
-        """Read the tokens of some rows in one forward pass; their last states by row, float32 ``[tokens, size]``."""
+        """Run one forward pass; return the last states by row, float32 ``[tokens, size]``."""
         network, cache = self._network, self._cache
         counts = {row: len(token_ids) for row, token_ids in rows.items()}
         cache.make_room(counts)
@@ -134,11 +125,7 @@ class TinyBatch:
 
 
 def _passes(rows: Mapping[int, Sequence[int]]) -> Iterator[dict[int, Sequence[int]]]:
-    """Divide tokens among forward passes: some rows read one after the other, if all would be too many.
-
-    Args:
-        rows: The tokens to read, by row.
-    """
+    """Divide tokens among forward passes of at most ``AT_A_TIME``."""
     left = dict(rows)
     while left:
         part: dict[int, Sequence[int]] = {}
@@ -151,21 +138,8 @@ def _passes(rows: Mapping[int, Sequence[int]]) -> Iterator[dict[int, Sequence[in
         left = {row: rest for row, ids in left.items() if (rest := ids[len(part.get(row, ())) :])}
 
 
-Ints: TypeAlias = NDArray[np.intp]
-
-MOST_AT_ONCE = 8
-"""A text that reads more tokens attends by itself."""
-LONGEST_AT_ONCE = 2
-"""So does one that is longer than the typical text by more than this factor."""
-
-
 class RowsAttention:
     """The attention of one forward pass, in all layers.
-
-    Args:
-        network: For its numbers of heads.
-        cache: Has room for the tokens.
-        counts: How many tokens each row reads, by row.
 
     Attributes:
         order: The rows in the order in which the pass reads their tokens.
@@ -207,17 +181,12 @@ class RowsAttention:
 
 
 class _AtOnce:
-    """The texts that attend at once, with padding.
+    """The texts that attend at once, with padding."""
 
-    Rows between them take part as well, for nothing: to leave them out would be to copy the others.
-
-    Args:
-        rows: The row of each token, ``[tokens]``.
-        places: Its number among the tokens that its row reads, ``[tokens]``.
-        positions: Its position in the text, ``[tokens]``.
-    """
+    # Rows between them take part as well, for nothing: to leave them out would be to copy the others.
 
     def __init__(self, rows: Ints, places: Ints, positions: Ints) -> None:
+        # Of each token [tokens]: its row, its number among the tokens that its row reads, its position in the text.
         first = int(rows.min())
         self.count = len(rows)
         self._held = slice(first, int(rows.max()) + 1)
@@ -237,7 +206,7 @@ class _AtOnce:
 
 
 def _together(cache: RowsKvCache, counts: Mapping[int, int]) -> list[int]:
-    """The rows that attend at once: those that read little, and are not much longer than most of them."""
+    """Return the rows that attend at once: they read little, and are not much too long."""
     slots = {row: cache.lengths[row] + count for row, count in counts.items() if count <= MOST_AT_ONCE}
     if len(slots) < 2:
         return []

@@ -21,7 +21,7 @@ _NAMES = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "ope
 
 
 class _Users:
-    """Counts who wants one thread: the first one sets it, the last one sets again what was there before."""
+    """A count of users: the first sets one thread, the last restores the number before."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -47,10 +47,8 @@ _users = _Users()
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Multiply matrices in one thread inside the ``with`` statement.
-
-    Where numpy's BLAS is not OpenBLAS, nothing changes.
-    """
+    """Multiply matrices in one thread inside the ``with`` statement."""
+    # Where numpy's BLAS is not OpenBLAS, nothing changes.
     functions = _functions()
     if functions is None:
         yield
@@ -65,7 +63,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @cache
 def _functions() -> tuple[Any, Any] | None:
-    """What tells and what sets the number of threads of the OpenBLAS that numpy has loaded."""
+    """Find the functions that get and set the threads of numpy's OpenBLAS."""
     numpy: Any = np
     try:  # numpy does not document where its compiled part lies
         library = ctypes.CDLL(numpy._core._multiarray_umath.__file__)  # finds what it depends on, too

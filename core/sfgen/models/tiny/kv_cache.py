@@ -1,4 +1,8 @@
-"""The keys and values that attention has made of a text. A text is cut by its length alone."""
+"""The keys and values that attention has made of one text, or of several side by side; cut by their lengths alone.
+
+A token lies at the slot of its position. What lies beyond the length of a text is not seen, and is written over; in the
+cache of several it must be a number all the same: what has no weight is still multiplied by it.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,6 @@ class KvCache:
 
     What lies beyond ``length`` is not seen, and is written over.
 
-    Args:
-        layers: The number of layers.
-        heads: The number of key and value heads.
-        size: The size of a head.
-        dtype: Of the numbers, as the weights have it.
-
     Attributes:
         length: How many tokens it holds. To make it less is to forget the last ones.
     """
@@ -31,11 +29,7 @@ class KvCache:
         self._held = np.empty((layers, 2, heads, 0, size), dtype)
 
     def make_room(self, count: int) -> None:
-        """Grow the arrays for more tokens, if needed.
-
-        Args:
-            count: The tokens to be written.
-        """
+        """Grow the arrays for more tokens, if needed."""
         layers, both, heads, slots, size = self._held.shape
         needed = self.length + count
         if needed <= slots:
@@ -47,18 +41,8 @@ class KvCache:
     def write(
         self, layer: int, keys: NDArray[np.float32], values: NDArray[np.float32]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Write the keys and values of new tokens in one layer.
-
-        The length stays the same until all layers have theirs.
-
-        Args:
-            layer: The number of the layer.
-            keys: Float32 ``[tokens, heads, size]``.
-            values: Float32 ``[tokens, heads, size]``.
-
-        Returns:
-            Keys and values of all tokens, float32 ``[heads, length + tokens, size]``.
-        """
+        """Write the new tokens of one layer; return all: ``[heads, length + tokens, size]``."""
+        # keys, values: float32 [tokens, heads, size]. The length stays the same until all layers have theirs.
         held = self._held[layer, :, :, : self.length + len(keys)]
         held[0, :, self.length :] = keys.transpose(1, 0, 2)
         held[1, :, self.length :] = values.transpose(1, 0, 2)
@@ -67,16 +51,6 @@ class KvCache:
 
 class RowsKvCache:
     """A key-value cache of several texts, in every layer: a row for each.
-
-    A token lies at the slot of its position, in every row. What lies beyond the length of a text is not seen, and is
-    written over. It is a number all the same: what has no weight is still multiplied by it.
-
-    Args:
-        rows: The number of texts.
-        layers: The number of layers.
-        heads: The number of key and value heads.
-        size: The size of a head.
-        dtype: Of the numbers, as the weights have it.
 
     Attributes:
         lengths: How many tokens of each text it holds. To make one less is to forget the last ones.
@@ -87,11 +61,7 @@ class RowsKvCache:
         self._held = np.zeros((layers, 2, 0, heads, 0, size), dtype)
 
     def make_room(self, counts: Mapping[int, int]) -> None:
-        """Grow the arrays for more tokens, if needed.
-
-        Args:
-            counts: The tokens to be written, by row.
-        """
+        """Grow the arrays for more tokens, if needed."""
         layers, both, rows, heads, slots, size = self._held.shape
         last, longest = max(counts), max(self.lengths[row] + count for row, count in counts.items())
         needed_rows = rows if last < rows else min(max(last + 1, 2 * rows), len(self.lengths))
@@ -112,31 +82,14 @@ class RowsKvCache:
         keys: NDArray[np.float32],
         values: NDArray[np.float32],
     ) -> None:
-        """Write the keys and values of new tokens in one layer.
-
-        The lengths stay the same until all layers have theirs.
-
-        Args:
-            layer: The number of the layer.
-            rows: The text of each token, ``[tokens]``.
-            positions: Its position there, ``[tokens]``.
-            keys: Float32 ``[tokens, heads, size]``.
-            values: Float32 ``[tokens, heads, size]``.
-        """
+        """Write the keys and values of new tokens in one layer."""
+        # rows, positions: of each token, [tokens]. keys, values: float32 [tokens, heads, size]. The lengths stay the
+        # same until all layers have theirs.
         held = self._held[layer]
         held[0][rows, :, positions] = keys
         held[1][rows, :, positions] = values
 
     def held(self, layer: int, rows: slice, slots: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the keys and values of some rows in one layer.
-
-        Args:
-            layer: The number of the layer.
-            rows: Which rows.
-            slots: How many slots of each, also those beyond its length.
-
-        Returns:
-            Keys and values, float32 ``[rows, heads, slots, size]``.
-        """
+        """Return keys and values of some rows, float32 ``[rows, heads, slots, size]``."""
         held = self._held[layer, :, rows, :, :slots]
         return held[0], held[1]

@@ -29,9 +29,7 @@ Attend: TypeAlias = Callable[[int, Floats, Floats, Floats], Floats]
 
 @dataclass(frozen=True)
 class Layer:
-    """The weights of one layer, float32.
-
-    They are multiplied from the right: ``states @ weight``.
+    """The weights of one layer, float32, multiplied from the right: ``states @ weight``.
 
     Attributes:
         attention_norm: ``[size]``.
@@ -77,13 +75,8 @@ class Network:
 
     @classmethod
     def from_directory(cls, directory: Path) -> Network:
-        """Read a Llama from its configuration and weights.
-
-        Its output layer must be its embedding.
-
-        Args:
-            directory: Has ``config.json`` and ``model.safetensors``.
-        """
+        """Read a Llama from its configuration and weights."""
+        # Its output layer must be its embedding.
         from safetensors.numpy import load_file
 
         config: dict[str, Any] = json.loads((directory / "config.json").read_text(encoding="utf-8"))
@@ -123,18 +116,7 @@ class Network:
 
 
 def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
-    """Run one forward pass over tokens after those in the cache.
-
-    The cache holds them afterwards.
-
-    Args:
-        network: The weights.
-        cache: Keys and values of the text so far.
-        token_ids: At least one.
-
-    Returns:
-        The last hidden states of the tokens, float32 ``[T, size]``, to be given to ``scores``.
-    """
+    """Read tokens after those in the cache; return their last states, float32 ``[T, size]``."""
     start, count = cache.length, len(token_ids)
     mask = causal_mask(start, count)
     cache.make_room(count)
@@ -148,20 +130,10 @@ def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
 
 
 def forward(network: Network, token_ids: Sequence[int], positions: NDArray[np.integer], attend: Attend) -> Floats:
-    """Run one forward pass over tokens, of one text or of several.
-
-    Only attention knows which token belongs to which text: all else is done to each token alone.
-
-    Args:
-        network: The weights.
-        token_ids: At least one.
-        positions: Where each token stands in its text, integers ``[T]``.
-        attend: Attention in one layer. It is given the number of the layer, queries ``[T, heads, head_size]``, and keys
-            and values ``[T, kv_heads, head_size]`` of these tokens; it returns ``[T, heads * head_size]``.
-
-    Returns:
-        The last hidden states, float32 ``[T, size]``.
-    """
+    """Run one forward pass, of one text or of several; return float32 ``[T, size]``."""
+    # Only attention knows which token belongs to which text: all else is done to each token alone. `attend` has the
+    # number of the layer, queries [T, heads, head_size], keys and values [T, kv_heads, head_size], and returns [T,
+    # heads * head_size].
     turns = rotations(network.frequencies, positions)
     states = network.embeddings[list(token_ids)]
     for number, layer in enumerate(network.layers):
@@ -172,94 +144,44 @@ def forward(network: Network, token_ids: Sequence[int], positions: NDArray[np.in
 
 
 def scores(network: Network, states: Floats, tokens: NDArray[np.int32] | None = None) -> Floats:
-    """Score the next token after some hidden states.
-
-    Args:
-        network: The weights.
-        states: Float32 ``[T, size]``.
-        tokens: The tokens to score, int32; ``None``: all.
-
-    Returns:
-        Float32 ``[T, tokens]``.
-    """
+    """Score the next token after states ``[T, size]``: float32 ``[T, tokens]``."""
     return states @ (network.embeddings if tokens is None else network.embeddings[tokens]).T
 
 
 def rms_norm(states: Floats, weight: Floats, epsilon: np.float32) -> Floats:
-    """Divide states by their root mean square (Zhang and Sennrich 2019).
-
-    Args:
-        states: Float32 ``[T, size]``.
-        weight: The scale of each dimension, float32 ``[size]``.
-        epsilon: Added to the mean square.
-
-    Returns:
-        Float32 ``[T, size]``.
-    """
+    """Divide states ``[T, size]`` by their root mean square (Zhang and Sennrich 2019)."""
     mean_square = (states * states).sum(axis=-1, keepdims=True) / states.shape[-1]
     normed: Floats = states / np.sqrt(mean_square + epsilon) * weight
     return normed
 
 
 def heads(network: Network, layer: Layer, states: Floats, turns: Turns) -> tuple[Floats, Floats, Floats]:
-    """Project states to queries, keys and values, with rotary positions.
-
-    Args:
-        network: For its numbers of heads.
-        layer: The weights.
-        states: Float32 ``[T, size]``.
-        turns: The rotations, complex64 ``[T, 1, head_size / 2]``.
-
-    Returns:
-        Queries ``[T, heads, head_size]``, keys and values ``[T, kv_heads, head_size]``.
-    """
+    """Project states to queries, keys and values, with rotary positions."""
+    # Queries [T, heads, head_size], keys and values [T, kv_heads, head_size].
     each = (states @ layer.qkv).reshape(len(states), -1, network.head_size)
     turned = rotated(each[:, : network.heads + network.kv_heads], turns)
     return turned[:, : network.heads], turned[:, network.heads :], each[:, network.heads + network.kv_heads :]
 
 
 def rotations(frequencies: Floats, positions: NDArray[np.integer]) -> Turns:
-    """Compute the rotary factors of some positions.
-
-    Args:
-        frequencies: Radians for each position, float32 ``[head_size / 2]``.
-        positions: Integers ``[T]``.
-
-    Returns:
-        Complex64 ``[T, 1, head_size / 2]``.
-    """
+    """Compute the rotary factors of positions, complex64 ``[T, 1, head_size / 2]``."""
     angles = positions.astype(frequencies.dtype)[:, None, None] * frequencies
     turns: Turns = np.exp(1j * angles)
     return turns
 
 
 def rotated(vectors: Floats, turns: Turns) -> Floats:
-    """Rotate pairs of numbers (rotary position embedding, Su et al. 2021).
-
-    A pair is a complex number, and to rotate it is to multiply it.
-
-    Args:
-        vectors: ``[T, heads, head_size]``.
-        turns: Of length 1: ``[T, 1, head_size / 2]``.
-    """
+    """Rotate pairs of numbers (rotary position embedding, Su et al. 2021)."""
+    # A pair is a complex number, and to rotate it is to multiply it.
     turned: Floats = (vectors.view(turns.dtype) * turns).view(vectors.dtype)
     return turned
 
 
 def attention(queries: Floats, keys: Floats, values: Floats, mask: Floats | None) -> Floats:
-    """Compute scaled dot-product attention (Vaswani et al. 2017), of one text or of several.
-
-    Several queries may share a key (Ainslie et al. 2023). The axes before those that are named are of texts.
-
-    Args:
-        queries: ``[..., T, heads, head_size]``.
-        keys: ``[..., kv_heads, S, head_size]``.
-        values: ``[..., kv_heads, S, head_size]``.
-        mask: What is added before the softmax: ``[..., T, S]``; ``None``: nothing.
-
-    Returns:
-        ``[..., T, heads * head_size]``.
-    """
+    """Compute scaled dot-product attention (Vaswani et al. 2017)."""
+    # queries [..., T, heads, head_size]; keys, values [..., kv_heads, S, head_size]; mask [..., T, S], added before the
+    # softmax; returns [..., T, heads * head_size]. Several queries may share a key (Ainslie et al. 2023). The first
+    # axes are of texts.
     *texts, count, number, size = queries.shape
     kv_heads, slots = keys.shape[-3:-1]
     # [..., kv_heads, shared * T, head_size]: the queries of a key lie below each other.
@@ -280,46 +202,28 @@ def softmax(logits: Floats) -> Floats:
 
 
 def causal_mask(start: int, count: int) -> Floats | None:
-    """Return minus infinity where a token would see a later one.
-
-    Args:
-        start: The tokens read before.
-        count: The tokens read now.
-
-    Returns:
-        Float32 ``[count, start + count]``; ``None`` for a single token.
-    """
+    """Return minus infinity ``[count, start + count]`` where a token would see a later one."""
     if count == 1:
         return None
     return np.triu(np.full((count, start + count), -np.inf, dtype=np.float32), start + 1)
 
 
 def feed_forward(layer: Layer, states: Floats) -> Floats:
-    """Apply the feed-forward network with a gate, SwiGLU (Shazeer 2020).
-
-    Args:
-        layer: The weights.
-        states: Float32 ``[T, size]``.
-
-    Returns:
-        Float32 ``[T, size]``.
-    """
+    """Apply the feed-forward network with a gate, SwiGLU (Shazeer 2020)."""
     both = states @ layer.gate_up
     inner = both.shape[-1] // 2
     return (silu(both[:, :inner]) * both[:, inner:]) @ layer.down
 
 
 def silu(numbers: Floats) -> Floats:
-    """Multiply numbers by their logistic function.
-
-    It is computed by the tangent, so that no power overflows.
-    """
+    """Multiply numbers by their logistic function."""
+    # It is computed by the tangent, so that no power overflows.
     half = numbers * 0.5
     product: Floats = half + half * np.tanh(half)
     return product
 
 
 def _pair_up(columns: Floats, head_size: int) -> None:
-    """Make neighbours of the numbers that transformers turns together: those half a head apart. In place."""
+    """Make neighbours, in place, of the numbers half a head apart that are turned together."""
     halves = columns.reshape(len(columns), -1, 2, head_size // 2)
     columns[...] = halves.transpose(0, 1, 3, 2).reshape(columns.shape)

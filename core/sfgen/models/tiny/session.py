@@ -20,13 +20,7 @@ a prompt of 2000 tokens takes twice as long at once."""
 
 
 class TinySession:
-    """One text that the network has read.
-
-    Args:
-        network: The weights.
-        context_length: The most tokens that it can read.
-        name: What messages call the model.
-    """
+    """One text that the network has read."""
 
     def __init__(self, network: Network, context_length: int, *, name: str) -> None:
         self._network = network
@@ -36,47 +30,20 @@ class TinySession:
         self._last: Floats | None = None  # the state that the last scores were made of: [1, size]
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return the scores of the next token.
-
-        After an error the session holds what it held before.
-
-        Returns:
-            Float32 ``[tokens]``.
-
-        Raises:
-            ModelError: No tokens, more than the context holds, one that the model does not know, or not enough memory.
-        """
+        """Read tokens and return the next scores, float32 ``[tokens]``."""
+        # After an error the session holds what it held before.
         return self.extend_rows(token_ids, None)
 
     def extend_rows(self, token_ids: Sequence[int], rows: Int32 | None) -> Scores:
-        """Read tokens and score only some of the vocabulary.
-
-        Args:
-            token_ids: At least one.
-            rows: The tokens to score, int32 ``[k]``; ``None``: the whole vocabulary.
-
-        Returns:
-            Float32 ``[k]`` or ``[tokens]``.
-
-        Raises:
-            ModelError: As for ``extend``.
-        """
+        """Read tokens and score only some of the vocabulary, float32 ``[k]``; ``None``: all."""
         with self._reading(token_ids):
             for states in self._passes(token_ids):
                 self._last = states[-1:]
             return self._score(rows)
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
-        """Read tokens and return all their scores.
-
-        The last ones are those of ``extend`` to the last bit.
-
-        Returns:
-            Float32 ``[len(token_ids), tokens]``.
-
-        Raises:
-            ModelError: As for ``extend``.
-        """
+        """Read tokens and return all scores, float32 ``[len(token_ids), tokens]``."""
+        # The last ones are those of `extend` to the last bit.
         with self._reading(token_ids):
             states = np.concatenate(list(self._passes(token_ids)))
             self._last = states[-1:]
@@ -95,7 +62,7 @@ class TinySession:
 
     @contextlib.contextmanager
     def _reading(self, token_ids: Sequence[int]) -> Iterator[None]:
-        """Where tokens are read; after an error the session holds what it held before."""
+        """Read tokens; after an error the session holds what it held before."""
         before, last = self._cache.length, self._last
         check_readable(token_ids, before, len(self._network.embeddings), self._context_length, self._name)
         try:
@@ -110,12 +77,12 @@ class TinySession:
             raise
 
     def _passes(self, token_ids: Sequence[int]) -> Iterator[Floats]:
-        """Read tokens in as many forward passes as it takes; their last states, float32 ``[some tokens, size]``."""
+        """Read tokens in forward passes; yield their last states, float32 ``[tokens, size]``."""
         for start in range(0, len(token_ids), AT_A_TIME):
             yield read(self._network, self._cache, token_ids[start : start + AT_A_TIME])
 
     def _score(self, rows: Int32 | None) -> Scores:
-        """The scores of the token after the last one read: of the tokens ``rows``, or of all."""
+        """Score the token after the last one read."""
         assert self._last is not None, "something was read"
         found: Scores = scores(self._network, self._last, rows)[0]
         return found
