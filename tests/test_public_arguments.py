@@ -47,10 +47,10 @@ NOT_WITH_THIS_ONE = (
 )
 """The right call is an error too: the embedded model has no chat template, and no cluster is connected."""
 
-NEED_RAY = ("sfgen.integrations.ray.installed.installed_ray", "sfgen.integrations.ray.journal.open_journal")
+NEED_RAY = ("sfgen.integrations.ray.actor.installed_ray", "sfgen.integrations.ray.actor.open_journal")
 """Where Ray is not installed, the right call is an error that says so."""
 
-STARTS_RAY = ("sfgen.integrations.ray.journal.open_journal",)
+STARTS_RAY = ("sfgen.integrations.ray.actor.open_journal",)
 """Called in tests/integrations/test_ray.py, where Ray runs anyhow: to start it takes ten seconds."""
 
 SAID_TO_RAISE = {"sfgen.models.zip_model.ZipModel.encode_inside.text": KeyError}

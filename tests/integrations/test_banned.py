@@ -25,7 +25,7 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban import scan
 from sfgen.errors import BannedWordsError, DeadEnd, UsageError
-from sfgen.integrations.banned import Banned
+from sfgen.integrations.guided import Banned
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor
 
 VOCABULARY = small_vocabulary()

@@ -23,8 +23,7 @@ from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Template
 from sfgen.ban import scan
 from sfgen.errors import SfgenError
 from sfgen.index.mask_ids import bits_of_row
-from sfgen.integrations.request import ConstraintRequest
-from sfgen.integrations.request_texts import RequestTexts
+from sfgen.integrations.request import ConstraintRequest, RequestTexts
 from sfgen.integrations.transformers import GuidedLogitsProcessor
 from sfgen.protocols import HasReadings
 

@@ -17,7 +17,7 @@ import pytest
 from sfgen import GenerationConfig, Job, Sampler, job_records
 from sfgen.errors import ModelError, UsageError
 from sfgen.integrations.ray import RayCluster, SfgenPredictor, connected, open_journal
-from sfgen.integrations.ray.journal import Journal
+from sfgen.integrations.ray.actor import Journal
 from sfgen.jobs.loaded import load
 from sfgen.jobs.output import OutputFile
 from sfgen.jobs.prompts import PromptList

@@ -32,8 +32,7 @@ from sfgen import Vocabulary
 from sfgen.errors import VocabularyError
 from sfgen.index.mask_ids import bits_of_row
 from sfgen.integrations import vllm
-from sfgen.integrations.request import ConstraintRequest
-from sfgen.integrations.request_texts import RequestTexts
+from sfgen.integrations.request import ConstraintRequest, RequestTexts
 from sfgen.integrations.vllm import ConstraintLogitsProcessor
 
 VOCABULARY = json_vocabulary()

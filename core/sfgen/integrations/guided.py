@@ -1,4 +1,4 @@
-"""Texts that must satisfy a constraint, and may have none of the banned words.
+"""The rules of texts in somebody else's loop: a constraint, with or without banned words (``Guided``), or a ban alone.
 
 Where the constraint is an automaton, the banned words are taken out of it. Elsewhere two guides walk side by side, and
 a token must be allowed by both. The first one is that of the constraint, whose strings have no banned word as they are
@@ -20,15 +20,17 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.ban import BannedWords, read_prompt
+from sfgen.ban.completing_tokens import ForbiddenTokens
 from sfgen.ban.difference import clean_superset, is_wholly_clean, without_banned
+from sfgen.ban.matcher_states import COMPLETE
 from sfgen.errors import GenerationError, UsageError
-from sfgen.index import index_of
+from sfgen.index import BaseGuide, index_of
 from sfgen.index.calls import Calls
 from sfgen.index.mask_ids import packed, tokens_of_row
 from sfgen.index.thought import Thought
-from sfgen.integrations.banned import Banned
+from sfgen.integrations.masks import widest
 from sfgen.integrations.state import BatchRow, RowGuide, Stage
-from sfgen.protocols import Guide, GuideSource, HasReadings, Mask
+from sfgen.protocols import Guide, GuideSource, HasReadings, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _BYTES_KEPT = 32 << 20
@@ -41,9 +43,6 @@ def check_strings(constraint: object) -> None:
     """Refuse a constraint out of which no banned words could be taken, if it writes JSON.
 
     A matcher reads the text, and not what its strings say.
-
-    Raises:
-        UsageError: It writes JSON.
     """
     if isinstance(constraint, HasReadings) and getattr(constraint, "has_values", True):
         raise UsageError(
@@ -53,18 +52,7 @@ def check_strings(constraint: object) -> None:
 
 
 class Guided:
-    """The rule of an index, which is the source of its guides.
-
-    Args:
-        source: What a text must match.
-        banned: What must not be in it; ``None``: nothing is banned.
-        max_tokens: The most tokens of a text, without the end token; ``None``: any number.
-        cut_at: The most tokens of a text that is cut there though it may not be complete; ``None``: it is not cut.
-
-    Raises:
-        LimitTooSmall: No match can be written with ``max_tokens`` tokens.
-        UsageError: Words are banned in a source that writes more than one text.
-    """
+    """The rule of an index, which is the source of its guides."""
 
     def __init__(
         self,
@@ -72,7 +60,7 @@ class Guided:
         banned: BannedWords | None,
         max_tokens: int | None,
         *,
-        cut_at: int | None = None,
+        cut_at: int | None = None,  # the most tokens of a text that is cut there though it may not be complete
     ) -> None:
         self.vocabulary = arguments.instance("vocabulary", source.vocabulary, Vocabulary)
         if banned is not None and isinstance(source, Thought | Calls):
@@ -97,13 +85,7 @@ class Guided:
             self._matcher.new_texts()
 
     def guide(self, prompt: Sequence[int]) -> RowGuide:
-        """Return a guide without the banned words that may follow a prompt.
-
-        Raises:
-            UsageError: They cannot be taken out of the strings of a schema.
-            BannedWordsError: Nothing would be left.
-            LimitTooSmall: No match that is left can be written within the limit.
-        """
+        """Return a guide without the banned words that may follow a prompt."""
         if self._banned is None:
             return self._source.guide(self._max_tokens)
         before = read_prompt(self.vocabulary, prompt)
@@ -140,16 +122,7 @@ class Guided:
 
 
 class WatchedGuide:
-    """A guide whose text another guide watches for banned words.
-
-    Args:
-        guide: The guide of the constraint.
-        watch: The guide of clean texts.
-        vocabulary: The tokens.
-        both: The masks of both.
-        is_limited: Whether the guide of the constraint has a token limit.
-        is_cut: Whether the text is cut at the limit of the second guide though it may not be complete.
-    """
+    """A guide whose text another guide watches for banned words."""
 
     def __init__(
         self,
@@ -199,11 +172,7 @@ class WatchedGuide:
         return mask
 
     def advance(self, token_id: int) -> None:
-        """Read a token.
-
-        Raises:
-            UsageError: The constraint does not allow it, or it completes a banned match.
-        """
+        """Read a token."""
         self._guide.advance(token_id)
         try:
             self._watch.advance(token_id)
@@ -225,11 +194,7 @@ class WatchedGuide:
         return twin
 
     def way_out(self) -> Mask | None:
-        """Return tokens after which the text may be broken off without a banned word, where no token is allowed.
-
-        Returns:
-            ``None`` where it may be broken off here, or after no token.
-        """
+        """Return tokens after which a text that cannot go on may be broken off clean; ``None``: here, or after none."""
         if self._watch.is_accepting:
             return None
         found, watch, vocabulary = list[int](), self._watch.fork(), self._vocabulary
@@ -308,3 +273,134 @@ class _Intersections:
         else:
             self._kept.move_to_end(key)
         return found[2]
+
+
+_MASK_BYTES_KEPT = 8 << 20
+
+
+class Banned:
+    """The rule of a ban: no token completes a banned match.
+
+    A token that is not text is always allowed, except where the end of the text would complete a match: it could be an
+    end token that only the caller of ``generate`` knows. Ids beyond the vocabulary are not text, so the masks reach as
+    far as an output layer may.
+    """
+
+    def __init__(self, banned: BannedWords, vocabulary: Vocabulary, max_tokens: int | None) -> None:
+        self.vocabulary = vocabulary
+        self.max_tokens = max_tokens
+        self._width = widest(len(vocabulary))
+        self._ends = packed(np.array(vocabulary.end_token_ids, dtype=np.int32), self._width)
+        self._forbidden = ForbiddenTokens(banned.automata, vocabulary.trie)
+        self._masks: dict[tuple[int, bool], Mask] = {}  # by state and whether the next token is the last
+
+    def new_texts(self) -> None:
+        """Forget the states of earlier texts, if there are many."""
+        if self.is_full:
+            self._forbidden.forget()
+            self._masks.clear()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its caches should be dropped between two texts."""
+        return self._forbidden.is_full
+
+    def limited(self, max_tokens: int | None) -> Banned:
+        """Return the same rule with another token limit, sharing its caches."""
+        twin = copy.copy(self)
+        twin.max_tokens = max_tokens
+        return twin
+
+    def guide(self, prompt: Sequence[int]) -> BannedGuide:
+        """Return a guide whose matcher has read the prompt."""
+        return BannedGuide(self, self._forbidden.begin(read_prompt(self.vocabulary, prompt)))
+
+    def mask(self, row: BatchRow) -> Mask | None:
+        """Return the token mask of a row; ``None`` for one that strayed.
+
+        After an end token there may be more text, and it is watched as well.
+        """
+        return None if row.stage is Stage.STRAYED else row.guide.mask()
+
+    def dead_end(self, guide: RowGuide) -> str:
+        """Say why nothing may follow."""
+        if guide.mask() is self._ends:
+            return "the limit is reached, and the model has no end token of the vocabulary to say so"
+        return "only banned text could follow"
+
+    # ---- for the guides --------------------------------------------------------------------------------------------
+
+    def after(self, state: int, data: bytes) -> int | None:
+        """Return the state of the matcher after some bytes; ``None`` where a match is complete."""
+        target = self._forbidden.next_state(state, data)
+        return None if target == COMPLETE else target
+
+    def may_end(self, state: int) -> bool:
+        """Tell whether the text may end in a state."""
+        return not self._forbidden.verdict(state).end
+
+    def mask_of(self, state: int, room: int | None) -> Mask:
+        """Return the token mask of a state, uint32 ``[words]``, longer than the vocabulary.
+
+        It is the same object for as long as it is cached. Without ``room`` for a token only end tokens are allowed.
+        """
+        if room is not None and room <= 0:
+            return self._ends
+        key = state, room == 1
+        mask = self._masks.get(key)
+        if mask is None:
+            while len(self._masks) * self._ends.nbytes > _MASK_BYTES_KEPT:
+                del self._masks[next(iter(self._masks))]
+            mask = self._masks[key] = self._made(*key)
+        return mask
+
+    def _made(self, state: int, last: bool) -> Mask:
+        tokens, end = self._forbidden.verdict(state, last=last)
+        allowed = np.full(self._width, not end, dtype=np.bool_)
+        allowed[self.vocabulary.text_token_ids] = True
+        allowed[tokens] = False
+        return packed(np.flatnonzero(allowed).astype(np.int32), self._width)
+
+
+class BannedGuide(BaseGuide[int]):
+    """A guide that watches one text for banned words.
+
+    A position is the number of the matcher's state. It reads all tokens that complete no match, also those that its
+    mask leaves out: another processor may have forced one, and what follows is to be watched. An end token need not be
+    one for ``generate``, so there is no end.
+    """
+
+    def __init__(self, rule: Banned, start: int) -> None:
+        self._rule = rule
+        super().__init__(rule.vocabulary, start, rule.max_tokens)
+
+    def _read(self, position: int, data: bytes) -> int | None:
+        return self._rule.after(position, data)
+
+    def _accepts(self, position: int) -> bool:
+        return self._rule.may_end(position)
+
+    def _number(self, position: int) -> int:
+        return position
+
+    def mask(self) -> Mask:
+        """Return the token mask, uint32 ``[words]``, longer than the vocabulary.
+
+        Ids beyond the vocabulary have bits as well, as tokens that are not text.
+        """
+        return self._rule.mask_of(self._positions[-1], self.room)
+
+    def allowed_tokens(self) -> Int32:
+        """Return the allowed tokens of the vocabulary, ascending, int32."""
+        tokens = tokens_of_row(self.mask())
+        return tokens[tokens < len(self.vocabulary)]
+
+    def advance(self, token_id: int) -> None:
+        """Read a token; one that is not text changes nothing."""
+        vocabulary, position = self.vocabulary, self._positions[-1]
+        data = vocabulary.tokens[token_id] if 0 <= token_id < len(vocabulary) else None
+        is_text = data is not None and token_id not in vocabulary.end_token_ids
+        after = self._read(position, data) if data is not None and is_text else position
+        if after is None:
+            raise UsageError(f"token {token_id} completes a banned match")
+        self._positions.append(after)

@@ -18,11 +18,7 @@ _MOST_ROWS_OVER = 4096  # output layers are filled up to a round number of rows,
 
 
 def widest(size: int) -> int:
-    """Return the most output rows that may belong to a vocabulary.
-
-    Args:
-        size: The number of its tokens.
-    """
+    """Return the most output rows that may belong to a vocabulary."""
     return size + max(_MOST_ROWS_OVER, size // 8)
 
 
@@ -31,9 +27,6 @@ class Caps:
 
     A *cap* is plus infinity where a token is allowed and minus infinity where not. The minimum of cap and scores is the
     masked scores, and takes a tenth of the time of a choice by truth values.
-
-    Args:
-        scores: What the caps are for, float ``[rows, width]``.
     """
 
     def __init__(self, scores: Tensor) -> None:
@@ -48,12 +41,9 @@ class Caps:
         return (self.width, self.device, self._dtype) == (scores.shape[1], scores.device, scores.dtype)
 
     def cap(self, mask: Mask) -> Tensor:
-        """Return the cap of a mask that is never changed.
+        """Return the cap, ``[width]``, of a mask that is never changed.
 
         Scores beyond the bits of the mask are not allowed. Masks are compared by identity.
-
-        Returns:
-            ``[width]``, of the type of the scores, on their device.
         """
         kept = self._kept.get(id(mask))
         if kept is None:
@@ -72,13 +62,9 @@ class Caps:
 
 
 def masked(scores: Tensor, caps: Sequence[Tensor | None]) -> Tensor:
-    """Replace the scores of what is not allowed by minus infinity.
+    """Replace the scores, float ``[rows, width]``, of tokens that are not allowed by minus infinity.
 
     They are a new tensor: ``generate(..., output_logits=True)`` returns the old one.
-
-    Args:
-        scores: float ``[rows, width]``.
-        caps: For each row a cap ``[width]``; ``None``: everything is allowed.
     """
     first = caps[0]
     if all(cap is first for cap in caps):

@@ -1,27 +1,43 @@
-"""What a request to a server asks of its text: a pattern, choices, a schema or a grammar, and words that are banned.
+"""The constraint of a request to a server, and its text: a pattern, choices, a schema or a grammar, and banned words.
 
 A request comes from somebody who may not read the server's files: the text of a schema is JSON or the short form here,
 and that of a grammar the grammar itself, and never the name of a file.
+
+A server has no way to let one request fail in the middle of a batch: an error there ends them all. So faults of a
+request are told before (``ConstraintRequest.check``), and those that show only with the vocabulary or the prompt are
+written into the log:
+
+* The limit is too small for any text: the text is written all the same, and the server cuts it at the limit.
+* Only banned text could follow, which was not foreseen: the text ends before it is complete.
+* Anything else, such as a pattern that no token can write: the text ends at once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from itertools import takewhile
+from typing import Any, Protocol
+
+import numpy as np
 
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.ban import BannedWords
 from sfgen.ban.difference import clean_superset, without
-from sfgen.errors import SchemaError, UsageError
-from sfgen.integrations.guided import check_strings
-from sfgen.integrations.no_healing import refuse_healing
+from sfgen.errors import LimitTooSmall, SchemaError, SfgenError, UsageError
+from sfgen.index import Index
+from sfgen.index.mask_ids import packed
+from sfgen.integrations.guided import Banned, Guided, WatchedGuide, check_strings
+from sfgen.integrations.state import BatchRow, Rule, Stage, refuse_healing
 from sfgen.language.grammar import Grammar, GrammarSource
+from sfgen.protocols import Int32, Mask
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.short_form import read_short_form
+from sfgen.vocabulary import Vocabulary
 
 CONSTRAINTS = ("regex", "choices", "schema", "grammar")
 BAN = "ban"
@@ -53,18 +69,7 @@ class ConstraintRequest:
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None) -> ConstraintRequest | None:
-        """Read the constraint from the arguments of a request.
-
-        Args:
-            given: ``regex``, ``choices``, ``schema`` or ``grammar``, and ``ban``; beside ``grammar`` also
-                ``grammar_start``, ``grammar_format`` and ``max_blanks``. Other names belong to others.
-
-        Returns:
-            ``None`` where they have no constraint and no ban.
-
-        Raises:
-            UsageError: Several constraints, ``heal``, which cannot be done here, a value of another kind, or one about
-                a grammar where there is none.
+        """Read the constraint from the arguments of a request; ``None`` where they have none.
 
         >>> ConstraintRequest.read({"regex": "[0-9]+", "ban": ["13"], "seed": 1})
         ConstraintRequest(regex='[0-9]+', choices=None, schema=None, banned=('13',), grammar=None)
@@ -89,29 +94,16 @@ class ConstraintRequest:
 
     @property
     def constraint(self) -> Dfa | JsonSchema | Grammar | None:
-        """The constraint without the ban; the last few are cached.
-
-        Raises:
-            SfgenError: As ``Dfa.from_regex``, ``Dfa.from_choices``, ``JsonSchema`` and ``GrammarSource.grammar``.
-        """
+        """The constraint without the ban; the last few are cached."""
         return _constraint(self.regex, self.choices, self.schema, self.grammar)
 
     @property
     def banned_words(self) -> BannedWords | None:
-        """The banned words; the last few lists are cached.
-
-        Raises:
-            BannedWordsError: The list means nothing.
-        """
+        """The banned words; the last few lists are cached."""
         return None if self.banned is None else _banned_words(self.banned)
 
     def check(self) -> None:
-        """Check what needs neither vocabulary nor prompt.
-
-        Raises:
-            SfgenError: The constraint cannot be made, or the banned words leave nothing of it, or they cannot be taken
-                out of its strings.
-        """
+        """Check what needs neither vocabulary nor prompt."""
         constraint, banned = self.constraint, self.banned_words
         if isinstance(constraint, JsonSchema):
             _ = constraint.network
@@ -167,3 +159,138 @@ def _constraint(
 @lru_cache(maxsize=_KEPT)
 def _banned_words(words: tuple[str, ...]) -> BannedWords:
     return BannedWords(words)
+
+
+_INDEXES_KEPT = 32  # indexes, and bans
+
+_log = logging.getLogger(__name__)
+
+
+class MasksTokens(Protocol):
+    """A text, seen from the loop that writes it."""
+
+    def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask | None:
+        """Return the token mask after some tokens, uint32 ``[words]``; ``None``: everything is allowed."""
+
+
+class RequestText:
+    """One text of a request.
+
+    It moves, forth or back, to whatever tokens it is given.
+    """
+
+    def __init__(self, rule: Rule, prompt: Sequence[int], ends: Mask) -> None:
+        self._rule = rule
+        self._end_tokens = frozenset(rule.vocabulary.end_token_ids)
+        self._ends = ends
+        self._row = BatchRow(rule.guide(prompt))
+        self._tokens: list[int] = []
+        self._taken = 0  # by the guide: all of the tokens, or those before the one that it refused
+        self._told = False
+
+    def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask | None:
+        """Return the token mask after some tokens.
+
+        An end token is allowed where these tokens are not, and a token that keeps the end clean where nothing is.
+        """
+        self._go_to([*written, *drafted])
+        if self._row.stage is Stage.STRAYED and self._taken < len(written) and not self._told:
+            self._told = True
+            token, place = self._tokens[self._taken], self._taken
+            _log.warning("sfgen: token %d was written behind %d tokens, and is not allowed there", token, place)
+        mask = self._rule.mask(self._row)
+        if mask is None or self._row.stage is not Stage.OPEN or mask.any():
+            return mask
+        if not self._told and not drafted:
+            self._told = True
+            reason = self._rule.dead_end(self._row.guide)
+            _log.error("sfgen: the text ends behind %d tokens, and is not complete: %s", len(written), reason)
+        way_out = self._row.guide.way_out() if isinstance(self._row.guide, WatchedGuide) else None
+        return self._ends if way_out is None else way_out
+
+    def _go_to(self, tokens: list[int]) -> None:
+        """Bring the guide behind these tokens."""
+        known = len(self._tokens)
+        if tokens[:known] != self._tokens:
+            pairs = zip(tokens, self._tokens, strict=False)
+            known = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            self._go_back(known)
+        for token in tokens[known:]:
+            self._row = self._row.after(token, self._end_tokens)
+            self._tokens.append(token)
+            self._taken += self._row.stage is not Stage.STRAYED
+
+    def _go_back(self, count: int) -> None:
+        """Keep the first ``count`` tokens."""
+        del self._tokens[count:]
+        if count > self._taken:
+            return  # the token that was refused is still there
+        self._row.guide.rollback(self._taken - count)
+        self._taken = count
+        ended = not self._end_tokens.isdisjoint(self._tokens)
+        self._row = BatchRow(self._row.guide, Stage.ENDED if ended else Stage.OPEN)
+
+
+class EndedText:
+    """A text that ends at once."""
+
+    def __init__(self, ends: Mask) -> None:
+        self._ends = ends
+
+    def mask(self, written: Sequence[int], drafted: Sequence[int] = ()) -> Mask:
+        """Return the mask of the end tokens."""
+        return self._ends
+
+
+class RequestTexts:
+    """The texts of requests over one vocabulary.
+
+    The indexes of the last few constraints and bans are cached.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        if not vocabulary.end_token_ids:
+            raise UsageError("the vocabulary has no end token, so that no text could end where it is complete")
+        self._vocabulary = vocabulary
+        self.ends = ends_of(vocabulary.end_token_ids, len(vocabulary))
+        self._index = lru_cache(maxsize=_INDEXES_KEPT)(self._make_index)
+        self._ban = lru_cache(maxsize=_INDEXES_KEPT)(self._make_ban)
+
+    def begin(self, request: ConstraintRequest, prompt: Sequence[int], limit: int | None) -> MasksTokens:
+        """Begin a text."""
+        for is_cut in (False, True):
+            try:
+                return RequestText(self._rule(request, limit, is_cut=is_cut), prompt, self.ends)
+            except LimitTooSmall as error:
+                _log.warning("sfgen: the text of a request will be cut: %s", error)
+            except SfgenError as error:
+                _log.error("sfgen: the text of a request cannot be written, so it ends at once: %s", error)
+                break
+        return EndedText(self.ends)
+
+    def _rule(self, request: ConstraintRequest, limit: int | None, *, is_cut: bool) -> Rule:
+        if request.constraint is not None:
+            index, banned = self._index(replace(request, banned=None)), request.banned_words
+            return Guided(index, banned, None, cut_at=limit) if is_cut else Guided(index, banned, limit)
+        ban = self._ban(request)
+        if ban.is_full:  # texts that are not finished go on with the old one
+            self._ban.cache_clear()
+            ban = self._ban(request)
+        return ban.limited(limit)
+
+    def _make_index(self, request: ConstraintRequest) -> Index:
+        constraint = request.constraint
+        assert constraint is not None
+        index: Index = Index(constraint, self._vocabulary)
+        return index
+
+    def _make_ban(self, request: ConstraintRequest) -> Banned:
+        banned = request.banned_words
+        assert banned is not None  # a request asks for something
+        return Banned(banned, self._vocabulary, None)
+
+
+def ends_of(token_ids: Sequence[int], size: int) -> Mask:
+    """Return the mask of some tokens, uint32 ``[ceil(size / 32)]``."""
+    ids: Int32 = np.array(token_ids, dtype=np.int32)
+    return packed(ids, size)

@@ -1,4 +1,4 @@
-"""Where a text stands in somebody else's loop, and what a loop asks of the rule that its texts must keep to."""
+"""The state of a text in somebody else's loop, and the rule that a loop asks for masks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, Self
 
+from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.protocols import Mask
 from sfgen.vocabulary import Vocabulary
@@ -53,15 +54,7 @@ class BatchRow:
     stage: Stage = Stage.OPEN
 
     def after(self, token_id: int, end_token_ids: Container[int]) -> BatchRow:
-        """Read one token, moving the guide.
-
-        Args:
-            token_id: The token.
-            end_token_ids: The end tokens.
-
-        Returns:
-            The row after it, with the same guide.
-        """
+        """Read one token, moving the guide."""
         if self.stage is Stage.STRAYED:
             return self
         try:
@@ -92,3 +85,18 @@ class Rule(Protocol):
 
     def dead_end(self, guide: RowGuide) -> str:
         """Say in one line why nothing may follow."""
+
+
+def refuse_healing(heal: object) -> None:
+    """Refuse to heal a prompt in a logits processor.
+
+    Its tokens are read before the first mask is made, and cannot be taken back.
+
+    >>> refuse_healing(None), refuse_healing(False)
+    (None, None)
+    """
+    if heal is not None and arguments.flag("heal", heal):
+        raise UsageError(
+            "heal cannot be asked of a logits processor: the tokens of the prompt are read before it is",
+            hint="Use sfgen.generate, or end the prompt without white space and inside no word.",
+        )

@@ -22,8 +22,8 @@ What else to know:
   only then does the first model runner hand out the tokens when it schedules ahead (``async_scheduling``).
 * **The limit.** A text is complete within ``max_tokens`` and the model's context. If no text is so short, it is cut,
   and its ``finish_reason`` is ``length``.
-* **The log.** What only the vocabulary and the prompt can tell is written into the log; see
-  ``sfgen.integrations.request_texts``.
+* **The log.** Faults that show only with the vocabulary and the prompt are written into the log; see
+  ``sfgen.integrations.request``.
 * **Other options.** Where ``min_tokens``, ``logit_bias``, ``bad_words`` or ``allowed_token_ids`` leave nothing of what
   may follow, the text ends. vLLM's own structured output cannot be asked for in the same request.
 * **Speculative decoding.** The first model runner refuses it where the class is named. Where it is only found by its
@@ -46,8 +46,7 @@ from torch import Tensor
 
 from sfgen.errors import SfgenError, UsageError, first_line
 from sfgen.integrations.masks import Caps
-from sfgen.integrations.request import ConstraintRequest
-from sfgen.integrations.request_texts import EndedText, MasksTokens, RequestTexts, ends_of
+from sfgen.integrations.request import ConstraintRequest, EndedText, MasksTokens, RequestTexts, ends_of
 from sfgen.protocols import Mask
 from sfgen.vocabulary import Vocabulary
 
@@ -273,12 +272,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
         return EndedText(ends_of(sorted(params.all_stop_token_ids), self._config.model_config.get_vocab_size()))
 
     def _masked(self, scores: Tensor, masks: Sequence[Mask]) -> Tensor:
-        """The scores of what may follow; an end where something else has ruled all of it out.
-
-        Args:
-            scores: float ``[rows, tokens]``.
-            masks: One for each row.
-        """
+        """The scores of what may follow; an end where something else has ruled all of it out."""
         if self._caps is None or not self._caps.fit(scores):
             self._caps = Caps(scores)
         left = torch.minimum(scores, torch.stack([self._caps.cap(mask) for mask in masks]))
@@ -287,12 +281,7 @@ class ConstraintLogitsProcessor(AdapterLogitsProcessor, SlotLogitsProcessor):  #
 
 
 def _vocabulary(model_config: Any) -> Vocabulary:
-    """The tokens of the model, and those at which vLLM ends a text.
-
-    Raises:
-        UsageError: vLLM was started without a tokenizer.
-        VocabularyError: The bytes of its tokens cannot be determined.
-    """
+    """The tokens of the model, and those at which vLLM ends a text."""
     tokenizer = cached_tokenizer_from_config(model_config)
     if tokenizer is None:
         raise UsageError("vLLM was started without a tokenizer (skip_tokenizer_init)")

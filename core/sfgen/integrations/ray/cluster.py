@@ -14,9 +14,7 @@ from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import ModelError, SfgenError, UsageError
-from sfgen.integrations.ray.actor import ActorTexts
-from sfgen.integrations.ray.installed import installed_ray
-from sfgen.integrations.ray.journal import open_journal
+from sfgen.integrations.ray.actor import ActorTexts, installed_ray, open_journal
 from sfgen.jobs.record import Slot
 from sfgen.jobs.texts import InOrder
 from sfgen.jobs.workers import Assignment
@@ -132,14 +130,7 @@ def _nobody(address: str, error: Exception) -> UsageError:
 
 
 class RayCrew:
-    """A crew that makes texts of slots in actors of a cluster.
-
-    Args:
-        assignment: What each of them does.
-        count: How many there are.
-        order: Takes the outcome of each slot.
-        cluster: Where they are.
-    """
+    """A crew that makes texts of slots in actors of a cluster."""
 
     def __init__(self, assignment: Assignment, count: int, order: InOrder, cluster: RayCluster) -> None:
         self._assignment = assignment
@@ -151,11 +142,6 @@ class RayCrew:
         """Fill all slots; yield whenever outcomes of some have come.
 
         The slots are read to their end first.
-
-        Raises:
-            UsageError: The cluster lacks what the actors reserve.
-            ModelError: Ray has given up.
-            SfgenError: The model cannot be loaded.
         """
         import pyarrow
         import ray
@@ -195,22 +181,13 @@ class RayCrew:
 
 
 def be_quiet() -> None:
-    """Keep Ray Data from telling its progress; what goes wrong is told as an error.
-
-    Raises:
-        ModelError: Ray is not installed.
-    """
+    """Keep Ray Data from telling its progress; what goes wrong is told as an error."""
     installed_ray().data.DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
 
 
 def failure_of(error: Exception, journal: Any) -> SfgenError:
-    """Tell why a pipeline of Ray Data has failed.
-
-    Args:
-        error: What Ray raises.
-        journal: What ``open_journal`` has made: it knows why a model cannot be loaded.
-    """
+    """Tell why a pipeline of Ray Data has failed."""
     import ray
 
     refusal: SfgenError | None = ray.get(journal.why.remote())
@@ -238,14 +215,6 @@ def check_cluster(cluster: RayCluster, count: int, *, beside: float = 0.0) -> No
     """Check that the cluster has what N actors reserve.
 
     They would wait for it without end.
-
-    Args:
-        cluster: The cluster.
-        count: How many there are.
-        beside: The processors that must be left for others.
-
-    Raises:
-        UsageError: Nothing is connected, or the cluster lacks that; says what.
     """
     ray = installed_ray()
     if not ray.is_initialized():

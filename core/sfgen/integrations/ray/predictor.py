@@ -7,8 +7,7 @@ from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.integrations.ray.actor import ActorTexts
-from sfgen.integrations.ray.journal import check_journal
+from sfgen.integrations.ray.actor import ActorTexts, check_journal
 from sfgen.jobs.job import Job
 from sfgen.jobs.prompt_record import OUR_KEYS, record_of
 from sfgen.jobs.record import Lines, Slot
@@ -105,11 +104,7 @@ class SfgenPredictor:
 
 
 def check_model_is_named(job: Job) -> None:
-    """Refuse a job with a loaded model.
-
-    Raises:
-        UsageError: It has one, or it is no job.
-    """
+    """Refuse a job with a loaded model."""
     if arguments.instance("job", job, Job).spec is None:
         raise UsageError(
             "processes of Ray cannot be sent a model that is loaded: each loads its own",

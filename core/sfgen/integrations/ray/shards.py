@@ -16,9 +16,8 @@ from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import ForeignOutput, InputError, OutputError, UsageError
+from sfgen.integrations.ray.actor import installed_ray, open_journal
 from sfgen.integrations.ray.cluster import RayCluster, be_quiet, check_cluster, failure_of
-from sfgen.integrations.ray.installed import installed_ray
-from sfgen.integrations.ray.journal import open_journal
 from sfgen.integrations.ray.predictor import SfgenPredictor, check_model_is_named
 from sfgen.jobs.job import Job
 from sfgen.jobs.prompt_record import record_of
@@ -210,14 +209,7 @@ def _shard_source(files: list[str]) -> Any:
 
 
 class _ShardPredictor(SfgenPredictor):
-    """A predictor for rows of shards: the JSON of all samples of a row stands in one row again, so that none is lost.
-
-    Args:
-        job: What is done with each prompt.
-        batch_size: How many texts are worked on at once.
-        journal: What ``open_journal`` has made.
-        folder: Where texts are written.
-    """
+    """A predictor for rows of shards: the JSON of all samples of a row is one row again, so that none is lost."""
 
     def __init__(self, job: Job, batch_size: int, journal: Any, folder: str) -> None:
         if not Path(folder, _FACTS).is_file():
