@@ -217,15 +217,15 @@ class AhoCorasick:
         >>> automaton.below(automaton.step(ROOT, ord("a")), most=5)
         [1, 0]
         """
-        found: list[int] = []
+        keywords: list[int] = []
         waiting = [node]
         for other in waiting:
             children = [self._child(other, byte) for byte in range(256)] if self._inner[other] else []
             waiting += [child for child in children if child is not None]
-            found += self._ends.get(other, ()) if other != node else ()
-            if len(found) >= most:
+            keywords += self._ends.get(other, ()) if other != node else ()
+            if len(keywords) >= most:
                 break
-        return found[:most]
+        return keywords[:most]
 
     def first_byte(self, node: int) -> int:
         """Return the first byte of a node's text; 0 for the root."""
@@ -330,16 +330,16 @@ class GapTrie:
 
     def below(self, node: int, most: int) -> list[int]:
         """List at most ``most`` keywords that a node begins, short ones first."""
-        found: list[int] = []
+        keywords: list[int] = []
         waiting = {node: None}
         queue = [node]
         for other in queue:
             queue += [child for child in self._children[other].values() if child not in waiting]
             waiting.update(dict.fromkeys(queue))
-            found += self._ends.get(other, ()) if other != node else ()
-            if len(found) >= most:
+            keywords += self._ends.get(other, ()) if other != node else ()
+            if len(keywords) >= most:
                 break
-        return found[:most]
+        return keywords[:most]
 
     def at_boundary(self, threads: Threads) -> list[tuple[int, int]]:
         """Return the keywords that a boundary after the text completes, as (start, index) pairs."""

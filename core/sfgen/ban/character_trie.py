@@ -97,11 +97,11 @@ def character_trie(trie: TokenTrie) -> CharacterTrie:
     ends_in_tail = np.zeros(len(nodes) + 1, dtype=np.bool_)
     ends_in_tail[last_stops[tails > 0]] = True
     leads_to_tail = ends_in_tail[:-1].copy()
-    found = np.flatnonzero(leads_to_tail)
-    while len(found):
-        leads_to_tail[found] = True
-        found = np.unique(parents[found])
-        found = found[found >= 0]
+    marked = np.flatnonzero(leads_to_tail)
+    while len(marked):
+        leads_to_tail[marked] = True
+        marked = np.unique(parents[marked])
+        marked = marked[marked >= 0]
     return CharacterTrie(
         nodes,
         parents,

@@ -122,14 +122,14 @@ def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple
     >>> pieces_of("ß", True, False), pieces_of("É", True, False), pieces_of("É", True, True)
     ((('s', True), ('s', True)), (('e', False), ('\u0301', True)), (('e', True),))
     """
-    found = [
+    folded_pieces = [
         normalized(piece, ignore_case)
         if normalize
         else unicodedata.normalize("NFD", piece.casefold() if ignore_case else piece)
         for piece in unicodedata.normalize("NFD", character)
     ]
-    last = max((number for number, piece in enumerate(found) if piece), default=0)
-    return tuple([(folded, number == last) for number, piece in enumerate(found) for folded in piece])
+    last = max((number for number, piece in enumerate(folded_pieces) if piece), default=0)
+    return tuple([(folded, number == last) for number, piece in enumerate(folded_pieces) for folded in piece])
 
 
 def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:

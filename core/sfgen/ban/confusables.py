@@ -205,11 +205,11 @@ def compatible(character: str, ignore_case: bool) -> str:
     (['σ', 'αι', '(a)', 'fi'], 'Σ')
     """
     while True:
-        found = unicodedata.normalize("NFD", character).casefold() if ignore_case else character
-        found = unicodedata.normalize("NFKC", found)
-        if found == character:
-            return found
-        character = found
+        folded = unicodedata.normalize("NFD", character).casefold() if ignore_case else character
+        folded = unicodedata.normalize("NFKC", folded)
+        if folded == character:
+            return folded
+        character = folded
 
 
 def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
@@ -236,13 +236,13 @@ def look_alikes() -> dict[str, str]:
 @cache
 def bars() -> frozenset[str]:
     """List letters and symbols that are only an upright line."""
-    found = _from_unicode()
+    theirs = _from_unicode()
     ours = _ours()
     return frozenset(
         [
             "|", *_OWN_BARS,
-            *(symbol for symbol, letter in found.symbols.items() if letter == "l"),
-            *(sign for sign, letter in found.letters.items() if letter == "l" and sign not in ours),
+            *(symbol for symbol, letter in theirs.symbols.items() if letter == "l"),
+            *(sign for sign, letter in theirs.letters.items() if letter == "l" and sign not in ours),
         ]
     )  # fmt: skip
 
@@ -276,7 +276,7 @@ def _from_unicode() -> _Confusables:
     taken: dict[tuple[str, str], str] = {}  # a script and a Latin letter → the letter of the script
     for character, latin in ours.items():
         taken.setdefault((_script(character), latin.lower()), character.casefold())
-    found = _Confusables({}, {})
+    result = _Confusables({}, {})
     for latin in string.ascii_lowercase + string.ascii_uppercase:
         for row in table.get(latin, ()):
             character = row["c"]
@@ -284,15 +284,15 @@ def _from_unicode() -> _Confusables:
                 continue
             category = unicodedata.category(character)[0]
             if category in "SP":
-                found.symbols.setdefault(character, latin)
+                result.symbols.setdefault(character, latin)
             elif category == "L" and not character.isascii() and spelling(character) == NO_SPELLING:
                 script = _script(character)
                 if (
                     script == "LATIN"
                     or taken.setdefault((script, latin.lower()), character.casefold()) == character.casefold()
                 ):
-                    found.letters.setdefault(character, latin)
-    return found
+                    result.letters.setdefault(character, latin)
+    return result
 
 
 def _script(character: str) -> str:

@@ -46,8 +46,8 @@ class _String(Matcher):
         """Read the character for which an escape is written; return the match that is certain then."""
         # Half of a pair alone is read as by the check of the finished text.
         character = str(json.loads(b'"%s"' % escape)).encode("utf-8", "replace").decode()
-        found = self._read(character, len(escape))
-        return self.named(min(found)) if found else None
+        matches = self._read(character, len(escape))
+        return self.named(min(matches)) if matches else None
 
 
 class StringsMark(NamedTuple):
@@ -84,15 +84,15 @@ class StringsMatcher:
     def advance(self, data: bytes) -> Match | None:
         """Read the bytes of one token; return the first match completed, in the text before a string."""
         start = self.banned.length
-        found = self.banned.advance(data)
+        match = self.banned.advance(data)
         for hole, part in self._parts(data) if self._has_begun else ():
             if hole != self._hole:
                 self._hole, self._string, self._cut = hole, None, b""
             if hole is not None:
                 in_string = self._read(self._cut + part, start - len(self._cut))
-                found = in_string if found is None else found
+                match = in_string if match is None else match
             start += len(part)
-        return found
+        return match
 
     def _parts(self, data: bytes) -> Iterator[tuple[int | None, bytes]]:
         """Divide bytes of the text by the schema holes that they stand in; ``None``: in none."""
@@ -110,19 +110,19 @@ class StringsMatcher:
         """Read whole pieces of the text from the byte ``start`` on; keep an escape that is cut."""
         first, self._cut = None, b""
         for piece in _PIECES.finditer(data):
-            found, written = None, piece[0]
+            match, written = None, piece[0]
             if self._string is None:
                 if written == b'"':
                     self._string = _String(self.banned.automata, start=start + piece.end())
             elif piece["cut"] is not None:
                 self._cut = written
             elif written == b'"':
-                found, self._string = self._string.finish(), None
+                match, self._string = self._string.finish(), None
             elif written.startswith(b"\\"):
-                found = self._string.undo(written)
+                match = self._string.undo(written)
             else:
-                found = self._string.advance(written)
-            first = found if first is None else first
+                match = self._string.advance(written)
+            first = match if first is None else first
         return first
 
     def begin_text(self) -> None:
@@ -132,8 +132,8 @@ class StringsMatcher:
 
     def finish(self) -> Match | None:
         """Return the banned match that the end of the text, or of the string, would complete."""
-        found = self.banned.finish()
-        return self._string.finish() if found is None and self._string is not None else found
+        match = self.banned.finish()
+        return self._string.finish() if match is None and self._string is not None else match
 
     def open_from(self) -> int | None:
         """Return the start of the earliest partial match, or ``None``."""

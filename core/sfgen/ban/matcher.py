@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from sfgen import arguments
 from sfgen.ban.characters import CAPITAL, MARK, START, Reading, Unit, case_after, reading_table
 from sfgen.ban.entries import Entry
-from sfgen.ban.word_matcher import BranchMark, Found, Readings, WordAutomata
+from sfgen.ban.word_matcher import BranchMark, RawMatch, Readings, WordAutomata
 
 if TYPE_CHECKING:
     from sfgen.ban.patterns import PatternAutomata, PatternThreads
@@ -119,7 +119,7 @@ class Certain(NamedTuple):
     """A match, and the position from which on it is certain, whatever follows."""
 
     position: int  # the end of the character that made it certain, in bytes
-    found: Found
+    match: RawMatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +197,15 @@ class Matcher:
             list; patterns come after words. With ``allow`` only the earliest of several pending matches is reported.
         """
         first = self.first_certain(data)
-        return None if first is None else self.named(first.found)
+        return None if first is None else self.named(first.match)
 
     def finish(self) -> Match | None:
         """Return the banned match that the end of the text would complete.
 
         The matcher is unchanged afterwards.
         """
-        found = self.first_at_end()
-        return None if found is None else self.named(found)
+        match = self.first_at_end()
+        return None if match is None else self.named(match)
 
     def first_certain(self, data: bytes) -> Certain | None:
         """Read as :meth:`advance`; return also where the match was certain."""
@@ -213,38 +213,38 @@ class Matcher:
             data = arguments.data("data", data)
         first: Certain | None = None
         for character, width in self._decode(data):
-            found = self._read(character, width)
-            if found and first is None:
-                first = Certain(self._position, min(found))
+            matches = self._read(character, width)
+            if matches and first is None:
+                first = Certain(self._position, min(matches))
         return first
 
-    def all_certain(self, data: bytes) -> list[Found]:
+    def all_certain(self, data: bytes) -> list[RawMatch]:
         """Read as :meth:`advance`; return all raw matches that became certain."""
-        found: list[Found] = []
+        matches: list[RawMatch] = []
         for character, width in self._decode(arguments.data("data", data)):
-            found += self._read(character, width)
-        return found
+            matches += self._read(character, width)
+        return matches
 
-    def all_at_end(self) -> list[Found]:
+    def all_at_end(self) -> list[RawMatch]:
         """Return the raw matches that the end of the text would complete.
 
         The matcher is unchanged afterwards.
         """
         mark = self.mark()
-        found = self._read("\ufffd", len(self._pending)) if self._pending else []
-        found += self._at_end()
+        matches = self._read("\ufffd", len(self._pending)) if self._pending else []
+        matches += self._at_end()
         self.reset(mark)
-        return found
+        return matches
 
-    def first_at_end(self) -> Found | None:
+    def first_at_end(self) -> RawMatch | None:
         """Return the match of :meth:`finish` in its raw form."""
         mark = self.mark()
-        found = self._read("\ufffd", len(self._pending)) if self._pending else []
-        found = found or self._at_end()
+        matches = self._read("\ufffd", len(self._pending)) if self._pending else []
+        matches = matches or self._at_end()
         self.reset(mark)
-        return min(found, default=None)
+        return min(matches, default=None)
 
-    def named(self, found: Found) -> Match:
+    def named(self, found: RawMatch) -> Match:
         """Convert a raw match into a ``Match``.
 
         Returns:
@@ -402,28 +402,28 @@ class Matcher:
             yield "\ufffd", replaced
             data = data[used + replaced :]
 
-    def _read(self, character: str, width: int) -> list[Found]:
+    def _read(self, character: str, width: int) -> list[RawMatch]:
         """Read one character of ``width`` bytes; return the matches that are certain then."""
         start = self._position
         self._position = end = start + width
         words, allowed = self._words, self._allowed
-        found: list[Found] = []
-        excuses: list[Found] = []
+        matches: list[RawMatch] = []
+        excuses: list[RawMatch] = []
         reading = self._table[character]
         units, others = self._read_as(reading) if self.automata.normalize else (reading.units, ())
         if units:
             if words:
-                found += words.step(units, others, start, self._last, end)
+                matches += words.step(units, others, start, self._last, end)
             if allowed:
                 excuses += allowed.threads.step(units, others, start, self._last, end)
             self._last = end
         if self._patterns:
-            found += self._numbered(self._patterns.step(character, start, end))
-        if found:
-            found = [match for match in found if match[0] > 0]
+            matches += self._numbered(self._patterns.step(character, start, end))
+        if matches:
+            matches = [match for match in matches if match[0] > 0]
         if allowed is None:
-            return found
-        return allowed.settle(found, excuses, self._last, [span for group in self._waiting() for span in group])
+            return matches
+        return allowed.settle(matches, excuses, self._last, [span for group in self._waiting() for span in group])
 
     def _read_as(self, reading: Reading) -> tuple[Sequence[Unit], Sequence[Sequence[Unit]]]:
         """Return the foldings of the next character, and its other readings, where text is normalized."""
@@ -436,14 +436,14 @@ class Matcher:
                 self._spelling = unit.spelling
         return kept, others
 
-    def _at_end(self) -> list[Found]:
+    def _at_end(self) -> list[RawMatch]:
         """Return the matches that are certain if the text ends here."""
-        found = self._words.at_end(self._last) if self._words else []
+        matches = self._words.at_end(self._last) if self._words else []
         if self._patterns:
-            found += self._numbered(self._patterns.at_end())
-        found = [match for match in found if match[0] > 0]
+            matches += self._numbered(self._patterns.at_end())
+        matches = [match for match in matches if match[0] > 0]
         allowed = self._allowed
-        return found if allowed is None else allowed.at_end(found, allowed.threads.at_end(self._last))
+        return matches if allowed is None else allowed.at_end(matches, allowed.threads.at_end(self._last))
 
     def _under_way(self) -> UnderWay:
         """Return the partial matches."""
@@ -456,10 +456,10 @@ class Matcher:
         groups = self._patterns.waiting() if self._patterns else []
         return [[(start, end) for end, start in spans] for spans in groups]
 
-    def _numbered(self, found: list[Found]) -> Iterator[Found]:
+    def _numbered(self, matches: list[RawMatch]) -> Iterator[RawMatch]:
         """Number the matches of patterns behind those of the words."""
         words = len(self.automata.words)
-        return ((end, by_boundary, start, words + number) for end, by_boundary, start, number in found)
+        return ((end, by_boundary, start, words + number) for end, by_boundary, start, number in matches)
 
 
 def _is_surrogate(half: bytes) -> bool:
@@ -484,7 +484,7 @@ class AllowedMark(NamedTuple):
 
     threads: tuple[BranchMark, ...]  # of the allowed words
     spans: tuple[Span, ...]  # the complete allowed matches that may cover one to come, as start and end in bytes
-    pending: tuple[Found, ...]  # the complete banned matches that may still be excused
+    pending: tuple[RawMatch, ...]  # the complete banned matches that may still be excused
 
 
 class AllowedSpans:
@@ -493,18 +493,20 @@ class AllowedSpans:
     def __init__(self, automata: WordAutomata, position: int) -> None:
         self.threads = Readings(automata, position)
         self._spans: tuple[Span, ...] = ()  # complete, and may cover what is not complete
-        self._pending: tuple[Found, ...] = ()
+        self._pending: tuple[RawMatch, ...] = ()
 
-    def settle(self, found: list[Found], allowed: list[Found], last: int, waiting: list[Span]) -> list[Found]:
+    def settle(
+        self, matches: list[RawMatch], allowed: list[RawMatch], last: int, waiting: list[Span]
+    ) -> list[RawMatch]:
         """Judge the matches that one character has completed; return those that are certain now.
 
         ``last`` is the end of the last folded character; ``waiting`` are banned matches that have ended and are not
         complete.
         """
-        if not (found or allowed or self._pending or self._spans):
+        if not (matches or allowed or self._pending or self._spans):
             return []
         spans = _largest([*self._spans, *((start, end) for end, _, start, _ in allowed)])
-        candidates = [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
+        candidates = [match for match in (*self._pending, *matches) if not _is_covered((match[2], match[0]), spans)]
         begun = self.threads.open_from()
         certain = [match for match in candidates if begun is None or match[2] < begun]
         pending = [match for match in candidates if begun is not None and match[2] >= begun]
@@ -514,10 +516,10 @@ class AllowedSpans:
         )
         return certain
 
-    def at_end(self, found: Iterable[Found], allowed: Iterable[Found]) -> list[Found]:
+    def at_end(self, matches: Iterable[RawMatch], allowed: Iterable[RawMatch]) -> list[RawMatch]:
         """Return the matches that are certain if the text ends here."""
         spans = [*self._spans, *((start, end) for end, _, start, _ in allowed)]
-        return [match for match in (*self._pending, *found) if not _is_covered((match[2], match[0]), spans)]
+        return [match for match in (*self._pending, *matches) if not _is_covered((match[2], match[0]), spans)]
 
     def open_from(self) -> int | None:
         """Return where the earliest pending match begins, or ``None``."""
@@ -579,7 +581,7 @@ def _largest(spans: list[Span]) -> list[Span]:
     return kept
 
 
-def _hardest(pending: list[Found], last: int) -> tuple[Found, ...]:
+def _hardest(pending: list[RawMatch], last: int) -> tuple[RawMatch, ...]:
     """Return a match that is excused only if all are; two where some end behind the last folded character."""
     groups = ([match for match in pending if (match[0] > last) == late] for late in (False, True))
     return tuple(min(group, key=lambda match: (match[2], match)) for group in groups if group)

@@ -186,9 +186,9 @@ class Endings(NamedTuple):
 @lru_cache(maxsize=8)
 def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
     """Find the characters that some beginnings may become; the last few results are kept."""
-    found = [_codes(automata, pending)[0] for pending in beginnings]
-    classes = np.concatenate([np.empty(0, np.int32), *found])
-    starts = np.cumsum([0, *map(len, found)])[:-1]
+    by_beginning = [_codes(automata, pending)[0] for pending in beginnings]
+    classes = np.concatenate([np.empty(0, np.int32), *by_beginning])
+    starts = np.cumsum([0, *map(len, by_beginning)])[:-1]
     members = tuple(member.encode() for member in character_classes(automata, False).members)
     return Endings(classes, starts, tuple(np.unique(classes).tolist()), members)
 

@@ -72,9 +72,9 @@ class PatternThreads:
         They are complete whatever follows, and were not before. Of those with the same end that became complete in the
         same way, the longest only.
         """
-        found: list[PatternMatch] = []
+        matches: list[PatternMatch] = []
         if not self._places:
-            return found
+            return matches
         places: list[_Place] = []
         for number, (automaton, place) in enumerate(zip(self._automata, self._places, strict=True)):
             configuration, starts, waiting = place
@@ -94,9 +94,9 @@ class PatternThreads:
             )
             if step.found is not None:
                 for match_end, match_start in step.found.of(begun, waiting, end):
-                    found.append((match_end, match_end < end, match_start, number))
+                    matches.append((match_end, match_end < end, match_start, number))
         self._places = tuple(places)
-        return found
+        return matches
 
     def at_end(self) -> list[PatternMatch]:
         """Return the matches that the end of the text would complete."""
@@ -289,8 +289,8 @@ class _Automaton:
         self._remembered = 0
 
 
-def _sources(found: tuple[list[int], list[int]]) -> _Sources:
-    return _Sources(tuple(found[0]), tuple(found[1]))
+def _sources(indices: tuple[list[int], list[int]]) -> _Sources:
+    return _Sources(tuple(indices[0]), tuple(indices[1]))
 
 
 class _Labels(dict[str, bytes]):
@@ -331,9 +331,9 @@ def _state_of_all_texts(automaton: Deterministic, texts: Deterministic, symbols:
             row, expected = transitions[one, byte_classes], texts.transitions[other, texts.byte_classes]
             if (one == state) != (other == 0) or np.any((row >= 0) != (expected >= 0)):
                 break
-            found = set(zip(row[row >= 0].tolist(), expected[expected >= 0].tolist(), strict=True)) - seen
-            seen |= found
-            waiting += found
+            new = set(zip(row[row >= 0].tolist(), expected[expected >= 0].tolist(), strict=True)) - seen
+            seen |= new
+            waiting += new
         else:
             return int(state)
     return -1

@@ -171,14 +171,14 @@ class _FoldedText:
         """Return the positions after one or more non-word characters."""
         waiting = [other for position in positions for other in self.after(position) if self.at(other).kind == NON_WORD]
         gaps = set(waiting)
-        found = set()
+        behind = set()
         while waiting:
             for position in self.after(waiting.pop()):
-                found.add(position)
+                behind.add(position)
                 if self.at(position).kind == NON_WORD and position not in gaps:
                     gaps.add(position)
                     waiting.append(position)
-        return found
+        return behind
 
 
 def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str | bytes = "") -> list[Match]:
@@ -206,10 +206,10 @@ def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str |
     """
     words = BannedWords.of(words)
     prompt, text = _as_bytes(prompt, "prompt"), _as_bytes(text, "text")
-    found = _found("", text.decode("utf-8", "replace"), words)
+    matches = _found("", text.decode("utf-8", "replace"), words)
     if prompt:
-        found |= _found(*_after(prompt, text), words)
-    return [Match(words.name(number), start, end) for end, _, start, number in sorted(found)]
+        matches |= _found(*_after(prompt, text), words)
+    return [Match(words.name(number), start, end) for end, _, start, number in sorted(matches)]
 
 
 def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, int, int]]:
@@ -218,7 +218,7 @@ def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, i
     origin = len(prompt.encode())
     written = _FoldedText(whole, words, origin)
     excused = _Excused((start, end) for end, _, start, _ in written.matches(words, allowed=True))
-    found = {match for match in written.matches(words) if match[0] > 0 and match[0] > excused.until(match[2])}
+    matches = {match for match in written.matches(words) if match[0] > 0 and match[0] > excused.until(match[2])}
     if words.patterns:
         positions = [-origin]
         for character in whole:
@@ -228,8 +228,8 @@ def _found(prompt: str, text: str, words: BannedWords) -> set[tuple[int, bool, i
             for start, until in excused.steps(-origin)
         ]
         for number, (first, after) in _search(words, whole, wanted):
-            found.add((positions[after], False, positions[first], len(words.words) + number))
-    return found
+            matches.add((positions[after], False, positions[first], len(words.words) + number))
+    return matches
 
 
 def _as_bytes(text: str | bytes, name: str) -> bytes:
@@ -329,15 +329,15 @@ class _Wanted(NamedTuple):
 def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[int, _Span]]:
     """Find some matches of the banned patterns, if there are any, that do not overlap."""
     seconds = _SECONDS * (1 + len(text) / 1e6)
-    found: list[tuple[int, _Span]] = []
+    matches: list[tuple[int, _Span]] = []
     trusted: dict[int, list[_Span]] | None = None
     for number, pattern in enumerate(words.patterns):
         spans = _by_re(pattern, text, wanted, seconds)
         if spans is None:
             trusted = _by_automata(words, text, wanted) if trusted is None else trusted
             spans = _apart(trusted.get(number, ()))
-        found += ((number, span) for span in spans)
-    return found
+        matches += ((number, span) for span in spans)
+    return matches
 
 
 def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> list[_Span] | None:
@@ -391,7 +391,7 @@ def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[i
     threads = words.pattern_threads(-shift)
     assert threads is not None
     starts = [step.start for step in wanted]
-    found: dict[int, list[_Span]] = {}
+    spans: dict[int, list[_Span]] = {}
     steps: Iterable[list[tuple[int, bool, int, int]]] = (
         threads.step("\ufffd" if "\ud800" <= character <= "\udfff" else character, position, position + 1)
         for position, character in enumerate(text, -shift)
@@ -400,8 +400,8 @@ def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[i
         for end, _, start, number in matches:
             span = start + shift, end + shift
             if span[1] >= wanted[bisect_right(starts, span[0]) - 1].end:
-                found.setdefault(number, []).append(span)
-    return found
+                spans.setdefault(number, []).append(span)
+    return spans
 
 
 def _apart(spans: Iterable[_Span]) -> list[_Span]:

@@ -20,7 +20,7 @@ from sfgen import arguments
 from sfgen.ban.matcher import BanAutomata, Certain, Mark, Match, Matcher
 
 if TYPE_CHECKING:
-    from sfgen.ban.word_matcher import Found
+    from sfgen.ban.word_matcher import RawMatch
     from sfgen.vocabulary import Vocabulary
 
 SPECIAL: Final = "\ufffc".encode()
@@ -119,27 +119,27 @@ class SeamMatcher:
         if self._differ:
             certain = _first(certain, self._alone.first_certain(data))
             self._compare()
-        return None if certain is None else self._after.named(certain.found)
+        return None if certain is None else self._after.named(certain.match)
 
-    def all_certain(self, data: bytes) -> list[Found]:
+    def all_certain(self, data: bytes) -> list[RawMatch]:
         """Read as :meth:`advance`; return the raw matches of both readings.
 
         Some of them come twice.
         """
-        found = self._after.all_certain(data)
+        matches = self._after.all_certain(data)
         if self._differ:
-            found += self._alone.all_certain(data)
+            matches += self._alone.all_certain(data)
             self._compare()
-        return found
+        return matches
 
-    def all_at_end(self) -> list[Found]:
+    def all_at_end(self) -> list[RawMatch]:
         """Return the raw matches that the end of the text would complete.
 
         Some of them come twice.
 
         The matcher is unchanged afterwards.
         """
-        return [found for reading in self._readings for found in reading.all_at_end()]
+        return [match for reading in self._readings for match in reading.all_at_end()]
 
     def begin_text(self) -> None:
         """Begin a text, after a thought, that is also read by itself."""
@@ -152,8 +152,8 @@ class SeamMatcher:
 
         The matcher is unchanged afterwards.
         """
-        found = [match for reading in self._readings if (match := reading.first_at_end()) is not None]
-        return self._after.named(min(found)) if found else None
+        matches = [match for reading in self._readings if (match := reading.first_at_end()) is not None]
+        return self._after.named(min(matches)) if matches else None
 
     def mark(self) -> SeamMark:
         """Return the state, for ``reset``."""

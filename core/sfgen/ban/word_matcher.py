@@ -17,7 +17,7 @@ from sfgen.ban.automaton import ACCEPTING, ROOT, AhoCorasick, GapTrie, Threads
 from sfgen.ban.characters import MARK, NON_WORD, SEPARATOR, SPACED, Unit
 from sfgen.ban.entries import Entry
 
-Found: TypeAlias = tuple[int, bool, int, int]
+RawMatch: TypeAlias = tuple[int, bool, int, int]
 """A match as (end, whether a boundary completed it, start, number of the word): in the order of being first."""
 
 
@@ -79,20 +79,20 @@ class WordThreads:
         self._window: list[int] = [position]
         self._threads: Threads = {}
 
-    def step(self, unit: Unit, kind: int, previous: int, start: int, before: int, end: int) -> Sequence[Found]:
+    def step(self, unit: Unit, kind: int, previous: int, start: int, before: int, end: int) -> Sequence[RawMatch]:
         """Read one folded character; return the words that it completes, in no order."""
         # ``previous``: the kind before, ``NON_WORD`` at the start. Offsets in bytes: ``start`` and ``end`` of the
         # original character, ``before`` the end of the folded character before.
-        found: Sequence[Found] = ()
+        matches: Sequence[RawMatch] = ()
         if self._trie is not None:
-            found = self._step_trie(self._trie, unit, kind, previous, start, before, end)
+            matches = self._step_trie(self._trie, unit, kind, previous, start, before, end)
         if kind == previous:
             if kind == NON_WORD:
-                return found
+                return matches
         elif kind == NON_WORD:
-            return [*found, *self._read(SEPARATOR, start, before, True), *self._read(SEPARATOR, start, before, True)]
+            return [*matches, *self._read(SEPARATOR, start, before, True), *self._read(SEPARATOR, start, before, True)]
         elif previous != NON_WORD:
-            found = [*found, *self._read(SEPARATOR, start, before, True)]
+            matches = [*matches, *self._read(SEPARATOR, start, before, True)]
         # The automaton's step, but for the rare cases, in place: nearly all time is spent here.
         automaton, window, node = self._automaton, self._window, self._node
         get, known = automaton.goto.get, automaton.known
@@ -102,25 +102,25 @@ class WordThreads:
             window.append(start)
             if known[node] == ACCEPTING and unit.may_end:
                 self._node = node
-                found = [*found, *self._outputs(end, False)]
+                matches = [*matches, *self._outputs(end, False)]
         self._node = node
         if len(window) > _WINDOW:
             self._trim()
-        return found
+        return matches
 
-    def at_end(self, previous: int, before: int) -> list[Found]:
+    def at_end(self, previous: int, before: int) -> list[RawMatch]:
         """Return the words that the end of the text, or another boundary, would complete."""
-        found = []
+        matches = []
         if self._trie is not None:
-            found = [
+            matches = [
                 (before, True, start, self._automata.literal[n]) for start, n in self._trie.at_boundary(self._threads)
             ]
         if previous != NON_WORD:
             node, window = self._node, self._window
-            found += self._read(SEPARATOR, before, before, True)
+            matches += self._read(SEPARATOR, before, before, True)
             self._node = node
             del window[-1]
-        return found
+        return matches
 
     def open_from(self) -> int | None:
         """Return where the earliest partial match begins, or ``None``."""
@@ -146,15 +146,15 @@ class WordThreads:
         More than a boundary was read of each.
         """
         automata = self._automata
-        found: list[int] = []
+        numbers: list[int] = []
         node = self._automaton.pending(self._node)
-        while self._depth(node) and len(found) < most:
-            found += [automata.plain[index] for index in self._automaton.below(node, most)]
+        while self._depth(node) and len(numbers) < most:
+            numbers += [automata.plain[index] for index in self._automaton.below(node, most)]
             node = self._automaton.suffix(node)
         if self._trie is not None:
             for thread in self._threads:
-                found += [automata.literal[index] for index in self._trie.below(thread, most)]
-        return list(dict.fromkeys(found))[:most]
+                numbers += [automata.literal[index] for index in self._trie.below(thread, most)]
+        return list(dict.fromkeys(numbers))[:most]
 
     @property
     def state(self) -> Hashable:
@@ -207,13 +207,13 @@ class WordThreads:
         depth = self._automaton.depth(node)
         return depth - 1 if self._automaton.first_byte(node) == SEPARATOR else depth
 
-    def _read(self, byte: int, start: int, end: int, boundary: bool) -> list[Found]:
+    def _read(self, byte: int, start: int, end: int, boundary: bool) -> list[RawMatch]:
         """Read one byte of the stream, of a character that begins at ``start``."""
         self._node = self._automaton.step(self._node, byte)
         self._window.append(start)
         return self._outputs(end, boundary) if self._automaton.accepts(self._node) else []
 
-    def _outputs(self, end: int, boundary: bool) -> list[Found]:
+    def _outputs(self, end: int, boundary: bool) -> list[RawMatch]:
         """Return the words that the last byte has completed."""
         automata, window = self._automata, self._window
         shown = len(window) - boundary  # the boundary after a word is not part of it
@@ -224,17 +224,17 @@ class WordThreads:
 
     def _step_trie(
         self, trie: GapTrie, unit: Unit, kind: int, previous: int, start: int, before: int, end: int
-    ) -> list[Found]:
+    ) -> list[RawMatch]:
         """Read a character for the entries with literal punctuation."""
         literal = self._automata.literal
         bounded = kind != SPACED or previous != SPACED
-        found = []
+        matches = []
         if bounded and self._threads:
-            found = [(before, True, begun, literal[index]) for begun, index in trie.at_boundary(self._threads)]
+            matches = [(before, True, begun, literal[index]) for begun, index in trie.at_boundary(self._threads)]
         self._threads, done = trie.step(self._threads, unit.character, kind == NON_WORD, bounded, start)
         if unit.may_end:
-            found += [(end, False, begun, literal[index]) for begun, index in done]
-        return found
+            matches += [(end, False, begun, literal[index]) for begun, index in done]
+        return matches
 
     def _trim(self) -> None:
         """Drop the part of the window that the automaton has forgotten."""
@@ -251,15 +251,15 @@ class _Branch:
         self.threads = threads
         self.kind = kind
 
-    def step(self, units: Sequence[Unit], start: int, before: int, end: int) -> list[Found]:
+    def step(self, units: Sequence[Unit], start: int, before: int, end: int) -> list[RawMatch]:
         """Read the folded characters of one character; return the words that they complete."""
-        found: list[Found] = []
+        matches: list[RawMatch] = []
         for unit in units:
             kind = self.kind if unit.kind == MARK else unit.kind
-            found += self.threads.step(unit, kind, self.kind, start, before, end)
+            matches += self.threads.step(unit, kind, self.kind, start, before, end)
             self.kind = kind
             before = end
-        return found
+        return matches
 
 
 class BranchMark(NamedTuple):
@@ -277,7 +277,7 @@ class Readings:
 
     def step(
         self, units: Sequence[Unit], others: Sequence[Sequence[Unit]], start: int, before: int, end: int
-    ) -> Sequence[Found]:
+    ) -> Sequence[RawMatch]:
         """Read one character in each of its readings; return the words that it completes, in no order."""
         if not others and len(self._branches) == 1:
             branch = self._branches[0]
@@ -287,17 +287,17 @@ class Readings:
             unit, previous = units[0], branch.kind
             branch.kind = kind = previous if unit.kind == MARK else unit.kind
             return branch.threads.step(unit, kind, previous, start, before, end)
-        found: list[Found] = []
+        matches: list[RawMatch] = []
         branches = []
         for branch in self._branches:
             for reading in (units, *others):
                 copy = _Branch(branch.threads.copy(), branch.kind)
-                found += copy.step(reading, start, before, end)
+                matches += copy.step(reading, start, before, end)
                 branches.append(copy)
         self._branches = _distinct(branches)
-        return found
+        return matches
 
-    def at_end(self, before: int) -> list[Found]:
+    def at_end(self, before: int) -> list[RawMatch]:
         """Return the words that the end of the text, or another boundary, would complete."""
         return [match for branch in self._branches for match in branch.threads.at_end(branch.kind, before)]
 

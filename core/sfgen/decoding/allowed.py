@@ -148,9 +148,9 @@ def marker_of(
     if banned is not None:
         from sfgen.ban import scan
 
-        found = scan(data, banned)
-        if found:
-            word = found[0].word
+        matches = scan(data, banned)
+        if matches:
+            word = matches[0].word
             raise BannedWordsError(
                 ParameterText(f"{after!r:.60}, which {name} says, has the banned word {word!r:.60}", "after", "when"),
                 hint="Allow it there, or choose another text.",

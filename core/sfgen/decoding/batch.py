@@ -235,8 +235,8 @@ def _shared(before: Sequence[int], token_ids: Sequence[int]) -> int:
     """Count the tokens of a prompt that a row has read already, all but the last, whose scores are wanted."""
     most = min(len(before), len(token_ids) - 1)
     different = (at for at in range(most) if before[at] != token_ids[at])
-    found = next(different, most)
-    return found if found >= LEAST_SHARED else 0
+    shared = next(different, most)
+    return shared if shared >= LEAST_SHARED else 0
 
 
 def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:
@@ -244,12 +244,12 @@ def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer
     try:
         if isinstance(batch, BatchScoresEverywhere):
             return batch.extend_all(row, token_ids)
-        found = []
+        scores = []
         for token in token_ids:
             answer = batch.extend({row: [token]})[row]
             if isinstance(answer, SfgenError):
                 return answer
-            found.append(answer)
+            scores.append(answer)
     except (SfgenError, MemoryError) as error:
         return error if isinstance(error, SfgenError) else OutOfMemory("the text")
-    return np.stack(found)
+    return np.stack(scores)

@@ -87,12 +87,12 @@ class StopStrings:
 
     def find(self, data: bytes | bytearray, searched: int = 0) -> int | None:
         """Return where the first whole stop string begins, or ``None``; the bytes ``searched`` hold none."""
-        found = []
+        ends = []
         for string in self.strings:
             start = data.find(string, max(0, searched - len(string) + 1))
             if start >= 0:
-                found.append((start + len(string), start))
-        return min(found)[1] if found else None
+                ends.append((start + len(string), start))
+        return min(ends)[1] if ends else None
 
     def open_from(self, data: bytes | bytearray) -> int:
         """Return where the earliest partial match of a stop string begins, else the length of ``data``."""

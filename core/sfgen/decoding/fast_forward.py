@@ -163,9 +163,9 @@ class FastForward:
         """Return the tokens of forced bytes after ``tail``."""
         data = forced.data[: forced.sure]
         for start in range(len(tail) + 1) if data else ():
-            found = self._retokenizer.after(tail[start:], data)
-            if found is not None:
-                return found[: self._kept(forced, tail[start:], found)]
+            tokens = self._retokenizer.after(tail[start:], data)
+            if tokens is not None:
+                return tokens[: self._kept(forced, tail[start:], tokens)]
         return ()
 
     def _kept(self, forced: Forced, tail: Ids, tokens: Ids) -> int:
@@ -174,8 +174,8 @@ class FastForward:
         for place, merging in forced.merging:
             before = forced.data[:place]
             # The tokenizer writes these before a token that begins at the position.
-            found = retokenizer.after(tail, before[: whole_length(before)]) if before else ()
-            places.append((0 if found is None else _common(found, tokens), before, merging))
+            written = retokenizer.after(tail, before[: whole_length(before)]) if before else ()
+            places.append((0 if written is None else _common(written, tokens), before, merging))
         kept, left = len(tokens), MOST_SPELLINGS
         for shared, before, merging in sorted(places, key=itemgetter(0)):  # what holds back most comes first
             if shared >= kept:

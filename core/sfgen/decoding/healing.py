@@ -87,7 +87,7 @@ def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> I
     [([0], b': '), ([0, 1], b' ')]
     """
     trie, ends = vocabulary.trie, frozenset(vocabulary.end_token_ids)
-    found: list[Seam] = []
+    all_seams: list[Seam] = []
     healed = b""
     for kept in range(len(prompt_ids) - 1, 0, -1):
         token = prompt_ids[kept]
@@ -98,8 +98,8 @@ def seams(vocabulary: Vocabulary, prompt_ids: Sequence[int], prompt: bytes) -> I
         nodes = trie.along(healed)
         is_character = healed[0] & 0xC0 != 0x80
         if is_character and len(nodes) == len(healed) and trie.heights[nodes[-1]] > 0:
-            found.append(Seam(prompt_ids[:kept], healed))
-    return reversed(found)
+            all_seams.append(Seam(prompt_ids[:kept], healed))
+    return reversed(all_seams)
 
 
 _LOG_RARE = math.log(1e-4)
@@ -150,8 +150,8 @@ class InsideTokens:
         """Return the tokens that the rest of the healed end begins with; in free text, not all of it."""
         trie, rest = self.text.vocabulary.trie, self.text.healed[len(self.text.healed) - node.unhealed :]
         nodes = trie.along(rest[: len(rest) - self.free])
-        found = [trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes]
-        return np.concatenate(found) if found else np.empty(0, np.int32)
+        tokens = [trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes]
+        return np.concatenate(tokens) if tokens else np.empty(0, np.int32)
 
     def _log_share(self, node: Node, log_floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, float]:
         """Return the logarithm of the model's probability of all that is allowed at a node."""

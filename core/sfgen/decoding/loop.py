@@ -279,8 +279,8 @@ class Loop:
         if ending is None:
             return None
         thought_end, data = self.text.thought_end, bytes(self.path.data)
-        found = self.banned_in(data[start:] + ending, None if thought_end is None else data[:thought_end])
-        return None if found is None else found.word
+        banned = self.banned_in(data[start:] + ending, None if thought_end is None else data[:thought_end])
+        return None if banned is None else banned.word
 
     def _reject(
         self, place: int, completing: Callable[[], Int32], banned: BannedText | None, word: str | None = None
@@ -388,10 +388,10 @@ class Loop:
 
     def _words_met(self) -> Iterator[str]:
         """Yield the words of the rollbacks since the text last grew, for the error."""
-        found = Counter(event.word for event in self.rollbacks[self._grown_at :] if event.word is not None)
-        if found:
-            words = ", ".join(f"{word!r:.60} {count} times" for word, count in found.most_common(_WORDS_SHOWN))
-            yield f"  since {self._grown} tokens stayed, {words}{', …' if len(found) > _WORDS_SHOWN else ''}"
+        counts = Counter(event.word for event in self.rollbacks[self._grown_at :] if event.word is not None)
+        if counts:
+            words = ", ".join(f"{word!r:.60} {count} times" for word, count in counts.most_common(_WORDS_SHOWN))
+            yield f"  since {self._grown} tokens stayed, {words}{', …' if len(counts) > _WORDS_SHOWN else ''}"
 
     def _cut(self, position: int) -> tuple[tuple[int, ...], bytes]:
         """Take back the tokens from ``position`` on."""

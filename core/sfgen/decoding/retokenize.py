@@ -41,17 +41,17 @@ class Retokenizer:
 
     def after(self, tail: Ids, data: bytes) -> Ids | None:
         """Tokenize bytes after other tokens."""
-        for found in self._cut(tail, data):
-            if self._bytes(found) == data:
-                return tuple(found)
+        for tokens in self._cut(tail, data):
+            if self._bytes(tokens) == data:
+                return tuple(tokens)
         return None
 
     def ends_in(self, tail: Ids, data: bytes, token: bytes) -> bool | None:
         """Tell whether the last token that ``after`` returns has these bytes."""
-        for found in self._cut(tail, data):
-            if found and self._bytes(found[-1:]) != token:
+        for tokens in self._cut(tail, data):
+            if tokens and self._bytes(tokens[-1:]) != token:
                 return False
-            if self._bytes(found) == data:
+            if self._bytes(tokens) == data:
                 return True
         return None
 

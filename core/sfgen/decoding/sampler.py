@@ -393,20 +393,20 @@ def adjusted(
     >>> adjusted(Sampler(repetition_penalty=2), np.array([3.0, -1.0, 1.0]), np.arange(3), [1], [0]).tolist()
     [1.5, -2.0, 1.0]
     """
-    found: NDArray[np.float64] = scores.astype(np.float64)
+    result: NDArray[np.float64] = scores.astype(np.float64)
     if sampler.logit_bias:
         places, which = places_of(np.array(list(sampler.logit_bias), dtype=np.int64), allowed)
-        found[places] += np.array(list(sampler.logit_bias.values()), dtype=np.float64)[which]
+        result[places] += np.array(list(sampler.logit_bias.values()), dtype=np.float64)[which]
     if sampler.repetition_penalty != 1:
         places, _ = places_of(np.unique(np.array([*prompt, *written], dtype=np.int64)), allowed)
-        before, penalty = found[places], sampler.repetition_penalty
-        found[places] = np.where(before > 0, before / penalty, before * penalty)
+        before, penalty = result[places], sampler.repetition_penalty
+        result[places] = np.where(before > 0, before / penalty, before * penalty)
     if sampler.frequency_penalty or sampler.presence_penalty:
         ids, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
         places, which = places_of(ids, allowed)
-        found[places] -= sampler.frequency_penalty * counts[which]
-        found[places] -= sampler.presence_penalty
-    return found
+        result[places] -= sampler.frequency_penalty * counts[which]
+        result[places] -= sampler.presence_penalty
+    return result
 
 
 def check_tokens(sampler: Sampler, size: int) -> None:
@@ -432,9 +432,9 @@ def places_of(ids: NDArray[np.integer], allowed: Int32) -> tuple[NDArray[np.intp
     [[1, 2], [1, 2]]
     """
     places = np.searchsorted(allowed, ids.astype(allowed.dtype))  # of one type: else all of ``allowed`` is converted
-    found = np.flatnonzero(places < allowed.size)
-    found = found[allowed[places[found]] == ids[found]]
-    return places[found], found
+    which = np.flatnonzero(places < allowed.size)
+    which = which[allowed[places[which]] == ids[which]]
+    return places[which], which
 
 
 def _at(weights: NDArray[np.float64], share: float) -> int:

@@ -162,8 +162,8 @@ class Text:
         if token == marker.token:
             return written + size
         before = bytes(self.path.data[max(0, written - size + 1) :])
-        found = (before + data).find(marker.data)
-        return None if found < 0 else written - len(before) + found + size
+        index = (before + data).find(marker.data)
+        return None if index < 0 else written - len(before) + index + size
 
     def _watched(self, ban: Ban, token: int, data: bytes, dead: bool) -> BannedText | None:
         """Let the ban read a token; return the match that it completes."""
@@ -188,8 +188,8 @@ class Text:
         """Return where the first whole stop string begins; bytes before ``searched`` are known to hold none."""
         if not self.stops.strings or self.start is None:
             return None
-        found = self.stops.find(data[self.start :] if self.start else data, max(0, searched - self.start))
-        return None if found is None else self.start + found
+        index = self.stops.find(data[self.start :] if self.start else data, max(0, searched - self.start))
+        return None if index is None else self.start + index
 
     def _is_dead(self, ban: Ban) -> bool:
         """Tell whether the text ends inside a character whose every ending completes a banned match."""
@@ -260,13 +260,13 @@ class Text:
 
     def occurrences(self, bias: Bias, *, ends: bool) -> tuple[Occurrence, ...]:
         """Return the occurrences of words with a bias; ``ends``: the text ends here."""
-        found = bias.found(self.path.here)
+        occurrences = bias.found(self.path.here)
         if not ends:
-            return found
+            return occurrences
         if self.end is None or self.ban is None:
             return bias.found_at_end(self.path.here)
         self._banned_if_ended(self.ban, self.end)  # what stands behind it was read, and counts if it was complete
-        return (*found, *(each for each in bias.matcher.at_end() if each not in found))
+        return (*occurrences, *(each for each in bias.matcher.at_end() if each not in occurrences))
 
     def lowered(self, bias: Bias, node: Node, token: int, log_bias: float) -> list[tuple[Int32, float]]:
         """List tokens at a node, each with the sum of the biases that it brings, or with a higher number."""
@@ -303,17 +303,17 @@ class Text:
 
         def find() -> Int32:
             assert self.ban is not None
-            found = [np.array([token], dtype=np.int32)]
+            tokens = [np.array([token], dtype=np.int32)]
             if node.dead is not None:
-                found.append(node.all_allowed()[node.dead])
+                tokens.append(node.all_allowed()[node.dead])
             elif siblings and not node.unhealed:  # there, the matcher reads the end of a token only
                 self.ban.matcher.reset(node.mark)
-                found.append(self._without_stops(node, self.ban.completing()))
+                tokens.append(self._without_stops(node, self.ban.completing()))
                 if is_cut:
-                    found.append(self._without_stops(node, self.ban.dead_tokens()))
+                    tokens.append(self._without_stops(node, self.ban.dead_tokens()))
                 if self.ban.matcher.finish() is not None:
-                    found.append(self.end_tokens())
-            return np.concatenate(found)
+                    tokens.append(self.end_tokens())
+            return np.concatenate(tokens)
 
         return find
 

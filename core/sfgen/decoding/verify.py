@@ -53,12 +53,12 @@ class Guarantees:
             raise self._broken("the text does not match the pattern", data, {**facts, "refused by": refused_by})
         if thought is not None and self.marker is not None:
             self._check_thought(thought, self.marker)
-        found = self.banned_in(data, thought)
-        if found is not None and found.reading is None:
-            raise self._broken(f"the text contains the banned word {found.word!r}", data, {})
-        if found is not None:
-            facts = {"reading": _shown(found.reading or "")}
-            raise self._broken(f"what is read in the text has the banned word {found.word!r}", data, facts)
+        banned = self.banned_in(data, thought)
+        if banned is not None and banned.reading is None:
+            raise self._broken(f"the text contains the banned word {banned.word!r}", data, {})
+        if banned is not None:
+            facts = {"reading": _shown(banned.reading or "")}
+            raise self._broken(f"what is read in the text has the banned word {banned.word!r}", data, facts)
         for string in self.stops.strings:
             if string in data:
                 raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
@@ -70,9 +70,9 @@ class Guarantees:
             return
         from sfgen.ban import scan
 
-        found = scan(thought, self.banned, prompt=self.prompt)
-        if found:
-            raise self._broken(f"the thought contains the banned word {found[0].word!r}", thought, {})
+        matches = scan(thought, self.banned, prompt=self.prompt)
+        if matches:
+            raise self._broken(f"the thought contains the banned word {matches[0].word!r}", thought, {})
 
     def banned_in(self, data: bytes, thought: bytes | None = None) -> BannedPart | None:
         """Find the first banned word of a finished text, or of what is read in it."""
@@ -83,16 +83,16 @@ class Guarantees:
         before = self.prompt
         if thought is not None and self.marker is not None:
             before += thought + self.marker.data
-        found = scan(data, self.banned, prompt=before)
-        if found:
-            return BannedPart(found[0].word)
+        matches = scan(data, self.banned, prompt=before)
+        if matches:
+            return BannedPart(matches[0].word)
         constraint = getattr(self.source, "constraint", None)
         if not isinstance(constraint, HasReadings):
             return None
         for reading in constraint.readings(data):
-            found = scan(reading.encode("utf-8", "replace"), self.banned)
-            if found:
-                return BannedPart(found[0].word, reading)
+            matches = scan(reading.encode("utf-8", "replace"), self.banned)
+            if matches:
+                return BannedPart(matches[0].word, reading)
         return None
 
     def _broken(self, what: str, data: bytes, more: dict[str, str]) -> InternalError:

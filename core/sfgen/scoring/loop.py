@@ -110,11 +110,11 @@ def normalized(
     total = log_sum(np.array(logprobs))
     if total == -math.inf:
         raise ModelError("the model gives none of the choices any probability")
-    found = [
+    scores = [
         ChoiceScore(text, math.exp(logprob - total), logprob, ids)
         for text, logprob, ids in zip(texts, logprobs, tokens, strict=True)
     ]
-    return tuple(sorted(found, key=lambda score: -score.logprob))
+    return tuple(sorted(scores, key=lambda score: -score.logprob))
 
 
 ScoringSteps: TypeAlias = Generator[Ask | Scored, Scores | None, None]

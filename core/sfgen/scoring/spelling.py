@@ -67,9 +67,9 @@ class Spelling:
         """Return the tokens of a choice after those of the prompt, which stay as they are."""
         data = choice.encode()
         for start in range(len(self._tail) + 1):
-            found = self._retokenizer.after(self._tail[start:], data)
-            if found is not None:
-                return found
+            tokens = self._retokenizer.after(self._tail[start:], data)
+            if tokens is not None:
+                return tokens
         return self._fewest(data)
 
     @cached_property
@@ -101,10 +101,10 @@ class Spelling:
                     known = best[start]
                     if known is None or len(rest) + 1 < len(known):
                         best[start] = (token, *rest)
-        found = best[0]
-        if found is None:
+        tokens = best[0]
+        if tokens is None:
             raise UsageError(f"the vocabulary has no tokens for the choice {data.decode()!r}")
-        return found
+        return tokens
 
     def _bytes(self, ids: Ids) -> bytes:
         tokens = self.model.vocabulary.tokens

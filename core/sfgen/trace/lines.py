@@ -248,10 +248,10 @@ def schema() -> dict[str, Any]:
 
 def _line(name: str, keys: tuple[Key, ...]) -> dict[str, Any]:
     """Return the schema of one kind of line."""
-    found = _object(keys)
+    result = _object(keys)
     if name != HEADING:  # the key ``trace`` makes a heading of any line
-        found["properties"]["trace"] = False
-    return found
+        result["properties"]["trace"] = False
+    return result
 
 
 def _object(keys: tuple[Key, ...]) -> dict[str, Any]:
@@ -279,12 +279,12 @@ def _text() -> dict[str, Any]:
 
 def _value(key: Key) -> dict[str, Any]:
     """Return the schema of a key's values."""
-    found = _schema(key.kind)
+    result = _schema(key.kind)
     if key.meaning:
-        found["description"] = in_json_words(key.meaning)
+        result["description"] = in_json_words(key.meaning)
     if not key.is_needed:
-        found["default"] = to_json(key.default)
-    return found
+        result["default"] = to_json(key.default)
+    return result
 
 
 def _schema(kind: Kind) -> dict[str, Any]:
@@ -293,8 +293,8 @@ def _schema(kind: Kind) -> dict[str, Any]:
         case Truth():
             return {"type": "boolean"}
         case Number(type_, range_):
-            found: dict[str, Any] = {"type": "integer" if type_ is int else "number", "minimum": range_.least}
-            return found if range_.most is None else {**found, "maximum": range_.most}
+            numbers: dict[str, Any] = {"type": "integer" if type_ is int else "number", "minimum": range_.least}
+            return numbers if range_.most is None else {**numbers, "maximum": range_.most}
         case BytesKind() | TextKind():
             return {"$ref": "#/$defs/text"}
         case Json():
