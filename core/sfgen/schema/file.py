@@ -19,17 +19,7 @@ _FILE = SavedText("schema", 1, ("schema", "options"))
 
 
 def save(schema: JsonSchema, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write a schema and its options, for one vocabulary.
-
-    Args:
-        schema: The schema.
-        vocabulary: What it is to be used with.
-        path: The file.
-        force: Whether a file that holds something else is replaced.
-
-    Raises:
-        IndexFileError: The place cannot be written, or it holds something else and ``force`` is false.
-    """
+    """Write a schema and its options, for one vocabulary."""
     options = schema.to_dict()
     del options["schema"]
     if schema.documents:
@@ -41,29 +31,12 @@ def save(schema: JsonSchema, vocabulary: Tokens, path: str | PathLike[str], *, f
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> JsonSchema:
-    """Read a schema that was saved for the same vocabulary.
-
-    Args:
-        path: The file.
-        vocabulary: What it must be made for.
-
-    Raises:
-        IndexFileError: There is no such file, it is not a saved schema, damaged, or made for another vocabulary.
-        SchemaError: This version of sfgen does not take the schema in it.
-    """
+    """Read a schema that was saved for the same vocabulary."""
     return _schema_of(path, _FILE.load(path, vocabulary))
 
 
 def saved_schema(path: str | PathLike[str]) -> JsonSchema | None:
-    """Read the schema in a file, whatever the vocabulary.
-
-    Returns:
-        ``None`` if the file is something else.
-
-    Raises:
-        IndexFileError: There is no such file, or it is a damaged one of this kind.
-        SchemaError: This version of sfgen does not take the schema in it.
-    """
+    """Read the schema in a file, whatever the vocabulary."""
     metadata = _FILE.read(path)
     return None if metadata is None else _schema_of(path, metadata)
 

@@ -422,16 +422,7 @@ def _text_or_bytes(text: object) -> str | bytes:
 
 
 class SchemaGuide(NetworkReadBeside[JsonPosition]):
-    """Walks one sequence through the network of a schema; see ``NetworkGuide``.
-
-    Args:
-        tokens: The network over a vocabulary.
-        compiled: The rules of the schema.
-        max_tokens: The number of tokens that the sequence may have; ``None``: no limit.
-
-    Raises:
-        LimitTooSmall: The shortest text takes more than ``max_tokens`` tokens.
-    """
+    """Walks one sequence through the network of a schema; see ``NetworkGuide``."""
 
     def __init__(self, tokens: TokenPositions, compiled: Compiled, max_tokens: int | None = None) -> None:
         super().__init__(tokens, START, max_tokens)

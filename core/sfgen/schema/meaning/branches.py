@@ -50,12 +50,7 @@ class UndecidedError(Exception):
 
 
 class Branches:
-    """The branches of conjunctions of a document. Not shared between threads.
-
-    Args:
-        document: The document, which finds what a reference refers to.
-        has_no_value: Whether a branch is known to have no value.
-    """
+    """The branches of conjunctions of a document. Not shared between threads."""
 
     def __init__(self, document: SchemaDocument, has_no_value: Callable[[Plain], bool]) -> None:
         self._document = document
@@ -71,13 +66,7 @@ class Branches:
         """What could not be negated, so that some valid values are not written: where, and which keywords."""
 
     def of(self, found: Conjunction) -> Union:
-        """Return the branches of a conjunction; none if nothing can satisfy it.
-
-        Raises:
-            SchemaError: A reference that leads nowhere, or to itself; what cannot be negated.
-            SchemaTooLarge: There are too many.
-            UndecidedError: They are being found just now; only ``has_no_value`` asks for them then.
-        """
+        """Return the branches of a conjunction; none if nothing can satisfy it."""
         known = self._found.get(found)
         if known is None:
             before = self.losses
@@ -125,12 +114,7 @@ class Branches:
         return branches
 
     def _one(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        """The branches of one subschema.
-
-        Args:
-            one: The subschema.
-            chain: The keys of those around it whose branches are sought.
-        """
+        """The branches of one subschema."""
         if isinstance(one.schema, bool):
             return _EVERYTHING if one.schema else []
         return self._once(one, one.key, chain, self._divided)
@@ -199,15 +183,7 @@ class Branches:
         return values_together(found, one, self._draft)
 
     def _told(self, one: Subschema, word: str, index: int, branches: Union, chain: tuple[str, ...]) -> Union:
-        """The branches of a schema of ``oneOf`` or ``anyOf``, with the property by which a discriminator tells it.
-
-        Args:
-            one: The schema around it.
-            word: The keyword.
-            index: Its index there.
-            branches: Its branches.
-            chain: As for :meth:`_one`.
-        """
+        """The branches of a schema of ``oneOf`` or ``anyOf``, with the property by which a discriminator tells it."""
         found = openapi.discriminating(one.schema)
         schema = one.schema[word][index]
         if found is None or not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
@@ -408,13 +384,7 @@ def _circle(one: Subschema) -> SchemaError:
 
 
 def values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> list[Plain]:
-    """Join those branches of ``anyOf`` that only name values.
-
-    Args:
-        branches: All branches.
-        one: The schema with ``anyOf``.
-        draft: Its draft.
-    """
+    """Join those branches of ``anyOf`` that only name values."""
     lists = [plain for plain in branches if len(plain) == 1 and _only_names_values(plain[0], draft)]
     if len(lists) < 2:
         return list(branches)
@@ -430,11 +400,6 @@ def constants_together(
     """Join those schemas of ``oneOf`` that only name values.
 
     They stay as they are if a value is named twice.
-
-    Args:
-        parts: All schemas with their indices.
-        one: The schema with ``oneOf``.
-        draft: Its draft.
     """
     lists = [(index, part) for index, part in parts if len(part) == 1 and _names_values(part[0], draft)]
     values = [value for _, part in lists for value in listed(part) or ()]
@@ -459,13 +424,7 @@ MOST_NAMES = 4
 
 
 def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> list[Plain]:
-    """Add to branches what is said of their unevaluated properties and items.
-
-    Args:
-        one: The schema.
-        branches: Its branches.
-        draft: The draft of the document.
-    """
+    """Add to branches what is said of their unevaluated properties and items."""
     if one.is_made:
         return branches
     if one.says("unevaluatedProperties", draft):
@@ -476,17 +435,7 @@ def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> lis
 
 
 def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
-    """Describe the values with an unevaluated property or item, which are refused.
-
-    Args:
-        one: The schema.
-        known: It and all schemas that may hold where it does.
-        word: ``unevaluatedProperties`` or ``unevaluatedItems``.
-        draft: The draft of the document.
-
-    Returns:
-        Schemas of such values; none where they cannot be said.
-    """
+    """Describe the values with an unevaluated property or item, which are refused."""
     listed, others = _words(draft)
     if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
         return []

@@ -17,14 +17,6 @@ class Subschema:
     """A schema of the document, or one that was made of such.
 
     It is equal to others with the same key.
-
-    Args:
-        schema: What it says. In one that was made, subschemas may stand where schemas do.
-        pointer: Where it stands, or what it was made of.
-        key: What tells it from others; the pointer and the scope if it was not made.
-        is_silent: Whether it is one of the document that holds since another one does not, so that what it speaks of
-            counts as unevaluated.
-        scope: Where dynamic references in it lead; a part of the key.
     """
 
     __slots__ = ("is_made", "is_silent", "key", "pointer", "schema", "scope")
@@ -48,12 +40,7 @@ class Subschema:
         return Subschema(self.schema, self.pointer, f"silent {self.key}", is_silent=True, scope=self.scope)
 
     def says(self, keyword: str, draft: Draft) -> bool:
-        """Tell whether it has a keyword that means something.
-
-        Args:
-            keyword: The keyword.
-            draft: The draft that decides, unless the schema was made.
-        """
+        """Tell whether it has a keyword that means something."""
         return keyword in self.schema and (self.is_made or is_in(self.schema, keyword, draft))
 
     def __eq__(self, other: object) -> bool:
@@ -91,23 +78,12 @@ NONE: Conjunction = (Subschema(False, "", "nothing"),)
 
 
 def conjunction(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> Conjunction:
-    """Make the conjunction of one schema; of none if it allows everything.
-
-    Args:
-        schema: What it says.
-        pointer: Where it stands.
-        scope: The dynamic scope of what led to it.
-    """
+    """Make the conjunction of one schema; of none if it allows everything."""
     return () if schema is True or schema == {} else (Subschema(schema, pointer, scope=scope.at(pointer)),)
 
 
 def both(first: Conjunction, second: Conjunction) -> Conjunction:
-    """Join two conjunctions: a value must satisfy both.
-
-    Args:
-        first: One conjunction.
-        second: The other; what is in the first, too, counts once.
-    """
+    """Join two conjunctions: a value must satisfy both."""
     return first if not second else second if not first else tuple(dict.fromkeys((*first, *second)))
 
 

@@ -50,14 +50,9 @@ Limits: TypeAlias = NumberLimits | StringLimits | ArrayLimits | ObjectLimits | N
 
 @dataclass(frozen=True)
 class Group:
-    """The values of one type that satisfy a branch.
+    """The values of one type that satisfy a branch."""
 
-    Args:
-        type: One of ``sfgen.schema.reading.keywords.TYPES``.
-        limits: What they must satisfy.
-    """
-
-    type: str
+    type: str  # one of ``sfgen.schema.reading.keywords.TYPES``
     limits: Limits = None
 
 
@@ -65,10 +60,6 @@ class Groups:
     """The typed groups of a document's branches.
 
     They are not to be shared between threads.
-
-    Args:
-        document: The document.
-        banned: What no string may contain.
     """
 
     def __init__(self, document: SchemaDocument, banned: BannedWords | None) -> None:
@@ -82,13 +73,6 @@ class Groups:
         """Return the groups of a branch that may have values.
 
         Its enums and constants do not count here.
-
-        Returns:
-            The groups, and why one of them has no values where that is so.
-
-        Raises:
-            SchemaError: A keyword is not supported.
-            SchemaTooLarge: A limit of a keyword is too large.
         """
         found = self._found.get(plain)
         if found is None:
@@ -144,12 +128,7 @@ class Groups:
 
 
 def said(plain: Plain, word: str) -> list[Any]:
-    """Collect the distinct values in a branch's lists under a keyword.
-
-    Args:
-        plain: The branch.
-        word: The keyword; its values are lists.
-    """
+    """Collect the distinct values in a branch's lists under a keyword."""
     return list(dict.fromkeys(value for one in plain for value in one.schema.get(word, ())))
 
 
@@ -193,16 +172,7 @@ _ABOUT = {
 
 
 def scalar_expression(group: Group, pointer: str) -> Expression:
-    """Build the expression of a group's texts; ``NOTHING`` if there are none.
-
-    Args:
-        group: The group.
-        pointer: Where it comes from, for messages.
-
-    Raises:
-        SchemaError: A pattern is not supported.
-        SchemaTooLarge: The automaton passes a limit.
-    """
+    """Build the expression of a group's texts; ``NOTHING`` if there are none."""
     expression: Expression
     try:
         match group.limits:
@@ -226,9 +196,6 @@ def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
 
     Of a number it is the form without an exponent and without zeros at its end. Strings with a greatest length that a
     register would count are written with at most :data:`LONGEST` characters.
-
-    Returns:
-        ``None`` where lengths are counted beside the automaton.
     """
     if isinstance(limits, NumberLimits):
         shortest_forms = Dfa.from_regex(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?") - Dfa.from_choices(["-0"])
@@ -241,12 +208,7 @@ def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
 
 
 def error_at(error: SchemaError | PatternError, pointer: str) -> SchemaError:
-    """Add the schema's position to an error of a string or number.
-
-    Args:
-        error: What went wrong.
-        pointer: Where the schema stands.
-    """
+    """Add the schema's position to an error of a string or number."""
     if isinstance(error, PatternError):
         kind = SchemaTooLarge if isinstance(error, PatternTooLarge) else SchemaError
         return kind(error.message, pointer, details=error.details, hint=error.hint)
@@ -265,12 +227,7 @@ def bare_name(group: Group) -> str:
 
 
 def why_nothing(group: Group, plain: Plain) -> str:
-    """Explain why a group has no text, with the keywords.
-
-    Args:
-        group: The group.
-        plain: The branch that it belongs to.
-    """
+    """Explain why a group has no text, with the keywords."""
     found = dict.fromkeys(word for word in _ABOUT[group.type] for one in plain if word in one.schema)
     *others, last = found
     words = f"{', '.join(others)} and {last} together" if others else last
@@ -293,17 +250,7 @@ _NEVER = ("not", "if", "oneOf", "contains", "propertyNames")
 
 
 def inferred_type(plain: Plain, hidden: frozenset[str], draft: Draft) -> tuple[str, str] | None:
-    """Infer the type of a branch whose keywords are about one type alone.
-
-    Args:
-        plain: The branch.
-        hidden: The pointers that :func:`hidden_pointers` has found.
-        draft: The draft of the document.
-
-    Returns:
-        The type, and the pointer of a schema that tells it; ``None`` where a schema says a type or names values, and
-        where keywords are about several types, or about none.
-    """
+    """Infer the type of a branch whose keywords are about one type alone."""
     found: dict[str, str] = {}
     for one in plain:
         schema = one.schema

@@ -38,10 +38,6 @@ class Contradiction(Exception):
     """No value can satisfy a schema.
 
     This is not an error by itself: the value may be one that can be left out.
-
-    Args:
-        reason: What contradicts itself, in one line, with the keywords.
-        pointer: Where.
     """
 
     def __init__(self, reason: str, pointer: str) -> None:
@@ -51,14 +47,7 @@ class Contradiction(Exception):
 
 
 class Bound(NamedTuple):
-    """A limit. Of two lower ones the greater is the stricter.
-
-    Args:
-        value: The limit.
-        is_exclusive: Whether the limit itself is outside.
-        keyword: The keyword that it comes from.
-        pointer: Where the schema with the keyword stands.
-    """
+    """A limit. Of two lower ones the greater is the stricter."""
 
     value: Fraction
     is_exclusive: bool
@@ -73,13 +62,6 @@ def exact(number: Any, pointer: str) -> Fraction:
     """Convert a number of a schema without rounding.
 
     A float is the decimal that it is written as.
-
-    Args:
-        number: An int, float or Decimal.
-        pointer: Where it stands, for messages.
-
-    Raises:
-        SchemaTooLarge: It has too many digits.
 
     >>> exact(0.1, "") == Fraction(1, 10)
     True
@@ -102,11 +84,7 @@ def shown_number(value: Fraction) -> str:
 
 
 def number_bounds(plain: Plain) -> tuple[Bound | None, Bound | None]:
-    """Find the strictest lower and upper limit of numbers.
-
-    Raises:
-        Contradiction: Nothing is between them.
-    """
+    """Find the strictest lower and upper limit of numbers."""
     lower: list[Bound] = []
     upper: list[Bound] = []
     for one in plain:
@@ -134,15 +112,6 @@ def count_bounds(plain: Plain, least: str, greatest: str) -> tuple[int, int | No
     """Find the strictest limits of a length or a count.
 
     The lower one is 0 where nothing is said.
-
-    Args:
-        plain: The schemas.
-        least: The keyword of the lower limit.
-        greatest: The keyword of the upper limit.
-
-    Raises:
-        Contradiction: Nothing is between them.
-        SchemaTooLarge: The lower limit passes :data:`MAX_COUNT`.
     """
     lower = max(_bounds(plain, least), default=None)
     upper = min(_bounds(plain, greatest), default=None)
@@ -172,39 +141,23 @@ def _between(lower: Bound | None, upper: Bound | None) -> tuple[Bound | None, Bo
 
 
 class Contains(NamedTuple):
-    """What some items of an array must be.
-
-    Args:
-        item: What they are.
-        minimum: The fewest of them.
-        maximum: The most; ``None``: any number.
-        otherwise: What the other items are, where there is a most: none of them.
-    """
+    """What some items of an array must be."""
 
     item: Conjunction
     minimum: int
-    maximum: int | None
-    otherwise: Conjunction
+    maximum: int | None  # the most; ``None``: any number
+    otherwise: Conjunction  # what the other items are, where there is a most: none of them
 
 
 @dataclass(frozen=True)
 class ArrayLimits:
-    """What an array must satisfy.
+    """What an array must satisfy."""
 
-    Args:
-        prefix: What the first items are, one by one.
-        rest: What the items behind them are; ``None``: there are none.
-        minimum: The fewest items.
-        maximum: The most items; ``None``: any number.
-        contains: What some items must be, and how many: the fewest, and the most.
-        are_unique: Whether no two items are equal.
-    """
-
-    prefix: tuple[Conjunction, ...]
-    rest: Conjunction | None
+    prefix: tuple[Conjunction, ...]  # what the first items are, one by one
+    rest: Conjunction | None  # what the items behind them are; ``None``: there are none
     minimum: int
-    maximum: int | None
-    contains: tuple[Contains, ...] = ()
+    maximum: int | None  # the most items; ``None``: any number
+    contains: tuple[Contains, ...] = ()  # what some items must be, and how many: the fewest, and the most
     are_unique: bool = False
 
     def item(self, index: int) -> Conjunction | None:
@@ -213,16 +166,7 @@ class ArrayLimits:
 
 
 def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
-    """Collect what the arrays of a branch must satisfy.
-
-    Args:
-        plain: The branch.
-        draft: The draft by which it is read.
-
-    Raises:
-        Contradiction: No array can.
-        SchemaTooLarge: Too many items are described one by one, or must be there.
-    """
+    """Collect what the arrays of a branch must satisfy."""
     described = [_items_said(one, draft) for one in plain]
     minimum, maximum = count_bounds(plain, "minItems", "maxItems")
     length = max((len(prefix) for prefix, _ in described), default=0)
@@ -276,29 +220,16 @@ def _items_said(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjun
 
 
 class Property(NamedTuple):
-    """A property that has a name.
+    """A property that has a name."""
 
-    Args:
-        name: Its name, not written.
-        value: What its value is.
-        is_declared: Whether a schema has it among its ``properties``; else it is only required.
-        is_required: Whether it must be there.
-    """
-
-    name: str
+    name: str  # its name, not written
     value: Conjunction
-    is_declared: bool
+    is_declared: bool  # whether a schema has it among its ``properties``; else it is only required
     is_required: bool
 
 
 class Others(NamedTuple):
-    """The properties whose names match some patterns and no others.
-
-    Args:
-        found: The patterns that are found in the name.
-        not_found: Those that are not.
-        value: What the value is.
-    """
+    """The properties whose names match some patterns and no others."""
 
     found: tuple[str, ...]
     not_found: tuple[str, ...]
@@ -307,24 +238,16 @@ class Others(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectLimits:
-    """What an object must satisfy.
+    """What an object must satisfy."""
 
-    Args:
-        properties: The properties that have names: the declared ones in the order of the schema, then the others.
-        others: All other properties that there may be, by the patterns that are found in their names.
-        says_additional: Whether the schema speaks of names in which no pattern is found. Where it does not, the options
-            tell.
-        names: What all names are, as strings.
-        minimum: The fewest properties.
-        maximum: The most; ``None``: any number.
-    """
-
+    # the properties that have names: the declared ones in the order of the schema, then the others
     properties: tuple[Property, ...]
-    others: tuple[Others, ...]
+    others: tuple[Others, ...]  # all other properties that there may be, by the patterns that are found in their names
+    # whether the schema speaks of names in which no pattern is found. Where it does not, the options tell.
     says_additional: bool
-    names: Conjunction = ANYTHING
+    names: Conjunction = ANYTHING  # what all names are, as strings
     minimum: int = 0
-    maximum: int | None = None
+    maximum: int | None = None  # the most; ``None``: any number
 
     def value(self, name: str) -> Conjunction | None:
         """Return what a property's value must satisfy.
@@ -343,16 +266,7 @@ class ObjectLimits:
 
 
 def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
-    """Collect what the objects of a branch must satisfy.
-
-    Args:
-        plain: The branch.
-        draft: The draft by which it is read.
-
-    Raises:
-        Contradiction: No object can.
-        SchemaTooLarge: There are too many patterns of names.
-    """
+    """Collect what the objects of a branch must satisfy."""
     named: dict[str, None] = {}
     declared = set[str]()
     required: dict[str, Subschema] = {}

@@ -30,13 +30,7 @@ def negated(one: Subschema) -> Subschema:
 
 
 def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
-    """Demand that an object has a property.
-
-    Args:
-        one: The schema of which this is made.
-        name: The property.
-        is_object: Whether other values than objects are refused.
-    """
+    """Demand that an object has a property."""
     schema: dict[str, Any] = {"required": [name]}
     if is_object:
         return Subschema({"type": "object", **schema}, one.pointer, f"object with {name!r} {one.key}")
@@ -44,12 +38,7 @@ def present(one: Subschema, name: str, *, is_object: bool = False) -> Subschema:
 
 
 def absent(one: Subschema, name: str) -> Subschema:
-    """Demand that an object lacks a property; other values are allowed.
-
-    Args:
-        one: The schema of which this is made.
-        name: The property.
-    """
+    """Demand that an object lacks a property; other values are allowed."""
     return Subschema({"properties": {name: False}}, one.pointer, f"without {name!r} {one.key}")
 
 
@@ -57,27 +46,13 @@ def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
     """Demand that an object has a property with certain values.
 
     Other values than objects are allowed.
-
-    Args:
-        one: The schema of which this is made.
-        name: The property, which must be there.
-        values: The values that it may have.
     """
     schema = {"required": [name], "properties": {name: {"enum": values}}}
     return Subschema(schema, one.pointer, f"{name!r} one of {values} {one.key}")
 
 
 def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[str]]:
-    """Negate the plain keywords of a schema.
-
-    Args:
-        one: The schema.
-        draft: The draft of its document.
-
-    Returns:
-        Conjunctions, one of which each such value satisfies, and no other value any of them; and the keywords whose
-        contrary could not be said, so that values are missing.
-    """
+    """Negate the plain keywords of a schema."""
     found: list[Conjunction] = []
     left_out: list[str] = []
     for word in one.schema:
@@ -97,11 +72,6 @@ def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Co
     """Make the conjunctions that together are the contrary of a keyword.
 
     A value must satisfy one of them.
-
-    Args:
-        one: The schema with the keyword.
-        word: The keyword.
-        schemas: What each conjunction says.
     """
     return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
 

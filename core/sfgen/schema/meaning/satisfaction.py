@@ -26,10 +26,6 @@ class Satisfaction:
     """Decides exactly whether a value satisfies schemas of a document.
 
     The writing options make no difference.
-
-    Args:
-        branches: The branches of the document.
-        groups: The typed groups of the document.
     """
 
     def __init__(self, branches: Branches, groups: Groups) -> None:
@@ -38,25 +34,13 @@ class Satisfaction:
         self._keys: dict[Plain, frozenset[Any] | None] = {}
 
     def of(self, value: Any, found: Conjunction, depth: int = 0) -> bool:
-        """Tell whether a value satisfies a conjunction.
-
-        Args:
-            value: As the reader of JSON gives it.
-            found: The conjunction.
-            depth: How deep the value is nested in the one that was asked for.
-        """
+        """Tell whether a value satisfies a conjunction."""
         if not found:
             return True
         return any(self.of_branch(value, plain, depth) for plain in self._branches.of(found))
 
     def of_branch(self, value: Any, plain: Plain, depth: int = 0) -> bool:
-        """Tell whether a value satisfies one branch.
-
-        Args:
-            value: As the reader of JSON gives it.
-            plain: The branch.
-            depth: How deep the value is nested in the one that was asked for.
-        """
+        """Tell whether a value satisfies one branch."""
         if plain not in self._keys:
             values = listed(plain)
             self._keys[plain] = None if values is None else frozenset(map(key, values))
@@ -64,16 +48,7 @@ class Satisfaction:
         return (keys is None or key(value) in keys) and self.beside_values(value, plain, depth)
 
     def beside_values(self, value: Any, plain: Plain, depth: int = 0) -> bool:
-        """Tell whether a value satisfies a branch without its enums and constants.
-
-        Args:
-            value: As the reader of JSON gives it.
-            plain: The branch.
-            depth: How deep the value is nested in the one that was asked for.
-
-        Raises:
-            SchemaTooLarge: The value is nested too deep.
-        """
+        """Tell whether a value satisfies a branch without its enums and constants."""
         if depth > MAX_VALUE_DEPTH:
             raise SchemaTooLarge(
                 f"a value of enum or const is nested more than {MAX_VALUE_DEPTH} deep",
@@ -125,12 +100,6 @@ class Valueless:
     """Decides whether branches of a document have no value.
 
     It is not to be shared between threads.
-
-    Args:
-        branches: The branches of the document.
-        groups: The typed groups of the document.
-        satisfaction: Whether values satisfy its schemas.
-        draft: The draft of the document.
     """
 
     def __init__(self, branches: Branches, groups: Groups, satisfaction: Satisfaction, draft: Draft) -> None:

@@ -37,12 +37,7 @@ _INDEX = re.compile("0|[1-9][0-9]*")
 
 
 class UnresolvedError(LookupError):
-    """A reference that leads nowhere.
-
-    Args:
-        reason: Why, in words.
-        hint: What was perhaps meant.
-    """
+    """A reference that leads nowhere."""
 
     def __init__(self, reason: str, hint: str = "") -> None:
         super().__init__(reason)
@@ -51,15 +46,7 @@ class UnresolvedError(LookupError):
 
 
 def joined_uri(base: str, reference: str) -> str:
-    """Resolve a reference against a base (RFC 3986).
-
-    Args:
-        base: A URI, or empty.
-        reference: A URI or a relative reference.
-
-    Raises:
-        UnresolvedError: It is not a URI.
-    """
+    """Resolve a reference against a base (RFC 3986)."""
     try:
         urlsplit(reference)  # which is not looked at where there is no base
         return urljoin(base, reference)
@@ -68,12 +55,7 @@ def joined_uri(base: str, reference: str) -> str:
 
 
 def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
-    """Yield the references of a schema: (keyword, reference).
-
-    Args:
-        schema: The schema; it need not be well-formed.
-        draft: Dynamic references begin with draft 2019-09.
-    """
+    """Yield the references of a schema: (keyword, reference)."""
     if isinstance(schema, dict):
         for keyword in REFERENCES[: 1 if draft <= Draft.DRAFT_07 else None]:
             if isinstance(schema.get(keyword), str):
@@ -84,10 +66,6 @@ def is_reference_alone(schema: Any, draft: Draft) -> bool:
     """Tell whether only a schema's reference counts.
 
     Up to draft 07 the siblings of ``$ref`` are ignored.
-
-    Args:
-        schema: The schema; it need not be well-formed.
-        draft: The draft by which it is read.
     """
     return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
 
@@ -96,13 +74,6 @@ def dynamic_name(keyword: str, reference: str) -> str | None:
     """Name the dynamic anchor that a reference may find elsewhere.
 
     ``$recursiveRef`` has no name, which is the empty one here.
-
-    Args:
-        keyword: The keyword of the reference.
-        reference: Its value.
-
-    Returns:
-        ``None`` where the reference always leads to the same schema.
 
     >>> dynamic_name("$dynamicRef", "a.json#node"), dynamic_name("$recursiveRef", "#"), dynamic_name("$ref", "#node")
     ('node', '', None)
@@ -114,12 +85,7 @@ def dynamic_name(keyword: str, reference: str) -> str | None:
 
 
 def dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
-    """Name the dynamic anchors of a schema; see :func:`dynamic_name`.
-
-    Args:
-        schema: The schema; it need not be well-formed.
-        draft: The draft by which it is read.
-    """
+    """Name the dynamic anchors of a schema; see :func:`dynamic_name`."""
     if not isinstance(schema, dict):
         return []
     if draft is Draft.DRAFT_2019_09:
@@ -151,19 +117,7 @@ class Identifiers:
         return cls({"": ""}, {"": ""}, {}, {})
 
     def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
-        """Record a schema's identifier and anchors.
-
-        Args:
-            schema: The schema; it need not be well-formed.
-            pointer: Where it stands.
-            draft: The draft by which it is read.
-
-        Returns:
-            The keyword of a name that another schema has already; else ``None``.
-
-        Raises:
-            UnresolvedError: A name is not a URI.
-        """
+        """Record a schema's identifier and anchors."""
         if not isinstance(schema, dict) or is_reference_alone(schema, draft):
             return None
         keyword = "id" if draft is Draft.DRAFT_04 else "$id"
@@ -210,10 +164,6 @@ class Identifiers:
         """Tell whether a reference points into this document.
 
         There may be nothing at that position.
-
-        Args:
-            reference: The value of ``$ref``.
-            base_pointer: The pointer of the schema that has it.
         """
         base, uri = self.base_of(base_pointer), reference.partition("#")[0]
         try:
@@ -222,19 +172,7 @@ class Identifiers:
             return True
 
     def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
-        """Find what a reference leads to.
-
-        Args:
-            root: The document.
-            reference: The value of ``$ref``.
-            base_pointer: The pointer of the schema that has it.
-
-        Returns:
-            The pointer, and what is there.
-
-        Raises:
-            UnresolvedError: It leads nowhere, or out of the document.
-        """
+        """Find what a reference leads to."""
         base = self.base_of(base_pointer)
         uri, _, fragment = reference.partition("#")
         target = joined_uri(base, uri) if uri else base
@@ -256,13 +194,6 @@ class Identifiers:
 
 def value_at(root: Any, pointer: str) -> Any:
     """Return the value at a JSON pointer.
-
-    Args:
-        root: The whole value.
-        pointer: The path, from the root on.
-
-    Raises:
-        UnresolvedError: There is nothing.
 
     >>> value_at({"a/b": [1, {"~": 2}]}, "/a~1b/1/~0")
     2
@@ -339,11 +270,6 @@ def shown_reference(text: str) -> str:
 class DynamicScope:
     """Where dynamic references lead. Equal scopes of one document have equal keys.
 
-    Args:
-        anchors: For each resource of the document, by its pointer, the pointers of its dynamic anchors by their names;
-            nothing at all where no reference can lead to more than one schema.
-        targets: The schemas to which references lead, by the names of anchors.
-
     >>> scope = DynamicScope({"": {"node": ""}, "/$defs/a": {"node": "/$defs/a", "leaf": "/$defs/a/not"}})
     >>> scope.at("/properties/b").at("/$defs/a/items").targets
     {'node': '', 'leaf': '/$defs/a/not'}
@@ -395,13 +321,6 @@ class SourceFile:
         """Make an error about a part of the file.
 
         It has line, column and caret where the file came as text.
-
-        Args:
-            reason: What is wrong, in one line, with the keyword.
-            pointer: The part, from the root of this file.
-            hint: What to write instead.
-            kind: The class of the error.
-            of_name: Whether the caret stands under the name of the part and not under its value.
         """
         where = positions(self.text) if self.text else None
         offset = where.offset(pointer, of_name=of_name) if where else None
@@ -440,14 +359,7 @@ class SchemaDocument:
     quoted: Mapping[str, Substring] = field(default_factory=dict, repr=False)
 
     def quoting(self, documents: Mapping[str, Substring]) -> SchemaDocument:
-        """Return the same with documents to quote from.
-
-        Args:
-            documents: By their names.
-
-        Raises:
-            SchemaError: The schema names another document, or none.
-        """
+        """Return the same with documents to quote from."""
         quoted, named = {**self.quoted, **documents}, set[str]()
         for pointer in self.pointers:
             schema = value_at(self.root, pointer)
@@ -474,19 +386,7 @@ class SchemaDocument:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
-        """Find the schema that a reference leads to.
-
-        Args:
-            reference: The value of ``$ref``.
-            base_pointer: The pointer of the schema that has it.
-            keyword: The keyword that has it, for the message.
-
-        Returns:
-            The pointer of the schema, and the schema.
-
-        Raises:
-            SchemaError: It leads nowhere, to something else than a schema, or out of the document.
-        """
+        """Find the schema that a reference leads to."""
         pointer = base_pointer + escaped(keyword)
         try:
             target, schema = self.identifiers.resolve(self.root, reference, base_pointer)
@@ -498,17 +398,7 @@ class SchemaDocument:
         return target, schema
 
     def referred(self, reference: str, base_pointer: str, keyword: str, scope: DynamicScope) -> tuple[str, Any]:
-        """Find the schema that a reference by any keyword leads to.
-
-        Args:
-            reference: The value of the keyword.
-            base_pointer: The pointer of the schema that has it.
-            keyword: The keyword.
-            scope: The dynamic scope of that schema.
-
-        Raises:
-            SchemaError: As for :meth:`resolve`.
-        """
+        """Find the schema that a reference by any keyword leads to."""
         target, schema = self.resolve(reference, base_pointer, keyword)
         name = dynamic_name(keyword, reference)
         if name is not None and name in scope.targets and name in dynamic_anchors(schema, self.draft):
@@ -550,13 +440,6 @@ class SchemaDocument:
         """Make an error about a part of the schema.
 
         It has the file, line, column and caret where the schema came as text.
-
-        Args:
-            reason: What is wrong, in one line, with the keyword.
-            pointer: The part.
-            hint: What to write instead.
-            kind: The class of the error.
-            of_name: Whether the caret stands under the name of the part and not under its value.
         """
         file = self.file_of(pointer)
         return file.error(reason, pointer[len(file.pointer) :], hint=hint, kind=kind, of_name=of_name)

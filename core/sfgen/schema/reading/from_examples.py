@@ -205,10 +205,6 @@ def _union(schemas: list[dict[str, Any]], has_null: bool) -> dict[str, Any]:
 def format_of(texts: Iterable[str], names: Iterable[str] = tuple(_LOOKS)) -> str | None:
     """Name the format that all texts have; ``None`` if there is none.
 
-    Args:
-        texts: The texts.
-        names: The formats that count, tried in this order.
-
     >>> format_of(["2024-02-29", "2023-01-01"]), format_of(["2024-02-29", "2023-02-29"]), format_of(["a@b"])
     ('date', None, None)
     """
@@ -234,12 +230,7 @@ def _is_enum(counts: Mapping[str, int]) -> bool:
 
 
 def _names_of_map(objects: Sequence[Mapping[str, Any]], members: Mapping[str, Sequence[Any]]) -> dict[str, Any] | None:
-    """What the names of maps are, as keywords; ``None`` if objects are no maps.
-
-    Args:
-        objects: The objects.
-        members: The values under each name.
-    """
+    """What the names of maps are, as keywords; ``None`` if objects are no maps."""
     is_in_all = len(objects) > 1 and any(len(values) == len(objects) for values in members.values())
     if len(members) < _FEWEST_OF_A_KIND or is_in_all:
         return None
@@ -307,27 +298,13 @@ def is_named_as_records(text: str) -> bool:
 
 
 def read_records(path: PathLike[str]) -> list[Any]:
-    """Read the records of a file.
-
-    Raises:
-        InputError: The file cannot be read, is too long, is not JSON, or has no record.
-    """
+    """Read the records of a file."""
     name = os.fspath(path)
     return records_of(file_data(name, what="records", most=MAX_BYTES), name)
 
 
 def records_of(data: bytes | str, name: str) -> list[Any]:
     r"""Read the records of a text.
-
-    Args:
-        data: The text; bytes are UTF-8.
-        name: What people call it.
-
-    Returns:
-        The values, numbers as ``int`` or ``Decimal``.
-
-    Raises:
-        InputError: It is too long, is not JSON, or has no record.
 
     >>> records_of('{"a": 1}\n{"a": 2}\n', "stdin") == records_of('[{"a": 1}, {"a": 2}]', "stdin")
     True

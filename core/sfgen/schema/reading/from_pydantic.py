@@ -56,12 +56,9 @@ class PydanticType:
     """A Python type as pydantic reads it.
 
     pydantic makes its schema, and instances of the type from texts.
-
-    Args:
-        source: What ``pydantic.TypeAdapter`` takes, or a ``TypeAdapter``.
     """
 
-    source: Any
+    source: Any  # what ``pydantic.TypeAdapter`` takes, or a ``TypeAdapter``
 
     def __reduce__(self) -> tuple[type[PydanticType], tuple[Any]]:
         return PydanticType, (self.source,)  # what was made of it is made again
@@ -79,11 +76,7 @@ class PydanticType:
         return self.source if isinstance(self.source, adapter) else adapter(self.source)
 
     def json_schema(self) -> dict[str, Any]:
-        """Ask pydantic for the schema of validation, names by their aliases.
-
-        Raises:
-            SchemaError: pydantic is not installed, or makes no schema of the type.
-        """
+        """Ask pydantic for the schema of validation, names by their aliases."""
         _pydantic()
         # A class may have made this method its own.
         of_model = getattr(self.source, "model_json_schema", None) if isinstance(self.source, type) else None
@@ -103,11 +96,7 @@ class PydanticType:
         return plain
 
     def parse(self, text: str | bytes) -> Any:
-        """Make the instance that JSON text stands for; pydantic validates it.
-
-        Raises:
-            NotAnInstance: pydantic, or a validator of the type, refuses the text.
-        """
+        """Make the instance that JSON text stands for; pydantic validates it."""
         try:
             return self._adapter.validate_json(text)
         except _pydantic().ValidationError as error:
@@ -147,11 +136,7 @@ def _is_adapter(source: object) -> bool:
 
 
 def _pydantic() -> Any:
-    """The package, version 2.
-
-    Raises:
-        SchemaError: It is not there.
-    """
+    """The package, version 2."""
     try:
         import pydantic
     except ImportError as error:
@@ -263,11 +248,7 @@ def generator() -> Any:
 
 
 def completed(schema: Schema) -> Schema:
-    """Add to a finished schema what the types have written themselves, or refer to: mail addresses, JSON in texts.
-
-    Args:
-        schema: A schema that pydantic wrote.
-    """
+    """Add to a finished schema what the types have written themselves, or refer to: mail addresses, JSON in texts."""
     made: Schema = _completed(schema, schema.get("$defs", {}))
     return made
 
@@ -398,15 +379,7 @@ def _second(moment: datetime, *, up: bool) -> str:
 
 
 def _limits(schema: Mapping[str, Any], step: timedelta, low: Any, high: Any, now: Any) -> tuple[Any, Any]:
-    """The first and the last value that a core schema allows.
-
-    Args:
-        schema: The core schema.
-        step: How far the nearest value is from a bound that is outside.
-        low: The first value of all.
-        high: The last one.
-        now: The day of reading, or its beginning, from which what is past is a day away, and what is to come two.
-    """
+    """The first and the last value that a core schema allows."""
     lows, highs = [low], [high]
     for name, found, distance in (("ge", lows, 0), ("gt", lows, 1), ("le", highs, 0), ("lt", highs, -1)):
         bound = schema.get(name)

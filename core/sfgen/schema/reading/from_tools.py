@@ -77,12 +77,6 @@ def described_tools(tools: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, 
 
     A function that stands under ``function`` already stays as it is.
 
-    Args:
-        tools: The tools in any form at the head of this module.
-
-    Raises:
-        SchemaError: The tools have none of these forms, or two have one name.
-
     >>> described_tools([{"name": "stop", "inputSchema": {"type": "object"}}])
     [{'type': 'function', 'function': {'name': 'stop', 'parameters': {'type': 'object'}}}]
     """
@@ -94,14 +88,6 @@ def read_tools(data: bytes | str, name: str) -> SchemaDocument:
     """Read tools from JSON as the schema of their calls.
 
     Its errors tell the position in that text.
-
-    Args:
-        data: The text; bytes are UTF-8.
-        name: What people call it.
-
-    Raises:
-        SchemaError: The tools have no known form, two have one name, or a schema is wrong.
-        InputError: The text is too long, or not JSON.
     """
     if len(data) > MAX_BYTES:
         raise InputError(f"{name} passes the limit of {MAX_BYTES:,} bytes")
@@ -115,12 +101,7 @@ def read_tools(data: bytes | str, name: str) -> SchemaDocument:
 
 
 def read_tools_file(path: PathLike[str]) -> SchemaDocument:
-    """Read tools from a file as the schema of their calls.
-
-    Raises:
-        SchemaError: The tools have no known form, two have one name, or a schema is wrong.
-        InputError: The file cannot be read, is too long, or not JSON.
-    """
+    """Read tools from a file as the schema of their calls."""
     name = fspath(path)
     return read_tools(file_data(name, what="tools", most=MAX_BYTES), name)
 
@@ -253,13 +234,7 @@ def _calls(tools: tuple[_Tool, ...]) -> dict[str, Any]:
 
 
 def _arguments(schema: dict[str, Any], identifier: str, draft: Draft) -> dict[str, Any]:
-    """The schema of a tool's arguments as it can stand in another.
-
-    Args:
-        schema: The schema of the tool.
-        identifier: What it is called if it needs a name.
-        draft: The draft that it is read by.
-    """
+    """The schema of a tool's arguments as it can stand in another."""
     if _has_no_property(schema):
         return {"type": "object", "properties": {}, "additionalProperties": False}
     made = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}

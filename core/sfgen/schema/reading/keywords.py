@@ -170,10 +170,6 @@ def subschemas(schema: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Iterator
     A path is the keyword, then the index or name. What stands where a schema should is given as it is; lists of names
     in ``dependencies`` are left out.
 
-    Args:
-        schema: The schema; it need not be well-formed.
-        kinds: What each keyword of the draft wants as its value.
-
     >>> list(subschemas({"properties": {"a": True}, "enum": [{"not": {}}], "allOf": [{}]}, KINDS[Draft.DRAFT_07]))
     [(('properties', 'a'), True), (('allOf', 0), {})]
     """
@@ -238,11 +234,6 @@ def says_nothing(keywords: Iterable[str]) -> bool:
 def is_in(schema: Schema, keyword: str, draft: Draft) -> bool:
     """Tell whether a schema has a keyword with a meaning.
 
-    Args:
-        schema: The schema.
-        keyword: The keyword.
-        draft: The draft that gives it a meaning, or none.
-
     >>> is_in({"if": {}}, "if", Draft.DRAFT_07), is_in({"if": {}}, "if", Draft.DRAFT_06)
     (True, False)
     """
@@ -298,9 +289,6 @@ def guessed_draft(root: Any) -> Draft:
     """Infer the draft from the keywords, where nothing names it.
 
     A schema that is right in several drafts is read by the latest: ``definitions`` alone tells nothing.
-
-    Args:
-        root: The schema; it need not be well-formed.
 
     >>> guessed_draft({"minimum": 0, "exclusiveMinimum": True}).title
     'draft 04'

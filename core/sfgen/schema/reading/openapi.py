@@ -27,20 +27,12 @@ NOTHING_TO_TELL = 'from OpenAPI, and without effect without references in "oneOf
 
 
 def reads_nullable(root: Any, draft: Draft) -> bool:
-    """Tell whether ``nullable`` is a keyword of a document.
-
-    Args:
-        root: The document.
-        draft: The draft by which it is read.
-    """
+    """Tell whether ``nullable`` is a keyword of a document."""
     return draft <= Draft.DRAFT_07 or not isinstance(root, dict) or not isinstance(root.get("$schema"), str)
 
 
 def add_null(schema: dict[str, Any]) -> str:
     """Let the type of a schema with ``nullable`` have null in it.
-
-    Returns:
-        What a person should know of it.
 
     >>> schema = {"type": "string", "nullable": True}
     >>> add_null(schema), schema["type"]
@@ -56,9 +48,6 @@ def add_null(schema: dict[str, Any]) -> str:
 
 def discriminating(schema: dict[str, Any]) -> tuple[str, dict[str, str]] | None:
     """Return the property of a discriminator, and its mapping.
-
-    Returns:
-        ``None`` where a schema has no discriminator.
 
     >>> discriminating({"discriminator": {"propertyName": "kind", "mapping": {"a": "#/$defs/A"}}})
     ('kind', {'a': '#/$defs/A'})
@@ -81,10 +70,6 @@ def values_of(reference: str, mapping: dict[str, str]) -> list[str]:
     """List the discriminator's values for the schema of a reference.
 
     There are none where the schema has no name.
-
-    Args:
-        reference: The value of ``$ref``.
-        mapping: References, or names of schemas, by values.
 
     >>> values_of("#/components/schemas/Cat", {"cat": "Cat", "kitten": "#/components/schemas/Cat", "dog": "Dog"})
     ['cat', 'kitten']

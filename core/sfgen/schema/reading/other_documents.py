@@ -89,24 +89,12 @@ class OtherDocument:
 
     @property
     def own_uri(self) -> str:
-        """What it calls itself; if nothing, where it was found.
-
-        Raises:
-            UnresolvedError: It is not a URI.
-        """
+        """What it calls itself; if nothing, where it was found."""
         return joined_uri(self.uri, identifier_of(self.root))
 
 
 class OtherDocuments:
-    """Finds documents by their URIs.
-
-    Args:
-        directory: The directory, ``"URL=DIRECTORY"`` for one whose files are at a URL, too; ``None``: only the
-            metaschemas are there.
-
-    Raises:
-        InputError: There is no such directory.
-    """
+    """Finds documents by their URIs."""
 
     def __init__(self, directory: str | PathLike[str] | None = None) -> None:
         self.directory: str | None = None
@@ -132,9 +120,6 @@ class OtherDocuments:
         """Return the URI of a file in the directory.
 
         For any other file it is the URI of the directory.
-
-        Args:
-            name: The file; empty for a schema from none.
         """
         if name and self.directory is not None:
             path, around = os.path.realpath(name), os.path.realpath(self.directory)
@@ -143,19 +128,7 @@ class OtherDocuments:
         return self._urls[-1]
 
     def find(self, uri: str) -> OtherDocument | None:
-        """Find the document that has a URI itself or inside it.
-
-        Args:
-            uri: The URI, without a fragment.
-
-        Returns:
-            ``None`` if there is no such document.
-
-        Raises:
-            SchemaError: The file is not JSON, or more than one has this identifier.
-            SchemaTooLarge: A limit is passed.
-            InputError: The file cannot be read.
-        """
+        """Find the document that has a URI itself or inside it."""
         found = _metaschema(uri)
         if found is not None or self.directory is None:
             return found
@@ -305,13 +278,7 @@ _NAMES_ONLY = {"$schema", "$id", "id", "$defs", "definitions", "$vocabulary", "d
 
 
 class Bundle:
-    """The other documents of a schema, put into it on demand.
-
-    Args:
-        document: The schema; its root is changed.
-        documents: Where others are found.
-        place: The URI against which the root is read.
-    """
+    """The other documents of a schema, put into it on demand."""
 
     def __init__(self, document: SchemaDocument, documents: OtherDocuments, place: str) -> None:
         self._document = document
@@ -326,19 +293,6 @@ class Bundle:
         """Put in the document that a reference leads to.
 
         The reference then says the URI that the document has there.
-
-        Args:
-            schema: The schema with the reference.
-            pointer: Where it stands.
-            keyword: The keyword of the reference.
-
-        Returns:
-            The schema that was put in, and its pointer; ``None`` if it was there already.
-
-        Raises:
-            SchemaError: There is no such document, or it is not a schema in this draft.
-            SchemaTooLarge: A limit is passed.
-            InputError: A file cannot be read.
         """
         reference: str = schema[keyword]
         uri, sign, fragment = reference.partition("#")

@@ -75,13 +75,6 @@ def read_inline(source: Mapping[str, Any] | bool | str) -> SchemaDocument:
 
     It is never the name of a file, and refers to no file.
 
-    Args:
-        source: A dict, a bool, or a text: JSON that begins with ``{``, ``true``, ``false``, or else the short form.
-
-    Raises:
-        SchemaError: As ``read_schema``.
-        SchemaTooLarge: It passes a limit.
-
     >>> read_inline("name, age int").root["required"]
     ['name', 'age']
     """

@@ -60,11 +60,6 @@ _RECORD = "A record has no colon: 'address {street, zip}'."
 def read_short_form(text: str) -> dict[str, Any]:
     """Read the short form of an object with exactly these properties; see the head of the module.
 
-    Raises:
-        SchemaError: It is not the short form: an unknown type, no name, a name twice, a description that is the name of
-            a type. A caret stands under the place.
-        SchemaTooLarge: Records are nested too deep.
-
     >>> read_short_form("name, age? int: in years")["properties"]
     {'name': {'type': 'string'}, 'age': {'type': 'integer', 'description': 'in years'}}
     >>> read_short_form("size (S|M)[]")["properties"]["size"]

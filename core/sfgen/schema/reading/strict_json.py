@@ -31,11 +31,7 @@ class Position(NamedTuple):
 
 
 class Lines:
-    """The lines of a text, to turn offsets into positions.
-
-    Args:
-        text: The text.
-    """
+    """The lines of a text, to turn offsets into positions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -90,13 +86,7 @@ _MISTAKES = {
 
 
 class NotJsonError(ValueError):
-    """A text that is not JSON.
-
-    Args:
-        reason: What is wrong, in one line.
-        position: Where.
-        details: The line with a caret under the place.
-    """
+    """A text that is not JSON."""
 
     def __init__(self, reason: str, position: Position, details: tuple[str, ...] = ()) -> None:
         super().__init__(f"line {position.line}, column {position.column}: {reason}")
@@ -115,17 +105,6 @@ class JsonLimitError(NotJsonError):
 def parse(text: str | bytes) -> Any:
     r"""Read a JSON text; a byte order mark before it is dropped.
 
-    Args:
-        text: The text; bytes are UTF-8.
-
-    Returns:
-        A ``dict``, ``list``, ``str``, ``bool`` or ``None``; numbers without fraction and exponent as ``int``, all
-        others as ``Decimal``.
-
-    Raises:
-        NotJsonError: It is not JSON, or a name occurs twice in an object.
-        JsonLimitError: It passes a limit: of depth, or of a number's length or exponent.
-
     >>> parse('{"a": [1, 1.50, "\\u00e9"]}')
     {'a': [1, Decimal('1.50'), 'é']}
     >>> parse('{"a": 1, "a": 2}')
@@ -137,11 +116,7 @@ def parse(text: str | bytes) -> Any:
 
 
 def decoded(text: str | bytes) -> str:
-    """Decode UTF-8, without a byte order mark.
-
-    Raises:
-        NotJsonError: It is not UTF-8, or a string with lone surrogates.
-    """
+    """Decode UTF-8, without a byte order mark."""
     try:
         if isinstance(text, str):
             text.encode()  # refuses lone surrogates
@@ -172,33 +147,17 @@ class Positions:
     lines: Lines
 
     def offset(self, pointer: str, *, of_name: bool = False) -> int | None:
-        """Return the offset of a value, or of its name.
-
-        Args:
-            pointer: The JSON pointer of the value.
-            of_name: Whether the name before the value counts, where it has one.
-
-        Returns:
-            Characters; ``None`` where there is no such value.
-        """
+        """Return the offset of a value, or of its name."""
         return self.names.get(pointer, self.values.get(pointer)) if of_name else self.values.get(pointer)
 
     def position(self, pointer: str, *, of_name: bool = False) -> Position | None:
-        """Return the offset of a value as line and column.
-
-        Args:
-            pointer: The JSON pointer of the value.
-            of_name: Whether the name before the value counts, where it has one.
-        """
+        """Return the offset of a value as line and column."""
         offset = self.offset(pointer, of_name=of_name)
         return None if offset is None else self.lines.position(offset)
 
 
 def positions(text: str | bytes) -> Positions:
     r"""Find where each value of a JSON text begins.
-
-    Raises:
-        NotJsonError: It is not JSON.
 
     >>> where = positions('{"a": [1,\n  2]}')
     >>> where.position("/a/1"), where.position("/a", of_name=True)
@@ -445,10 +404,6 @@ def is_equal(one: Any, other: Any) -> bool:
 
     ``1`` is ``1.0``, and ``true`` is not ``1``.
 
-    Args:
-        one: A value as :func:`parse` gives it.
-        other: Another.
-
     >>> is_equal([1, {"a": Decimal("1.50")}], [Decimal("1.0"), {"a": Decimal("1.5")}]), is_equal(True, 1)
     (True, False)
     """
@@ -456,11 +411,7 @@ def is_equal(one: Any, other: Any) -> bool:
 
 
 def key(value: Any) -> Any:
-    """Return a hashable key; equal values of JSON have equal keys.
-
-    Args:
-        value: A value as :func:`parse` gives it.
-    """
+    """Return a hashable key; equal values of JSON have equal keys."""
     if isinstance(value, bool):
         return ("boolean", value)
     if isinstance(value, list):
@@ -482,11 +433,6 @@ def from_python(source: Any) -> Any:
     """Copy a schema as plain dicts, lists, strings and exact numbers.
 
     A float becomes the decimal number that Python shows of it.
-
-    Raises:
-        SchemaError: Something in it is not JSON: a name that is not a string, NaN, infinity, a lone surrogate, an
-            object.
-        SchemaTooLarge: It is nested too deep, which one that contains itself is, or has too many values.
 
     >>> from_python({"minimum": 0.1, "enum": (1, None)})
     {'minimum': Decimal('0.1'), 'enum': [1, None]}
@@ -571,17 +517,7 @@ def shown_name(name: str) -> str:
 
 
 def file_data(name: str, hint: str = "", *, what: str = "schema", most: int = MAX_BYTES) -> bytes:
-    """Read a file: at most one byte more than the limit.
-
-    Args:
-        name: The file.
-        hint: The hint of the error.
-        what: What is in it, for the error.
-        most: The limit in bytes.
-
-    Raises:
-        InputError: It cannot be read.
-    """
+    """Read a file: at most one byte more than the limit."""
     try:
         with open(name, "rb") as file:
             return file.read(most + 1)
@@ -591,19 +527,7 @@ def file_data(name: str, hint: str = "", *, what: str = "schema", most: int = MA
 
 
 def json_of(data: str | bytes, name: str = "") -> tuple[Any, str]:
-    """Read the JSON of a schema.
-
-    Args:
-        data: The text; bytes are UTF-8.
-        name: The file it comes from; empty if from none.
-
-    Returns:
-        The value, and the text.
-
-    Raises:
-        SchemaError: It is not JSON.
-        SchemaTooLarge: It passes a limit.
-    """
+    """Read the JSON of a schema."""
     if len(data) > MAX_BYTES:
         raise SchemaTooLarge(f"its text passes the limit of {MAX_BYTES:,} bytes", origin=name)
     try:

@@ -58,13 +58,7 @@ class Notes:
         self._found.setdefault(said, ({}, {}))
 
     def add(self, said: str, keyword: str, pointer: str) -> None:
-        """Say something of a keyword in the schema at a pointer.
-
-        Args:
-            said: What a person should know.
-            keyword: The keyword that it is about.
-            pointer: Where the schema stands.
-        """
+        """Say something of a keyword in the schema at a pointer."""
         keywords, places = self._found.setdefault(said, ({}, {}))
         keywords[f'"{keyword[:40]}"'] = None
         places[pointer or "the top"] = None
@@ -95,18 +89,7 @@ _NEVER_COUNT = {
 def well_formed(
     root: Any, name: str = "", text: str = "", documents: OtherDocuments | None = None, place: str = ""
 ) -> SchemaDocument:
-    """Check a schema by its metaschema, and resolve its references.
-
-    Args:
-        root: The schema, as the reader of JSON gives it. The documents that it refers to are put into it.
-        name: The file it comes from.
-        text: Its JSON text.
-        documents: Where it finds other documents; the metaschemas are always there.
-        place: Its URI where it has none of its own.
-
-    Raises:
-        SchemaError: It is not a schema, a reference leads nowhere, or some references form a cycle.
-    """
+    """Check a schema by its metaschema, and resolve its references."""
     return _Reading(SchemaDocument(root, LATEST, name, text)).document(documents or OtherDocuments(), place)
 
 
@@ -243,14 +226,7 @@ class _Reading:
         return [(pointer, value_at(self._read.root, pointer)) for pointer in pointers]
 
     def _refuse_endless(self, same: Mapping[str, list[str]]) -> None:
-        """Refuse schemas that come back to themselves without going into a part of the value.
-
-        Args:
-            same: By the pointer of each schema the schemas of the same value that must hold with it.
-
-        Raises:
-            SchemaError: There is one: to check a value would take endless time.
-        """
+        """Refuse schemas that come back to themselves without going into a part of the value."""
         way = circle(same)
         if way:
             shown = " → ".join(f"#{pointer}" for pointer in [*way[:_MOST_NAMED], way[0]])
@@ -260,9 +236,6 @@ class _Reading:
 
 def circle(graph: Mapping[str, list[str]]) -> list[str]:
     """Find a cycle in a graph by depth-first search.
-
-    Returns:
-        Its nodes, in order; none if there is no cycle.
 
     >>> circle({"a": ["b"], "b": ["c", "d"], "c": [], "d": ["b"]})
     ['b', 'd']
@@ -318,10 +291,6 @@ def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
     """Yield what is wrong with a schema by itself.
 
     The schemas inside it are not checked.
-
-    Args:
-        schema: What stands where a schema should.
-        draft: The draft that it is written in.
 
     >>> [misfit.reason for misfit in misfits({"type": "strin", "maxLength": -1}, Draft.DRAFT_2020_12)]
     ['"strin" is not a type', '"maxLength" must be a whole number, 0 or more, not -1']

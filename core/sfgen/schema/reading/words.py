@@ -79,10 +79,6 @@ def as_json(value: Any) -> str:
 def as_indented_json(value: Any, depth: int = 0) -> str:
     """Write a value as indented JSON, its numbers unchanged.
 
-    Args:
-        value: The value.
-        depth: How far in its lines stand, two blanks each; the first one does not.
-
     >>> print(as_indented_json({"enum": [Decimal("0.10"), None], "items": {}}))
     {
       "enum": [0.10, null],
@@ -115,11 +111,6 @@ def alternatives(words: Iterable[str]) -> str:
 
 def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
     """Find the known name that a misspelt one was perhaps meant for; empty if none is near.
-
-    Args:
-        name: The name that is not known.
-        known: The names that are.
-        elsewhere: Names that others have for them, in small letters and without hyphens.
 
     >>> meant("propertys", ["properties", "items"]), meant("DateTime", ["date-time"]), meant("color", ["date"])
     ('properties', 'date-time', '')

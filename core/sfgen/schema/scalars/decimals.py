@@ -52,14 +52,7 @@ def byte_classes() -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class Interval:
-    """All numbers between two bounds; ``None`` is no bound.
-
-    Args:
-        low: The lower bound.
-        has_low: Whether it is itself in the interval.
-        high: The upper bound.
-        has_high: Whether it is itself in the interval.
-    """
+    """All numbers between two bounds; ``None`` is no bound."""
 
     low: Fraction | None = None
     has_low: bool = True
@@ -71,12 +64,6 @@ def decimals(interval: Interval, digits: int, places: int) -> Deterministic:
     """Build the automaton of the decimals in an interval.
 
     It is not minimal, and may be empty.
-
-    Args:
-        interval: The numbers.
-        digits: The most digits before the point where no bound says so. An upper bound allows as many as it has, a
-            lower one at least one more.
-        places: The most digits behind the point; 0 for whole numbers without a point.
     """
     low, high = interval.low, interval.high
     rows, accepting = [[_NONE] * _WIDTH], [False]
@@ -99,17 +86,10 @@ def decimals(interval: Interval, digits: int, places: int) -> Deterministic:
 
 @dataclass(frozen=True)
 class _Bound:
-    """A number of zero or more, written out.
+    """A number of zero or more, written out."""
 
-    Args:
-        whole: The digits before the point, without leading zeros.
-        fraction: The digits behind it, to the last that is not zero, but no more than a decimal may have.
-        is_exact: Whether these are all its digits.
-        is_in: Whether the number itself is allowed.
-    """
-
-    whole: tuple[int, ...]
-    fraction: tuple[int, ...]
+    whole: tuple[int, ...]  # the digits before the point, without leading zeros
+    fraction: tuple[int, ...]  # the digits behind it, to the last that is not zero, but no more than a decimal may have
     is_exact: bool
     is_in: bool
 
@@ -133,31 +113,17 @@ class _Bound:
 
 
 class _State(NamedTuple):
-    """What is known of the digits that were read.
-
-    Args:
-        part: Where the next digit stands.
-        read: How many digits of this part were read.
-        low: How the digits compare with the first digits of the lower bound; ``_MORE`` if there is none.
-        high: The same of the upper bound; ``_LESS`` if there is none.
-    """
+    """What is known of the digits that were read."""
 
     part: int
     read: int
-    low: int
-    high: int
+    low: int  # how the digits compare with the first digits of the lower bound; ``_MORE`` if there is none
+    high: int  # the same of the upper bound; ``_LESS`` if there is none
 
 
 @dataclass(frozen=True)
 class _Side:
-    """The decimals of one sign.
-
-    Args:
-        least: The lower bound of the number without its sign.
-        most: The upper bound.
-        digits: The most digits before the point where neither bound says so.
-        places: The most digits behind the point.
-    """
+    """The decimals of one sign."""
 
     least: _Bound | None
     most: _Bound | None
@@ -172,11 +138,7 @@ class _Side:
         return max(self.digits, len(self.least.whole) + 1) if self.least else self.digits
 
     def table(self, first: int) -> tuple[list[list[int]], list[bool]]:
-        """The transitions of all states, and which of them accept.
-
-        Args:
-            first: Number of the state in which no digit was read.
-        """
+        """The transitions of all states, and which of them accept."""
         start = _State(_WHOLE, 0, _EQUAL if self.least else _MORE, _EQUAL if self.most else _LESS)
         numbers = {start: first}
         rows, accepting = [], []
@@ -281,14 +243,6 @@ def multiples(step: Step, places: int, most: int) -> Deterministic | None:
     """Build the automaton that tells multiples of a step from other decimals.
 
     It is not minimal. Of texts that are not decimals it accepts some, too.
-
-    Args:
-        step: The step.
-        places: The most digits behind the point, of which those that the step does not have are zeros.
-        most: The most states; for divisors beyond int64, the most states times digits.
-
-    Returns:
-        The automaton; ``None`` if it has more states.
     """
     if states_of(step.digits) * (1 if step.digits < _LARGEST_FIXED else len(str(step.digits))) > most:
         return None
@@ -342,11 +296,7 @@ def states_of(divisor: int) -> int:
 
 
 def _remainders(divisor: int) -> tuple[list[int], NDArray[np.int32]]:
-    """The automaton of the whole numbers that a divisor divides. State 0 is the start, and accepts.
-
-    Returns:
-        What each state misses (see :func:`_missing`), ascending; the state after each digit, int32, shape [states, 10].
-    """
+    """The automaton of the whole numbers that a divisor divides. State 0 is the start, and accepts."""
     kind: Any = np.int64 if divisor < _LARGEST_FIXED else np.object_
     digits = np.arange(10).astype(kind)
     numbers = {1: 0}

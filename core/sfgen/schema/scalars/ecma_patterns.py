@@ -74,10 +74,6 @@ def pattern_texts(pattern: str) -> Dfa:
 
     It is found there by ECMA-262 and by Python's ``re``. The automaton may accept nothing.
 
-    Raises:
-        PatternError: The pattern cannot be read, or is not regular; with its position.
-        PatternTooLarge: The automaton passes a limit.
-
     >>> texts = pattern_texts(r"^\d+$")
     >>> texts.accepts("42"), texts.accepts("42\n"), texts.accepts("٤٢")
     (True, False, False)
@@ -90,10 +86,6 @@ def pattern_texts(pattern: str) -> Dfa:
 @lru_cache(maxsize=_KEPT)
 def texts_found_by_either(pattern: str) -> Dfa:
     """Build the decoded automaton of texts in which ECMA-262, ``re`` or both find a pattern.
-
-    Raises:
-        PatternError: The pattern cannot be read, or is not regular; with its position.
-        PatternTooLarge: The automaton passes a limit.
 
     >>> texts = texts_found_by_either("^(?i:i)$")
     >>> texts.accepts("I"), texts.accepts("ı"), pattern_texts("^(?i:i)$").accepts("ı")

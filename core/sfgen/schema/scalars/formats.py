@@ -83,14 +83,7 @@ _PRIVATE = r"\ue000-\uf8ff"
 
 
 def _reference(more: str, private: str, literal: str, port: str = "{0,5}") -> tuple[str, str]:
-    """The patterns of a URI and of a relative reference.
-
-    Args:
-        more: The unreserved characters beside those of ASCII, as in a class.
-        private: What a query may have beside.
-        literal: The hosts that stand in brackets, with a bar behind.
-        port: How many digits a port has.
-    """
+    """The patterns of a URI and of a relative reference."""
 
     def some(signs: str) -> str:
         return f"(?:[A-Za-z0-9._~!$&'()*+,;={signs}{more}-]|%[0-9A-Fa-f]{{2}})"
@@ -185,11 +178,6 @@ _NOTHING = "(?!)"
 
 def between(low: str, high: str) -> str:
     """Write the pattern of texts from one to another, as texts are sorted.
-
-    Args:
-        low: The first.
-        high: The last: as long, with digits in the same places, and the same signs between them. Where it comes before
-            the first, the pattern matches nothing.
 
     >>> between("07", "12")
     '(?:0[7-9]|1[0-2])'
@@ -326,9 +314,6 @@ def at_most(name: str) -> Dfa:
     """Return the decoded automaton of all that jsonschema takes for a format.
 
     It may accept other texts, too.
-
-    Args:
-        name: ``date``, ``ipv4`` or ``uuid``. Of the first two they are the texts of the format.
     """
     return Dfa.from_regex(_AT_MOST[name]) if name in _AT_MOST else format_texts(name)
 
@@ -336,9 +321,6 @@ def at_most(name: str) -> Dfa:
 @cache
 def format_texts(name: str) -> Dfa:
     """Return the decoded automaton of a format's texts.
-
-    Raises:
-        UsageError: The format is not known.
 
     >>> format_texts("date").accepts("2024-02-29"), format_texts("date").accepts("2023-02-29")
     (True, False)
@@ -359,11 +341,6 @@ def host_names(blocks: int, *, encoded: bool = True) -> Dfa:
     """Build the automaton of host names without a dot at the end.
 
     They have less than ``16 * blocks`` characters.
-
-    Args:
-        blocks: The most blocks that the labels of a name fill, each label with its dot.
-        encoded: Whether labels may have hyphens as their third and fourth character (``xn--...``), which stand for
-            labels in other scripts.
 
     >>> names = host_names(2)
     >>> names.accepts("a-1.example"), names.accepts("a-.example"), names.accepts("a.b.example")

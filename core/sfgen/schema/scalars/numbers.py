@@ -60,16 +60,6 @@ class NumberTooLarge(SchemaTooLarge):
 class NumberLimits:
     """What a JSON number must satisfy, exactly.
 
-    Args:
-        is_integer: Whether only whole numbers are allowed.
-        minimum: The least number that is allowed.
-        maximum: The greatest number that is allowed.
-        exclusive_minimum: A number that all have to be above.
-        exclusive_maximum: A number that all have to be below.
-        multiples: Numbers above zero, of each of which it has to be a multiple.
-        others: Numbers that it must not be.
-        no_multiples: Numbers above zero, of none of which it may be a multiple.
-
     >>> limits = NumberLimits(is_integer=False, minimum=Fraction(0), multiples=(Fraction("0.01"),))
     >>> limits.accepts(Decimal("19.99")), limits.accepts(Decimal("0.001")), limits.accepts(-1)
     (True, False, False)
@@ -80,9 +70,9 @@ class NumberLimits:
     maximum: Fraction | None = None
     exclusive_minimum: Fraction | None = None
     exclusive_maximum: Fraction | None = None
-    multiples: tuple[Fraction, ...] = ()
+    multiples: tuple[Fraction, ...] = ()  # numbers above zero, of each of which it has to be a multiple
     others: tuple[Fraction, ...] = ()
-    no_multiples: tuple[Fraction, ...] = ()
+    no_multiples: tuple[Fraction, ...] = ()  # numbers above zero, of none of which it may be a multiple
 
     def accepts(self, value: int | Decimal) -> bool:
         """Tell whether a value is valid; 1.0 is a whole number."""
@@ -138,9 +128,6 @@ def number_automaton(limits: NumberLimits) -> Dfa:
     exponent where there is neither a range nor a divisor. Zero has a sign only there. Leading zeros are never written,
     zeros at the end of a fraction may be.
 
-    Raises:
-        NumberTooLarge: The automaton passes :data:`MAX_STATES`, or a number has more digits than :data:`MAX_DIGITS`.
-
     >>> prices = number_automaton(NumberLimits(False, minimum=Fraction(0), multiples=(Fraction("0.01"),)))
     >>> [prices.accepts(text) for text in ("19.99", "20", "20.0", "0.999", "-1", "1e2")]
     [True, True, True, False, False, False]
@@ -176,11 +163,7 @@ def _places(interval: Interval, step: Step | None) -> int:
 
 
 def _check_sizes(limits: NumberLimits) -> None:
-    """Refuse numbers whose digits alone are too many.
-
-    Raises:
-        NumberTooLarge: A number has more digits than :data:`MAX_DIGITS`.
-    """
+    """Refuse numbers whose digits alone are too many."""
     for keyword, number in _numbers(limits):
         if max(abs(number.numerator), number.denominator) >= 10**MAX_DIGITS:
             raise NumberTooLarge(f"{keyword} has more digits than the limit of {MAX_DIGITS:,}", hint=_FEWER_DIGITS)
@@ -205,11 +188,7 @@ def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
 
 
 def _multiples(divisor: Fraction, places: int) -> Dfa:
-    """The decimals that are multiples of a number.
-
-    Raises:
-        NumberTooLarge: There are too many remainders.
-    """
+    """The decimals that are multiples of a number."""
     dividing = multiples(Step.of([divisor]), places, MAX_STATES)
     if dividing is None:
         raise NumberTooLarge(f"not multipleOf needs more than {MAX_STATES:,} states", hint=_FEWER_DIGITS)
@@ -217,11 +196,7 @@ def _multiples(divisor: Fraction, places: int) -> Dfa:
 
 
 def _multiples_in_range(in_range: Deterministic, interval: Interval, step: Step, places: int) -> Deterministic:
-    """The decimals of an automaton that are multiples of a step.
-
-    Raises:
-        NumberTooLarge: There are too many remainders, and too many multiples to list them.
-    """
+    """The decimals of an automaton that are multiples of a step."""
     dividing = multiples(step, places, MAX_STATES)
     if dividing is not None:
         try:

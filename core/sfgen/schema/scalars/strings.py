@@ -29,40 +29,25 @@ _KEPT = 512  # rules
 
 @dataclass(frozen=True, slots=True)
 class StringLimits:
-    """What a string must be.
+    """What a string must be."""
 
-    Args:
-        minimum: The fewest characters (code points).
-        maximum: The most; ``None``: no limit.
-        patterns: Patterns of ECMA-262, all of which must be found in the text.
-        formats: Names of formats, all of which the text must have.
-        banned: What must not be in the text; compared by identity.
-        others: Texts that it must not be.
-        no_patterns: Patterns none of which may be found in the text.
-        no_formats: Names of formats, none of which the text may have; of those that :func:`at_most` knows.
-        at_most: Names of such formats; the text is among those that may be taken for one.
-        quoted: Documents, in all of which the text must stand.
-    """
-
-    minimum: int = 0
-    maximum: int | None = None
-    patterns: tuple[str, ...] = ()
-    formats: tuple[str, ...] = ()
-    banned: BannedWords | None = None
+    minimum: int = 0  # the fewest characters (code points)
+    maximum: int | None = None  # the most; ``None``: no limit
+    patterns: tuple[str, ...] = ()  # patterns of ECMA-262, all of which must be found in the text
+    formats: tuple[str, ...] = ()  # names of formats, all of which the text must have
+    banned: BannedWords | None = None  # what must not be in the text; compared by identity
     others: tuple[str, ...] = ()
     no_patterns: tuple[str, ...] = ()
+    # names of formats, none of which the text may have; of those that :func:`at_most` knows
     no_formats: tuple[str, ...] = ()
-    at_most: tuple[str, ...] = ()
-    quoted: tuple[Substring, ...] = ()
+    at_most: tuple[str, ...] = ()  # names of such formats; the text is among those that may be taken for one
+    quoted: tuple[Substring, ...] = ()  # documents, in all of which the text must stand
 
     def accepts(self, value: str) -> bool:
         """Tell whether a text is valid by jsonschema, without banned words.
 
         A pattern is searched by Python's ``re``, or where that cannot read it, by our own automaton. So this may accept
         what is never written, where ``re`` and ECMA-262 do not agree or a format has no bound.
-
-        Raises:
-            PatternError: A pattern cannot be read.
 
         >>> StringLimits(maximum=3, patterns=("^a",)).accepts("añb"), StringLimits(maximum=3).accepts("four")
         (True, False)
@@ -89,15 +74,6 @@ def string_rule(limits: StringLimits) -> Leaf | CountedText:
     All of them are valid for :meth:`StringLimits.accepts`. Banned words whose subtraction passes a budget are left in;
     :func:`is_clean` tells.
 
-    Returns:
-        A leaf, whose automaton may accept nothing; or a text whose characters are counted by a register.
-
-    Raises:
-        PatternError: A pattern cannot be read, or is not regular.
-        PatternTooLarge: The automaton of one pattern passes a limit.
-        SchemaTooLarge: That of all keywords together does.
-        UsageError: A format is not known.
-
     >>> rule = string_rule(StringLimits(maximum=5, patterns=("^[a-z]*$",)))
     >>> rule.dfa.accepts('"abcde"'), rule.dfa.accepts('"abcdef"')
     (True, False)
@@ -109,9 +85,6 @@ def is_clean(limits: StringLimits) -> bool:
     """Tell whether no string of the rule has a banned word.
 
     Otherwise a matcher must watch over what is written.
-
-    Raises:
-        SfgenError: See :func:`string_rule`.
     """
     return _rule(limits)[1]
 
@@ -148,11 +121,7 @@ def _about_texts(limits: StringLimits) -> StringLimits:
 
 @lru_cache(maxsize=_KEPT)
 def _texts(limits: StringLimits) -> Dfa:
-    """The decoded automaton of the texts within limits without lengths, the smallest parts first.
-
-    Raises:
-        SchemaTooLarge: It passes a limit.
-    """
+    """The decoded automaton of the texts within limits without lengths, the smallest parts first."""
     automata: set[Dfa] = {
         *(map(_quotations, limits.quoted) if limits.quoted else [any_text()]),
         *map(pattern_texts, limits.patterns),
@@ -203,12 +172,7 @@ def _read_alike(pattern: str) -> Dfa:
 
 
 def is_found(pattern: str, value: str) -> bool:
-    """Tell whether a pattern is found in a text, as jsonschema would.
-
-    Args:
-        pattern: In ECMA-262's dialect.
-        value: The text.
-    """
+    """Tell whether a pattern is found in a text, as jsonschema would."""
     compiled = _compiled(pattern)
     return pattern_texts(pattern).accepts(value) if compiled is None else compiled.search(value) is not None
 

@@ -39,9 +39,6 @@ _KEPT = 256  # automata
 def write(value: str) -> bytes:
     r"""Write a text as a JSON string, with its quotes.
 
-    Raises:
-        SchemaError: The text has a lone surrogate, which UTF-8 cannot hold.
-
     >>> write('a "ü"\n')
     b'"a \\"\xc3\xbc\\"\\n"'
     """
@@ -122,12 +119,7 @@ def _reading(decoded: Dfa, characters: list[int]) -> NDArray[np.intp]:
 
 
 def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-    """Classes of bytes that tell apart what the decoded automaton does, what is escaped and what escapes are made of.
-
-    Returns:
-        The class of each byte, uint8 [256], and the decoded class of the bytes of each class, [classes]. They are
-        numbered by their smallest byte.
-    """
+    """Classes of bytes that tell apart what the decoded automaton does, what is escaped and what escapes are made of."""
     kinds = np.zeros(256, dtype=np.intp)
     kinds[_ESCAPED] = 1  # of these, a quote and a backslash have a class of their own
     alone = sorted(set(b'"\\u0123456789abcdef' + "".join(_SHORT.values()).encode()))
@@ -142,10 +134,6 @@ def counted_text(minimum: int, maximum: int | None) -> CountedText:
 
     All lengths share one automaton. It is not minimal: the state behind the opening quote, into which no character
     leads, is apart from the state behind a character.
-
-    Args:
-        minimum: The fewest characters (code points).
-        maximum: The most; ``None``: any number.
     """
     dfa, counts, needs_minimum = _counted_automaton()
     return CountedText(dfa, counts, needs_minimum, minimum, maximum)
@@ -181,18 +169,6 @@ _FAR = 1 << 31  # more than any number of bytes
 
 def of_length(strings: Dfa, minimum: int, maximum: int | None) -> Leaf | CountedText:
     """Restrict strings to texts of ``minimum`` to ``maximum`` characters.
-
-    Args:
-        strings: A minimal automaton of written texts.
-        minimum: The fewest characters.
-        maximum: The most, not below the fewest; ``None``: no limit.
-
-    Returns:
-        A leaf, whose automaton may accept nothing; or a counted text that has a text and that needs no minimum: its
-        automaton sees to that.
-
-    Raises:
-        SchemaTooLarge: It passes :data:`MAX_CELLS` or 200 000 states.
 
     >>> from sfgen.schema.scalars.written_text import written
     >>> short = of_length(written(Dfa.from_regex("(é|ab)*")), 2, 3)
@@ -236,11 +212,7 @@ def _longest(dfa: Dfa) -> int | None:
 
 
 def _copies(minimum: int, maximum: int | None) -> Deterministic:
-    """The automaton of all strings with texts of some lengths.
-
-    Raises:
-        SchemaTooLarge: It has too many states.
-    """
+    """The automaton of all strings with texts of some lengths."""
     one = counted_text(minimum, maximum)
     last = minimum if maximum is None else maximum
     states, classes = one.dfa.transitions.shape
@@ -272,11 +244,6 @@ def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
 
     In a minimal automaton a state can be entered by the last byte of a character and inside of an escape. Where that is
     so, it is read beside the counting automaton of all strings, and a state is a pair of states.
-
-    Returns:
-        ``None`` for the strings where a register cannot tell how far the end is: from some state the way to the end
-        that is shortest in bytes is not shortest in characters, and near the maximum there is the other one only; or
-        where it takes too long to know.
     """
     every, dfa = counted_text(0, None), strings
     other = _others(dfa, every.dfa)

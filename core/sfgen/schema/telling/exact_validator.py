@@ -119,9 +119,6 @@ def validator_of(document: SchemaDocument) -> Any:
     """Make jsonschema's validator of a schema's draft, with its formats.
 
     It fetches nothing.
-
-    Raises:
-        SchemaError: A pattern can be read neither by ``re`` nor by ``regex``.
     """
     import referencing
 
@@ -205,10 +202,6 @@ def _is_integer(checker: Any, value: Any) -> bool:
 
 def is_multiple(value: int | Decimal, divisor: int | Decimal) -> bool:
     """Tell whether a number is a whole multiple of another, exactly.
-
-    Args:
-        value: A number with any exponent.
-        divisor: A number that is not 0, with any exponent.
 
     >>> is_multiple(Decimal("19.99"), Decimal("0.01")), is_multiple(Decimal("1e9999"), 3)
     (True, False)
@@ -321,15 +314,7 @@ _NAMES = ("$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
 
 
 def unrolled(document: SchemaDocument, root: Any) -> Any:
-    """Rewrite a schema without dynamic references; it says the same.
-
-    Args:
-        document: The document.
-        root: What is taken for its root; schemas stand where they do in the document.
-
-    Raises:
-        SchemaTooLarge: There are too many scopes.
-    """
+    """Rewrite a schema without dynamic references; it says the same."""
     return _Unrolling(document, root).schema()
 
 
@@ -429,9 +414,6 @@ def search_of(pattern: str) -> Callable[[str], object]:
     r"""Compile a pattern to a function that finds it in a text.
 
     It may be found anywhere; the function returns ``None`` where it is not found.
-
-    Raises:
-        PatternUnreadableError: It cannot be read.
 
     >>> bool(search_of(r"^\p{Lu}(?<rest>[^]*)$")("Ångström\n!")), search_of("^a$")("b")
     (True, None)

@@ -41,14 +41,9 @@ class Expects(Enum):
 
 
 class _Inside(NamedTuple):
-    """An array or object that is open.
+    """An array or object that is open."""
 
-    Args:
-        key: The number of the item, or the name of the property; ``None`` where its name comes next.
-        before: The names of the properties before that one.
-    """
-
-    key: int | str | None
+    key: int | str | None  # the number of the item, or the name of the property; ``None`` where its name comes next
     before: tuple[str, ...] = ()
 
 
@@ -60,12 +55,6 @@ Way: TypeAlias = tuple[str | int, ...]
 class JsonPosition:
     """Where a text stands.
 
-    Args:
-        open: The arrays and objects around it, the outermost first.
-        expects: What comes next.
-        token: The bytes of the string, number or word that goes on here; empty between them.
-        is_escape: Whether the last byte was the backslash of an escape.
-
     >>> position = START.read(b'{"address": {"street": "Ma')
     >>> position.way, position.expects.name
     (('address', 'street'), 'VALUE')
@@ -73,9 +62,9 @@ class JsonPosition:
     ('address',)
     """
 
-    open: tuple[_Inside, ...] = ()
+    open: tuple[_Inside, ...] = ()  # the arrays and objects around it, the outermost first
     expects: Expects = Expects.VALUE
-    token: bytes = b""
+    token: bytes = b""  # the bytes of the string, number or word that goes on here; empty between them
     is_escape: bool = False
 
     @property
@@ -172,13 +161,7 @@ _MOST_NAMES = 5  # of properties that are named
 
 
 def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str] = ()) -> str:
-    """Describe what may stand at a position, or comes next.
-
-    Args:
-        compiled: The rules of the schema.
-        there: The position.
-        running: The rules that the text is in: of several that may stand there, only these.
-    """
+    """Describe what may stand at a position, or comes next."""
     rules = rules_at(compiled, there.way)
     rules = [rule for rule in rules if rule in running] or rules
     match there.expects:
@@ -199,10 +182,6 @@ def rules_at(compiled: Compiled, way: Way) -> list[str]:
     """Find the rules whose texts a value in a document can be.
 
     The branches of unions are told apart.
-
-    Args:
-        compiled: The rules of the schema.
-        way: The path to the value.
 
     >>> from sfgen.schema.writing.compile import compile_schema
     >>> from sfgen.schema.writing.layout import WritingOptions
@@ -250,12 +229,7 @@ def _branches(compiled: Compiled, rules: Iterable[str]) -> list[str]:
 
 
 def is_union(compiled: Compiled, rule: str) -> bool:
-    """Tell whether a rule is only a choice between other rules.
-
-    Args:
-        compiled: The rules of the schema.
-        rule: The name of the rule.
-    """
+    """Tell whether a rule is only a choice between other rules."""
     expression = compiled.grammar.rules[rule]
     return isinstance(expression, Alternation) and all(isinstance(branch, Call) for branch in expression.branches)
 
@@ -295,36 +269,24 @@ def _names(parts: Iterable[Part]) -> str:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Characters of a text that are read at one position.
-
-    Args:
-        read: The characters.
-        path: Where that is: ``$.address.street``.
-        expected: What was expected there, in words.
-    """
+    """Characters of a text that are read at one position."""
 
     read: str
-    path: str
-    expected: str
+    path: str  # where that is: ``$.address.street``
+    expected: str  # what was expected there, in words
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What became of a text.
-
-    Args:
-        text: The text.
-        stretches: What was read, in order; the last one is where the text ends or stops, and has read nothing.
-        stopped: The number of the character that cannot stand where it is, from 0; ``None``: all could be read.
-        may_end: Whether the text may end where it was read to.
-        follows: The characters that may follow there, in words; empty where none may.
-    """
+    """What became of a text."""
 
     text: str
+    # what was read, in order; the last one is where the text ends or stops, and has read nothing
     stretches: tuple[Stretch, ...]
+    # the number of the character that cannot stand where it is, from 0; ``None``: all could be read
     stopped: int | None
     may_end: bool
-    follows: str
+    follows: str  # the characters that may follow there, in words; empty where none may
 
     @property
     def verdict(self) -> Literal["match", "start", "stopped"]:
@@ -336,11 +298,6 @@ class Walk:
 
 def walk(reader: Reader, compiled: Compiled, text: str) -> Walk:
     """Read a text as far as it goes.
-
-    Args:
-        reader: Reads what the schema writes.
-        compiled: The rules of the schema.
-        text: The text, complete or not.
 
     >>> from sfgen import JsonSchema
     >>> schema = JsonSchema("name, age int")

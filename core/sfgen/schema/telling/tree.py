@@ -18,22 +18,15 @@ from sfgen.schema.writing.skeleton import Part
 
 @dataclass(frozen=True)
 class Branch:
-    """A line of the tree.
+    """A line of the tree."""
 
-    Args:
-        depth: How deep it lies; the whole document is at 0.
-        label: What it is there: ``$`` for the whole, the name of a property, ``[0]``, ``[]`` for all other items,
-            ``*`` for properties with other names, ``|`` for a branch of a union.
-        rule: Its rule.
-        expected: What it is, in words.
-        is_needed: Whether no text of what it is in is without it; ``None`` for the whole and for branches of unions.
-        is_known: Whether its rule stands further up with all that is in it.
-    """
-
-    depth: int
+    depth: int  # how deep it lies; the whole document is at 0
+    # what it is there: ``$`` for the whole, the name of a property, ``[0]``, ``[]`` for all other items, ``*`` for
+    # properties with other names, ``|`` for a branch of a union
     label: str
     rule: str
-    expected: str
+    expected: str  # what it is, in words
+    # whether no text of what it is in is without it; ``None`` for the whole and for branches of unions
     is_needed: bool | None
     is_known: bool = False
 
@@ -73,11 +66,6 @@ def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> G
     """Build the graph of the rules.
 
     An edge says what a rule is in another; optional parts have ``?``.
-
-    Args:
-        compiled: The rules.
-        title: What stands under it.
-        max_rules: Rules that are drawn; what is further from the start is left out.
     """
     numbers = {compiled.grammar.start: 0}
     edges: list[tuple[int, str, str]] = []
@@ -142,11 +130,6 @@ def examples(reader: Reader, compiled: Compiled, count: int) -> list[str]:
 
     The shortest comes first, then for each member and branch a shortest text that has it in it. A higher ``count``
     gives the same texts and others after them. Texts in which something is repeated that must differ are left out.
-
-    Args:
-        reader: Reads what the schema writes.
-        compiled: The rules of the schema.
-        count: The most texts.
 
     >>> from sfgen import JsonSchema
     >>> schema = JsonSchema({"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}})

@@ -56,12 +56,6 @@ class Validity:
 
     Formats are checked; numbers are compared exactly; nothing is fetched.
 
-    Args:
-        document: The schema.
-
-    Raises:
-        SchemaError: When it is first asked: a pattern in the schema cannot be read.
-
     >>> from sfgen.schema import read_schema
     >>> [fault] = Validity(read_schema("name, age int")).errors('{"name": "Ada", "age": "36"}')
     >>> fault.path, fault.column, fault.expected
@@ -97,11 +91,7 @@ class Validity:
         return any(each.words == _TOO_DEEP for each in self._expected(value))
 
     def errors(self, text: str | bytes) -> list[Fault]:
-        """List what is not valid in a text, in its order.
-
-        Args:
-            text: The JSON; bytes are UTF-8.
-        """
+        """List what is not valid in a text, in its order."""
         try:
             value = parse(text)
         except NotJsonError as error:

@@ -79,14 +79,6 @@ class Compiled:
 def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compiled:
     """Make rules of a schema.
 
-    Args:
-        document: The schema.
-        options: How its values are written.
-
-    Raises:
-        SchemaError: A keyword is not supported, or nothing can be written.
-        SchemaTooLarge: A limit is passed.
-
     >>> from sfgen.schema.reading.read import read_schema
     >>> compiled = compile_schema(read_schema({"type": "object", "properties": {"on": {"const": 1}}}), WritingOptions())
     >>> compiled.grammar.start, compiled.descriptions["on"], compiled.may_be_empty

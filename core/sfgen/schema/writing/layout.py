@@ -30,28 +30,19 @@ MAX_INDENT = 16
 
 @dataclass(frozen=True)
 class WritingOptions:
-    """What a schema leaves open about the texts that are written.
+    """What a schema leaves open about the texts that are written."""
 
-    Args:
-        spacing: ``"spaced"`` has a blank after each comma and colon, as ``json.dumps`` has it; ``"compact"`` none;
-            ``"any"`` leaves each of them open.
-        indent: Blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line.
-        extra_properties: Whether an object that has ``properties``, but no ``additionalProperties``, may have others.
-        require_all: Whether all declared properties are there.
-        order: ``"schema"`` writes properties in their order in the schema, ``"any"`` leaves it open.
-        banned: What no string and no undeclared name may contain.
-        infer_types: Whether a schema without ``type`` whose keywords are all about one type is written as that type.
-
-    Raises:
-        UsageError: An option is not one of its choices, or two of them have no meaning together.
-    """
-
+    # ``"spaced"`` has a blank after each comma and colon, as ``json.dumps`` has it; ``"compact"`` none; ``"any"``
+    # leaves each of them open
     spacing: str = "spaced"
+    # blanks for each depth, one member or item a line, as ``json.dumps(indent=...)``; ``None``: one line
     indent: int | None = None
+    # whether an object that has ``properties``, but no ``additionalProperties``, may have others
     extra_properties: bool = False
     require_all: bool = False
-    order: str = "schema"
+    order: str = "schema"  # ``"schema"`` writes properties in their order in the schema, ``"any"`` leaves it open
     banned: BannedWords | None = None
+    # whether a schema without ``type`` whose keywords are all about one type is written as that type
     infer_types: bool = True
 
     def __post_init__(self) -> None:
@@ -79,11 +70,7 @@ BLANK = Repeat(Literal(b" "), 0, 1)
 
 
 class Layout:
-    """The white space between the parts of a value, by depth.
-
-    Args:
-        options: The spacing and the indent.
-    """
+    """The white space between the parts of a value, by depth."""
 
     def __init__(self, options: WritingOptions) -> None:
         self.indent = options.indent
@@ -109,21 +96,11 @@ class Layout:
         return b"," + (self._blank if self.indent is None else self._line(depth + 1))
 
     def opening(self, bracket: bytes, depth: int) -> bytes:
-        """Write a bracket and what stands before the first part.
-
-        Args:
-            bracket: ``[`` or ``{``.
-            depth: The depth at which the value begins.
-        """
+        """Write a bracket and what stands before the first part."""
         return bracket + self._line(depth + 1)
 
     def closing(self, bracket: bytes, depth: int) -> bytes:
-        """Write what stands behind the last part, and a bracket.
-
-        Args:
-            bracket: ``]`` or ``}``.
-            depth: The depth at which the value begins.
-        """
+        """Write what stands behind the last part, and a bracket."""
         return self._line(depth) + bracket
 
     def name(self, written: bytes) -> Expression:
@@ -174,10 +151,6 @@ class Tails:
     """The rules of parts of an array or an object.
 
     They are named after its rule.
-
-    Args:
-        name: The rule of the whole.
-        parts: What its parts are called.
     """
 
     def __init__(self, name: str, parts: str) -> None:
@@ -203,13 +176,7 @@ def texts_of(leaves: Sequence[Leaf]) -> int | None:
 
 
 def at_most(maximum: int | None, named: int, others: int | None) -> int | None:
-    """Count the most parts that there can be.
-
-    Args:
-        maximum: The most that are allowed; ``None``: any number.
-        named: The number of parts that have names or are named themselves.
-        others: The number of other parts; ``None``: without end.
-    """
+    """Count the most parts that there can be."""
     return maximum if others is None else least_of(maximum, named + others)
 
 
@@ -221,16 +188,7 @@ def least_of(*limits: int | None) -> int | None:
 def by_states(
     start: State, branches: Callable[[State], Iterable[tuple[Expression, State | None]]], tails: Tails
 ) -> Expression:
-    """Build the state machine of an automaton as a rule.
-
-    Args:
-        start: Its first state.
-        branches: What is read from a state, and the state behind; ``None``: the end.
-        tails: Where the rule goes.
-
-    Raises:
-        SchemaTooLarge: There are too many states.
-    """
+    """Build the state machine of an automaton as a rule."""
     numbers = {start: 0}
     machine: list[tuple[Step, ...]] = []
     for state in (queue := [start]):
@@ -261,18 +219,6 @@ def counted_members(
     """Build the expression of counted members in a fixed order.
 
     Those that are not needed may be left out. What closes them is read, too.
-
-    Args:
-        members: The members.
-        more: What may stand behind them any number of times; ``None``: nothing.
-        separator: What stands between two.
-        closing: What stands behind the last.
-        counts: The fewest members and the most; ``None``: any number.
-        tails: Where the rule goes.
-        most: The most that may stand behind them; ``None``: any number.
-
-    Raises:
-        SchemaTooLarge: They are too many.
     """
     minimum, maximum = counts
     top = max(1, minimum) if maximum is None else maximum  # 1 tells whether there was one

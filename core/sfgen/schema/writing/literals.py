@@ -29,16 +29,6 @@ def values_expression(
     """Build the expression of some values.
 
     Each has one written form where the white space is fixed.
-
-    Args:
-        values: The values.
-        layout: The white space.
-        depth: The depth at which they begin.
-        pointer: Where they stand, for messages.
-        number: Writes numbers; ``None``: :func:`written_number`.
-
-    Raises:
-        SchemaTooLarge: They are too long together.
     """
     texts: dict[bytes, None] = {}
     others: list[Expression] = []

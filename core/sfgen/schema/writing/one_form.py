@@ -70,16 +70,7 @@ _Place: TypeAlias = tuple[str, int, frozenset[str], bool]
 
 
 class OneForm:
-    """The texts of the items of one array.
-
-    Args:
-        outlines: All rules.
-        items: The rules of the items.
-        options: How values are written; white space that is left open is written spaced here.
-
-    Raises:
-        SchemaError: Objects that the schema names could be equal to others.
-    """
+    """The texts of the items of one array."""
 
     def __init__(self, outlines: Outlines, items: Iterable[str], options: WritingOptions) -> None:
         self._outlines = outlines
@@ -95,12 +86,7 @@ class OneForm:
             self._check_named(rule)
 
     def automaton(self, rule: str) -> Dfa:
-        """Build the automaton of a rule's texts; it may be empty.
-
-        Raises:
-            SchemaError: Something in it is not supported where items must differ.
-            SchemaTooLarge: It is too large.
-        """
+        """Build the automaton of a rule's texts; it may be empty."""
         inner = {rule, *self._rules_in(rule)}
         is_recursive = any(each in self._rules_in(each) for each in inner)
         found = None
@@ -118,12 +104,7 @@ class OneForm:
         return found
 
     def _expression(self, rule: str, around: tuple[str, ...]) -> Expression:
-        """The texts of a rule, without calls.
-
-        Args:
-            rule: The rule.
-            around: The rules of the arrays and objects around it.
-        """
+        """The texts of a rule, without calls."""
         inner = self._rules_in(rule)
         made = rule, len(around) - len(set(around)), frozenset(around) & inner, bool(around)
         if made not in self._made:

@@ -53,13 +53,7 @@ _Around: TypeAlias = "tuple[Conjunction, _Around] | None"
 
 
 class Outliner:
-    """Finds the rules of one document.
-
-    Args:
-        document: The schema.
-        options: How its values are written.
-        layout: The white space by these options.
-    """
+    """Finds the rules of one document."""
 
     def __init__(self, document: SchemaDocument, options: WritingOptions, layout: Layout) -> None:
         self._document = document
@@ -90,19 +84,7 @@ class Outliner:
         return self._branches.left_out
 
     def all(self, root: Conjunction, name: str) -> str:
-        """Find the rules of a value and of all in it.
-
-        Args:
-            root: What the value is.
-            name: What it is called.
-
-        Returns:
-            The rule of the value.
-
-        Raises:
-            SchemaError: Something is not supported, or has no end where lines are indented.
-            SchemaTooLarge: There are too many rules.
-        """
+        """Find the rules of a value and of all in it."""
         start = self._value(root, name, 0, None)
         while self._waiting:
             rule, group, hint, around = self._waiting.popleft()
@@ -110,14 +92,7 @@ class Outliner:
         return start
 
     def _value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
-        """The rule of a value.
-
-        Args:
-            found: What the value is.
-            hint: What it is called if nothing else names it.
-            depth: The depth at which it begins.
-            around: What it is in.
-        """
+        """The rule of a value."""
         found = self._branches.target(found)
         rule = self._by_conjunction.get((found, depth))
         if rule is None:
@@ -351,11 +326,7 @@ def _nearest(around: _Around) -> str:
 
 
 def _check_ends(found: Conjunction, around: _Around) -> None:
-    """Refuse a value that may have itself in it, where each depth has rules of its own.
-
-    Raises:
-        SchemaError: It may.
-    """
+    """Refuse a value that may have itself in it, where each depth has rules of its own."""
     outer = around
     while outer is not None:
         if outer[0] == found:
@@ -374,13 +345,7 @@ def _check_ends(found: Conjunction, around: _Around) -> None:
 
 
 class OtherNames:
-    """Makes these automata for one document.
-
-    Args:
-        branches: The branches of the document.
-        groups: The typed groups of the document.
-        banned: What no name may contain.
-    """
+    """Makes these automata for one document."""
 
     def __init__(self, branches: Branches, groups: Groups, banned: BannedWords | None) -> None:
         self._branches = branches
@@ -388,15 +353,7 @@ class OtherNames:
         self._banned = banned
 
     def of(self, content: Names) -> tuple[Leaf, bool]:
-        """Build the leaf of some names in their written forms.
-
-        Returns:
-            The leaf, and whether no name of it has a banned word.
-
-        Raises:
-            SchemaError: A pattern cannot be read.
-            SchemaTooLarge: The automaton passes a limit.
-        """
+        """Build the leaf of some names in their written forms."""
         limits = StringLimits(
             patterns=content.found, others=content.declared, no_patterns=content.not_found, banned=self._banned
         )

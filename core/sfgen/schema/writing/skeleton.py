@@ -21,14 +21,9 @@ from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits
 
 @dataclass(frozen=True)
 class Values:
-    """Values that a schema names one by one.
+    """Values that a schema names one by one."""
 
-    Args:
-        values: The values, as the schema has them.
-        text: What equal ones have in common.
-    """
-
-    values: tuple[Any, ...] = field(compare=False)
+    values: tuple[Any, ...] = field(compare=False)  # the values, as the schema has them
     text: str
 
     @classmethod
@@ -45,19 +40,12 @@ class Union:
 
 @dataclass(frozen=True)
 class Names:
-    """Names that are not declared, written.
-
-    Args:
-        declared: The names that they are not.
-        found: Patterns that are found in them.
-        not_found: Patterns that are not.
-        names: What they are besides, as strings.
-    """
+    """Names that are not declared, written."""
 
     declared: tuple[str, ...]
     found: tuple[str, ...] = ()
     not_found: tuple[str, ...] = ()
-    names: Conjunction = ()
+    names: Conjunction = ()  # what they are besides, as strings
 
 
 Content: TypeAlias = Group | Values | Union | Names
@@ -65,16 +53,10 @@ Content: TypeAlias = Group | Values | Union | Names
 
 
 class Part(NamedTuple):
-    """What a rule has in it.
+    """What a rule has in it."""
 
-    Args:
-        label: What it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names
-            ``*`` or the patterns in slashes, empty for a branch of a union.
-        rule: The rule of it.
-        is_needed: Whether no text of the rule is without it.
-        name: The rule of the names where it is for properties with other names.
-    """
-
+    # what it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names ``*`` or
+    # the patterns in slashes, empty for a branch of a union
     label: str
     rule: str
     is_needed: bool
@@ -83,23 +65,14 @@ class Part(NamedTuple):
 
 @dataclass(eq=False)
 class Outline:
-    """A rule that is not written yet.
-
-    Args:
-        content: What its texts are.
-        depth: The depth at which they begin.
-        pointer: Where in the schema it comes from.
-        parts: What it has in it.
-        expression: The texts, where nothing is called.
-        why_empty: Why it has no text, if it is known at once: the reason and where it lies.
-    """
+    """A rule that is not written yet."""
 
     content: Content
     depth: int
     pointer: str
     parts: list[Part] = field(default_factory=list)
-    expression: Expression | None = None
-    why_empty: tuple[str, str] | None = None
+    expression: Expression | None = None  # the texts, where nothing is called
+    why_empty: tuple[str, str] | None = None  # why it has no text, if it is known at once: the reason and where it lies
 
     @property
     def is_union(self) -> bool:
@@ -116,15 +89,7 @@ MOST_ROUNDS = 30
 
 
 def shared(outlines: Outlines, start: str) -> str:
-    """Merge the rules that say the same, under the first's name.
-
-    Args:
-        outlines: The rules; only one of equal ones is left, and what had the others in it has this one.
-        start: The rule of the whole.
-
-    Returns:
-        The name of the rule of the whole.
-    """
+    """Merge the rules that say the same, under the first's name."""
     for _ in range(MOST_ROUNDS):
         first: dict[Hashable, str] = {}
         renamed: dict[str, str] = {}
@@ -238,15 +203,7 @@ def _has_items(outline: Outline, limits: ArrayLimits, found: Collection[str]) ->
 
 
 def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
-    """Remove the parts without a text from rules that have one.
-
-    Args:
-        outlines: All rules; those without a text are taken out.
-        full: The names of the rules that have a text.
-
-    Returns:
-        Notes about declared properties that are left out because their schemas contradict themselves.
-    """
+    """Remove the parts without a text from rules that have one."""
     notes = []
     for name in [name for name in outlines if name in full]:
         kept = []
@@ -266,13 +223,7 @@ def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
 
 
 def no_text(outlines: Outlines, start: str, full: Collection[str]) -> SchemaError:
-    """Make the error of a schema that has no text.
-
-    Args:
-        outlines: All rules.
-        start: The rule of the whole.
-        full: The names of the rules that have a text.
-    """
+    """Make the error of a schema that has no text."""
     reason, pointer = _why(outlines, start, full)
     return SchemaError(
         reason or "nothing satisfies false",

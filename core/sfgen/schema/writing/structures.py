@@ -42,16 +42,7 @@ _NESTED = 16  # optional items that stand in one expression
 def array_expression(
     limits: ArrayLimits, prefix: Sequence[str | None], rest: str | None, layout: Layout, depth: int, tails: Tails
 ) -> Expression:
-    """Build the expression of an array's texts.
-
-    Args:
-        limits: How many items there may be.
-        prefix: The rules of the first items; ``None``: an item that has no text.
-        rest: The rule of those behind; ``None`` likewise.
-        layout: The white space.
-        depth: The depth at which the array begins.
-        tails: Where the rules are put that the expression needs besides.
-    """
+    """Build the expression of an array's texts."""
     known: list[str] = []
     for name in prefix:
         if name is None:  # nothing behind an item that cannot be written can be written
@@ -145,16 +136,7 @@ _State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) -> list[tuple[Hits, Conjunction]]:
-    """List what an item may be, by the ``contains`` that it satisfies.
-
-    Args:
-        contains: What some items must be.
-        item: What every item must satisfy.
-        pointer: Where the array's schema stands, for messages.
-
-    Raises:
-        SchemaTooLarge: They are too many.
-    """
+    """List what an item may be, by the ``contains`` that it satisfies."""
     if len(contains) > MAX_CONTAINS:
         raise SchemaTooLarge(f"more than {MAX_CONTAINS} contains hold at once", pointer, hint="Ask for fewer.")
     found = []
@@ -167,12 +149,7 @@ def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) 
 
 
 def label_of(place: str, hits: Hits) -> str:
-    """Label a choice by its position and what it satisfies.
-
-    Args:
-        place: ``[0]``, or ``[]`` behind the first items.
-        hits: Whether it satisfies each ``contains``.
-    """
+    """Label a choice by its position and what it satisfies."""
     numbers = [str(number) for number, is_hit in enumerate(hits) if is_hit]
     return f"{place} contains {','.join(numbers)}" if numbers else place
 
@@ -181,29 +158,17 @@ class Atom(NamedTuple):
     """Items that are read by the same rules: an indivisible part.
 
     The rules of the items divide all items into such parts.
-
-    Args:
-        texts: The items, in one form each.
-        rules: The rules of the items that they are.
-        size: How many there are; ``None``: endlessly many.
     """
 
-    texts: Dfa
+    texts: Dfa  # the items, in one form each
     rules: frozenset[str]
-    size: int | None
+    size: int | None  # how many there are; ``None``: endlessly many
 
 
 def atoms(automata: Mapping[str, Dfa], pointer: str) -> list[Atom]:
     """Divide the languages of some rules into their atoms.
 
     These are the smallest parts that no rule divides.
-
-    Args:
-        automata: The texts of each rule.
-        pointer: Where the array's schema stands, for messages.
-
-    Raises:
-        SchemaTooLarge: There are too many.
     """
     found: list[tuple[Dfa, frozenset[str]]] = []
     for rule, texts in automata.items():
@@ -227,20 +192,7 @@ def chosen_items(
     tails: Tails,
     different: Sequence[Atom] = (),
 ) -> Expression:
-    """Build the expression of an array with ``contains`` or ``uniqueItems``.
-
-    Args:
-        limits: What the array must satisfy.
-        rules: The rules of its items, by their labels; what has no text is not there.
-        layout: The white space.
-        depth: The depth at which the array begins.
-        tails: Where the rules are put that the expression needs besides.
-        different: What the items are read by where they must differ. Of a finite atom the texts that were read are
-            counted, so that there is always another one.
-
-    Raises:
-        SchemaTooLarge: There are too many states.
-    """
+    """Build the expression of an array with ``contains`` or ``uniqueItems``."""
     first, contains = len(limits.prefix), limits.contains
     maximum = _most(limits, different)
     last = max(first, limits.minimum, 1) if maximum is None else maximum
@@ -285,11 +237,7 @@ def chosen_items(
 
 
 def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
-    """The most items that are written; where they must differ, no more than are counted if they could run out.
-
-    Raises:
-        SchemaTooLarge: There must be more.
-    """
+    """The most items that are written; where they must differ, no more than are counted if they could run out."""
     if not different:
         return limits.maximum
     maximum = limits.maximum
@@ -308,15 +256,9 @@ MOST_OPEN = 2_000
 
 
 class WrittenProperty(NamedTuple):
-    """A property as it is written.
+    """A property as it is written."""
 
-    Args:
-        name: Its name, written.
-        rule: The rule of its value.
-        is_needed: Whether it must be there.
-    """
-
-    name: bytes
+    name: bytes  # its name, written
     rule: str
     is_needed: bool
 
@@ -330,20 +272,7 @@ def object_expression(
     tails: Tails,
     most: int | None,
 ) -> Expression:
-    """Build the expression of an object, in the schema's order.
-
-    Args:
-        properties: The properties that have names, in their order.
-        others: The rules of all other names and of their values, sort by sort.
-        counts: The fewest properties, and the most.
-        layout: The white space.
-        depth: The depth at which the object begins.
-        tails: Where the rules are put that the expression needs besides.
-        most: The number of other names; ``None``: without end.
-
-    Raises:
-        SchemaTooLarge: Too many properties may be left out.
-    """
+    """Build the expression of an object, in the schema's order."""
     _check_count(sum(not one.is_needed for one in properties), "may be left out")
     members = [Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties]
     some = [joined(Call(name, distinct=True), layout.colon, Call(value)) for name, value in others]
@@ -385,18 +314,7 @@ def object_in_any_order(
     layout: Layout,
     depth: int,
 ) -> Expression:
-    """Build the expression of an object with its properties in any order.
-
-    Args:
-        properties: The properties that have names.
-        others: The rules of all other names and of their values, sort by sort.
-        counts: The fewest properties, and the most.
-        layout: The white space.
-        depth: The depth at which the object begins.
-
-    Raises:
-        SchemaTooLarge: Too many properties are needed.
-    """
+    """Build the expression of an object with its properties in any order."""
     _check_count(len(properties), "stand in any order")
     needed = sum(one.is_needed for one in properties)
     if needed > NARROW:
