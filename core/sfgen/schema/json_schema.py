@@ -119,13 +119,13 @@ class JsonSchema:
 
     @classmethod
     def _of(cls, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> JsonSchema:
-        """The schema of a document that was read."""
+        """Return the schema of a document that was read."""
         made = object.__new__(cls)
         made._set(document, options, python_type)
         return made
 
     def __repr__(self) -> str:
-        """One line, with the beginning of the schema.
+        """Return one line, with the beginning of the schema.
 
         >>> JsonSchema({"type": "integer"})
         JsonSchema({'type': 'integer'})
@@ -350,7 +350,7 @@ class JsonSchema:
         return regular_superset(self.compiled.grammar)
 
     def _with_bans(self, banned: BannedWords) -> JsonSchema:
-        """The same schema, written without banned words: of the types that are inferred without them."""
+        """Return the schema written without banned words, with the types that are inferred without them."""
         if self.compiled.has_inferred:
             _ = self.network  # after which the rules are the last ones
         options = replace(self._options, banned=banned, infer_types=self.compiled.has_inferred)
@@ -369,7 +369,7 @@ class JsonSchema:
             return self._reader
 
     def _any_network(self) -> Network:
-        """The network; with no type inferred where that leaves nothing that can be written, be it without a ban."""
+        """Return the network; without inferred types where these leave nothing to write."""
         try:
             return self._network_of(self.compiled)
         except SchemaError:
@@ -410,7 +410,7 @@ class JsonSchema:
 
 @lru_cache(maxsize=_KEPT)
 def _without_banned(schema: JsonSchema, banned: BannedWords) -> JsonSchema | None:
-    """Each question is answered once: the same is asked for each of many texts."""
+    """Return the schema without banned words, made once for many texts."""
     made = schema._with_bans(banned)
     return None if made.compiled.watches_banned else made
 

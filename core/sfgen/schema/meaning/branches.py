@@ -44,6 +44,9 @@ Union: TypeAlias = list[Plain]
 
 _EVERYTHING: Union = [()]
 
+MOST_NAMES = 4
+"""The most names of properties of which it is told case by case which are there."""
+
 
 class UndecidedError(Exception):
     """The branches of a schema are asked for while they are found."""
@@ -96,7 +99,7 @@ class Branches:
         )
 
     def _reference(self, one: Subschema) -> str | None:
-        """The keyword by which a schema refers to another one."""
+        """Return the keyword by which a schema refers to another."""
         return next((word for word in ("$ref", "$dynamicRef", "$recursiveRef") if one.says(word, self._draft)), None)
 
     def _referred(self, one: Subschema) -> Conjunction:
@@ -114,7 +117,7 @@ class Branches:
         return branches
 
     def _one(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        """The branches of one subschema."""
+        """Return the branches of one subschema."""
         if isinstance(one.schema, bool):
             return _EVERYTHING if one.schema else []
         return self._once(one, one.key, chain, self._divided)
@@ -171,19 +174,19 @@ class Branches:
         for name, needed in self._dependencies(one):
             met = self._all(both((present(one, name),), needed), chain)
             branches = _product(branches, [*self._all((absent(one, name),), chain), *met], one)
-        evaluated = with_unevaluated(one, branches, self._draft)
+        evaluated = _with_unevaluated(one, branches, self._draft)
         if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
             self.losses += 1
         return evaluated
 
     def _any(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        """The branches of ``anyOf``."""
+        """Return the branches of ``anyOf``."""
         parts = [self._told(one, "anyOf", index, self._all(part, chain), chain) for index, part in _parts(one, "anyOf")]
         found = dict.fromkeys(plain for part in parts for plain in part)
-        return values_together(found, one, self._draft)
+        return _values_together(found, one, self._draft)
 
     def _told(self, one: Subschema, word: str, index: int, branches: Union, chain: tuple[str, ...]) -> Union:
-        """The branches of a schema of ``oneOf`` or ``anyOf``, with the property by which a discriminator tells it."""
+        """Add the property by which a discriminator tells a schema of ``oneOf`` or ``anyOf`` to its branches."""
         found = openapi.discriminating(one.schema)
         schema = one.schema[word][index]
         if found is None or not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
@@ -201,7 +204,7 @@ class Branches:
         return hinted or branches
 
     def _conditional(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        """The branches of ``if``, ``then`` and ``else``."""
+        """Return the branches of ``if``, ``then`` and ``else``."""
         condition, met, unmet = (one.part(word) if word in one.schema else ANYTHING for word in ("if", "then", "else"))
         if not met and not unmet:
             return _EVERYTHING
@@ -209,8 +212,8 @@ class Branches:
         return [*then, *_product(self._none(condition, chain), self._all(unmet, chain), one)]
 
     def _exactly_one(self, one: Subschema, around: Union, chain: tuple[str, ...]) -> Union:
-        """The branches of ``oneOf`` with what stands beside it."""
-        schemas = constants_together(list(_parts(one, "oneOf")), one, self._draft)
+        """Return the branches of ``oneOf`` with what stands beside it."""
+        schemas = _constants_together(list(_parts(one, "oneOf")), one, self._draft)
         if len(schemas) > MAX_APART:
             raise SchemaTooLarge(
                 f"oneOf has more than {MAX_APART} schemas, each of which must be apart from each other",
@@ -223,7 +226,7 @@ class Branches:
             before = self.losses
             parts.append(self._all(part, chain))
             is_whole.append(self.losses == before)
-        outlines = [self._necessary(part) for _, part in schemas]
+        necessary = [self._necessary(part) for _, part in schemas]
         found: dict[Plain, None] = {}
         for index, own in enumerate(parts):
             for branch in _product(around, self._told(one, "oneOf", schemas[index][0], own, chain), one):
@@ -233,7 +236,7 @@ class Branches:
                 for other, others in enumerate(parts):
                     if other == index:
                         continue
-                    are_apart = self._has_no_value(both(branch, outlines[other])) or (
+                    are_apart = self._has_no_value(both(branch, necessary[other])) or (
                         is_whole[other] and all(self._has_no_value(both(branch, plain)) for plain in others)
                     )
                     if not are_apart:
@@ -243,7 +246,7 @@ class Branches:
         return list(found)
 
     def _necessary(self, found: Conjunction) -> Plain:
-        """What each value of a conjunction satisfies, whatever its unions say: a branch that leaves out no value."""
+        """Return a branch that leaves out no value of a conjunction: all but its unions."""
         passed: dict[str, Subschema] = {}
         waiting = [*found]
         while waiting:
@@ -260,7 +263,7 @@ class Branches:
         return tuple(one for one in passed.values() if not says_nothing(one.schema))
 
     def _dependencies(self, one: Subschema) -> Iterator[tuple[str, Conjunction]]:
-        """The properties on which something depends, and what must be satisfied where they are there."""
+        """Yield the properties on which something depends, and what depends on them."""
         for word in ("dependentRequired", "dependentSchemas", "dependencies"):
             if one.says(word, self._draft):
                 for name, needed in one.schema[word].items():
@@ -272,7 +275,7 @@ class Branches:
     # ---- what does not hold ----------------------------------------------------------------------------------------
 
     def _none(self, found: Conjunction, chain: tuple[str, ...]) -> Union:
-        """The branches of the values that do not satisfy a conjunction."""
+        """Return the branches of the values that do not satisfy a conjunction."""
         return list(dict.fromkeys(plain for one in found for plain in self._not(one, chain)))
 
     def _not(self, one: Subschema, chain: tuple[str, ...]) -> Union:
@@ -318,7 +321,7 @@ class Branches:
         for word in ("unevaluatedProperties", "unevaluatedItems"):
             if one.says(word, self._draft) and one.part(word):
                 known, all_hold = self._in_place(one)
-                made = with_more(one, known, word, self._draft)
+                made = _with_more(one, known, word, self._draft)
                 formed += made_of(one, word, made)
                 others += [] if made and all_hold else [word]
         for alternative in formed:
@@ -335,7 +338,7 @@ class Branches:
         return list(dict.fromkeys(tuple(some.silent for some in plain) for plain in found))
 
     def _in_place(self, one: Subschema) -> tuple[list[Subschema], bool]:
-        """A schema and all that may hold of the same value as it does, and whether each of them must."""
+        """Return a schema and all that may hold of the same value, and whether all of them must."""
         found: dict[Subschema, None] = {}
         waiting, all_hold = [one], True
         while waiting:
@@ -383,7 +386,10 @@ def _circle(one: Subschema) -> SchemaError:
     )
 
 
-def values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> list[Plain]:
+# ---- branches that only name values: lists of hundreds would meet each other -----------------------------------------
+
+
+def _values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> list[Plain]:
     """Join those branches of ``anyOf`` that only name values."""
     lists = [plain for plain in branches if len(plain) == 1 and _only_names_values(plain[0], draft)]
     if len(lists) < 2:
@@ -394,13 +400,11 @@ def values_together(branches: Iterable[Plain], one: Subschema, draft: Draft) -> 
     return [*(plain for plain in branches if plain not in joined_ones), (joined,)]
 
 
-def constants_together(
+def _constants_together(
     parts: list[tuple[int, Conjunction]], one: Subschema, draft: Draft
 ) -> list[tuple[int, Conjunction]]:
-    """Join those schemas of ``oneOf`` that only name values.
-
-    They stay as they are if a value is named twice.
-    """
+    """Join those schemas of ``oneOf`` that only name values."""
+    # They stay as they are if a value is named twice.
     lists = [(index, part) for index, part in parts if len(part) == 1 and _names_values(part[0], draft)]
     values = [value for _, part in lists for value in listed(part) or ()]
     if len(lists) < 2 or len(set(map(key, values))) < len(values):
@@ -419,11 +423,10 @@ def _only_names_values(one: Subschema, draft: Draft) -> bool:
     return bool(words) and words <= {"enum", "const"} and "nullable" not in one.schema
 
 
-MOST_NAMES = 4
-"""The most names of properties of which it is told case by case which are there."""
+# ---- unevaluated properties and items --------------------------------------------------------------------------------
 
 
-def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> list[Plain]:
+def _with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> list[Plain]:
     """Add to branches what is said of their unevaluated properties and items."""
     if one.is_made:
         return branches
@@ -434,7 +437,7 @@ def with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> lis
     return branches
 
 
-def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
+def _with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
     """Describe the values with an unevaluated property or item, which are refused."""
     listed, others = _words(draft)
     if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
@@ -452,7 +455,7 @@ def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -
 
 
 def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
-    """The schemas of objects that have a property besides some; none where there are more than a few names.
+    """Describe objects with a property besides some names; nothing where these are many.
 
     Which of the names are there is divided into cases, so that the number of properties tells of others.
 
@@ -504,7 +507,7 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
 
 
 def _first_items(branch: Plain, draft: Draft) -> int | None:
-    """How many items a branch speaks of one by one; ``None`` if it speaks of all."""
+    """Tell how many items a branch speaks of one by one; ``None`` if it speaks of all."""
     listed, others = _words(draft)
     longest = 0
     for some in _read(branch):
@@ -517,7 +520,7 @@ def _first_items(branch: Plain, draft: Draft) -> int | None:
 
 
 def _words(draft: Draft) -> tuple[str, str]:
-    """The keywords of the first items and of the others."""
+    """Return the keywords of the first items and of the others."""
     return ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
 
 

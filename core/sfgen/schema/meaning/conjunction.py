@@ -14,10 +14,9 @@ from sfgen.schema.reading.strict_json import escaped, key
 
 
 class Subschema:
-    """A schema of the document, or one that was made of such.
+    """A schema of the document, or one that was made of such."""
 
-    It is equal to others with the same key.
-    """
+    # It is equal to others with the same key.
 
     __slots__ = ("is_made", "is_silent", "key", "pointer", "schema", "scope")
 
@@ -88,10 +87,8 @@ def both(first: Conjunction, second: Conjunction) -> Conjunction:
 
 
 def listed(plain: Plain) -> list[Any] | None:
-    """Intersect the values of a branch's enums and constants.
-
-    They are ``None`` where it has neither.
-    """
+    """Intersect the values of a branch's enums and constants."""
+    # They are ``None`` where it has neither.
     found: list[Any] | None = None
     for one in plain:
         schema = one.schema

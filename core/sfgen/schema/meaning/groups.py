@@ -47,6 +47,30 @@ from sfgen.schema.scalars.written_text import of_length
 Limits: TypeAlias = NumberLimits | StringLimits | ArrayLimits | ObjectLimits | None
 """What values of a type must satisfy; ``None``: null and the booleans have no limits."""
 
+LONGEST = 64
+"""The most characters of a string that must differ from others, where a length is asked for."""
+
+_NULL = Literal(b"null")
+_BOOLEAN = Alternation((Literal(b"true"), Literal(b"false")))
+
+_ABOUT = {
+    "number": ("type", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+    "string": ("minLength", "maxLength", "pattern", "format", SUBSTRING_OF),
+}
+
+_TYPES = {
+    **dict.fromkeys(("minLength", "maxLength", "pattern", "format", SUBSTRING_OF), "string"),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
+    **dict.fromkeys(("items", "prefixItems", "additionalItems", "contains"), "array"),
+    **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), "array"),
+    **dict.fromkeys(("properties", "patternProperties", "additionalProperties", "propertyNames"), "object"),
+    **dict.fromkeys(("required", "minProperties", "maxProperties"), "object"),
+}
+"""The type that each keyword is about."""
+
+_NEVER = ("not", "if", "oneOf", "contains", "propertyNames")
+"""Keywords under which nothing is inferred."""
+
 
 @dataclass(frozen=True)
 class Group:
@@ -57,10 +81,9 @@ class Group:
 
 
 class Groups:
-    """The typed groups of a document's branches.
+    """The typed groups of a document's branches."""
 
-    They are not to be shared between threads.
-    """
+    # They are not to be shared between threads.
 
     def __init__(self, document: SchemaDocument, banned: BannedWords | None) -> None:
         self._draft, self._quoted = document.draft, document.quoted
@@ -70,10 +93,8 @@ class Groups:
         """The formats that nothing is asked of, in the order in which they were found."""
 
     def of(self, plain: Plain) -> tuple[tuple[Group, ...], Contradiction | None]:
-        """Return the groups of a branch that may have values.
-
-        Its enums and constants do not count here.
-        """
+        """Return the groups of a branch that may have values."""
+        # Its enums and constants do not count here.
         found = self._found.get(plain)
         if found is None:
             found = self._found[plain] = self._typed(plain)
@@ -133,7 +154,7 @@ def said(plain: Plain, word: str) -> list[Any]:
 
 
 def _types(plain: Plain) -> tuple[list[str], bool]:
-    """The types that a branch allows, in their fixed order, and whether its numbers are integers."""
+    """Return the types that a branch allows, in their fixed order, and whether its numbers are integers."""
     types, is_integer = list(VALUE_TYPES), False
     for one in plain:
         said = one.schema.get("type")
@@ -162,13 +183,7 @@ def _number_limits(plain: Plain, is_integer: bool) -> NumberLimits:
     )
 
 
-_NULL = Literal(b"null")
-_BOOLEAN = Alternation((Literal(b"true"), Literal(b"false")))
-
-_ABOUT = {
-    "number": ("type", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
-    "string": ("minLength", "maxLength", "pattern", "format", SUBSTRING_OF),
-}
+# ---- values that have nothing in them --------------------------------------------------------------------------------
 
 
 def scalar_expression(group: Group, pointer: str) -> Expression:
@@ -187,16 +202,10 @@ def scalar_expression(group: Group, pointer: str) -> Expression:
     return NOTHING if isinstance(expression, Leaf) and expression.dfa.is_empty else expression
 
 
-LONGEST = 64
-"""The most characters of a string that must differ from others, where a length is asked for."""
-
-
 def one_form(limits: NumberLimits | StringLimits) -> Leaf | None:
-    """Build the leaf of strings or numbers, equal values written alike.
-
-    Of a number it is the form without an exponent and without zeros at its end. Strings with a greatest length that a
-    register would count are written with at most :data:`LONGEST` characters.
-    """
+    """Build the leaf of strings or numbers, equal values written alike."""
+    # Of a number it is the form without an exponent and without zeros at its end. Strings with a greatest length that a
+    # register would count are written with at most :data:`LONGEST` characters.
     if isinstance(limits, NumberLimits):
         shortest_forms = Dfa.from_regex(r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?") - Dfa.from_choices(["-0"])
         return Leaf(number_automaton(limits) & shortest_forms)
@@ -235,18 +244,7 @@ def why_nothing(group: Group, plain: Plain) -> str:
     return f"no {group.type} satisfies {words}" + (" without a banned word" if banned is not None else "")
 
 
-_TYPES = {
-    **dict.fromkeys(("minLength", "maxLength", "pattern", "format", SUBSTRING_OF), "string"),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "number"),
-    **dict.fromkeys(("items", "prefixItems", "additionalItems", "contains"), "array"),
-    **dict.fromkeys(("minItems", "maxItems", "uniqueItems"), "array"),
-    **dict.fromkeys(("properties", "patternProperties", "additionalProperties", "propertyNames"), "object"),
-    **dict.fromkeys(("required", "minProperties", "maxProperties"), "object"),
-}
-"""The type that each keyword is about."""
-
-_NEVER = ("not", "if", "oneOf", "contains", "propertyNames")
-"""Keywords under which nothing is inferred."""
+# ---- types that are inferred -----------------------------------------------------------------------------------------
 
 
 def inferred_type(plain: Plain, hidden: frozenset[str], draft: Draft) -> tuple[str, str] | None:
@@ -286,7 +284,7 @@ def hidden_pointers(document: SchemaDocument) -> frozenset[str]:
 
 
 def _inside(document: SchemaDocument, pointer: str) -> Iterator[tuple[str, str]]:
-    """The keywords of a schema that have schemas in them, and their pointers."""
+    """Yield the keywords of a schema that have schemas in them, and their pointers."""
     schema = value_at(document.root, pointer)
     if isinstance(schema, dict) and not is_reference_alone(schema, document.draft):
         for way, _ in subschemas(schema, KINDS[document.draft]):
@@ -295,7 +293,7 @@ def _inside(document: SchemaDocument, pointer: str) -> Iterator[tuple[str, str]]
 
 
 def _referred(document: SchemaDocument, pointer: str) -> Iterator[tuple[str, str]]:
-    """The keywords by which a schema refers to others, and the pointers that they may lead to."""
+    """Yield the keywords by which a schema refers to others, and the pointers they may lead to."""
     for keyword, reference in references_of(value_at(document.root, pointer), document.draft):
         yield keyword, document.resolve(reference, pointer, keyword)[0]
         name = dynamic_name(keyword, reference)

@@ -35,10 +35,9 @@ _BEYOND = 2**31 - 2
 
 
 class Contradiction(Exception):
-    """No value can satisfy a schema.
+    """No value can satisfy a schema."""
 
-    This is not an error by itself: the value may be one that can be left out.
-    """
+    # This is not an error by itself: the value may be one that can be left out.
 
     def __init__(self, reason: str, pointer: str) -> None:
         super().__init__(reason)
@@ -109,10 +108,8 @@ def number_bounds(plain: Plain) -> tuple[Bound | None, Bound | None]:
 
 
 def count_bounds(plain: Plain, least: str, greatest: str) -> tuple[int, int | None]:
-    """Find the strictest limits of a length or a count.
-
-    The lower one is 0 where nothing is said.
-    """
+    """Find the strictest limits of a length or a count."""
+    # The lower one is 0 where nothing is said.
     lower = max(_bounds(plain, least), default=None)
     upper = min(_bounds(plain, greatest), default=None)
     if lower is not None and lower.value > MAX_COUNT:
@@ -192,7 +189,7 @@ def array_limits(plain: Plain, draft: Draft) -> ArrayLimits:
 
 
 def _contains(one: Subschema, draft: Draft) -> Contains | None:
-    """What one schema says that some items must be; ``None`` if nothing."""
+    """Return what one schema demands of some items; ``None`` if nothing."""
     if not one.says("contains", draft):
         return None
     counts = draft >= Draft.DRAFT_2019_09
@@ -207,7 +204,7 @@ def _contains(one: Subschema, draft: Draft) -> Contains | None:
 
 
 def _items_said(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction]:
-    """What one schema says of the first items, one by one, and of those behind."""
+    """Return what one schema demands of the first items, one by one, and of those behind."""
     schema = one.schema
     listed, others = ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
     if isinstance(schema.get(listed), list):
@@ -250,10 +247,8 @@ class ObjectLimits:
     maximum: int | None = None  # the most; ``None``: any number
 
     def value(self, name: str) -> Conjunction | None:
-        """Return what a property's value must satisfy.
-
-        It is ``None`` where no property has this name.
-        """
+        """Return what a property's value must satisfy."""
+        # It is ``None`` where no property has this name.
         known = next((one.value for one in self.properties if one.name == name), None)
         if known is not None:
             return known
@@ -298,7 +293,7 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
 
 
 def _others(plain: Plain) -> Iterator[Others]:
-    """The properties whose names are not declared, by the patterns that may be found in them."""
+    """Yield the undeclared properties, by the patterns that match their names."""
     patterns = list(dict.fromkeys(pattern for one in plain for pattern in one.schema.get("patternProperties", ())))
     if len(patterns) > MAX_PATTERNS:
         pointer = next(one.pointer for one in plain if "patternProperties" in one.schema)
@@ -315,7 +310,7 @@ def _others(plain: Plain) -> Iterator[Others]:
 
 
 def _of_name(one: Subschema, found: Sequence[str]) -> Conjunction:
-    """What one schema says of a name that it does not declare and in which some patterns are found."""
+    """Return what one schema demands under an undeclared name that matches some patterns."""
     value, spoken = ANYTHING, False
     for pattern in one.schema.get("patternProperties", ()):
         if pattern in found:
@@ -326,7 +321,7 @@ def _of_name(one: Subschema, found: Sequence[str]) -> Conjunction:
 
 
 def _value(plain: Plain, name: str) -> Conjunction:
-    """What the value of a property is, by its name."""
+    """Return what the value of a property must satisfy."""
     value = ANYTHING
     for one in plain:
         found = [pattern for pattern in one.schema.get("patternProperties", ()) if is_found(pattern, name)]

@@ -43,10 +43,8 @@ def absent(one: Subschema, name: str) -> Subschema:
 
 
 def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
-    """Demand that an object has a property with certain values.
-
-    Other values than objects are allowed.
-    """
+    """Demand that an object has a property with certain values."""
+    # Other values than objects are allowed.
     schema = {"required": [name], "properties": {name: {"enum": values}}}
     return Subschema(schema, one.pointer, f"{name!r} one of {values} {one.key}")
 
@@ -69,15 +67,13 @@ def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[
 
 
 def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Conjunction]:
-    """Make the conjunctions that together are the contrary of a keyword.
-
-    A value must satisfy one of them.
-    """
+    """Make the conjunctions that together are the contrary of a keyword."""
+    # A value must satisfy one of them.
     return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
 
 
 def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
-    """The schemas of what does not satisfy one keyword; ``None`` where they cannot be formed."""
+    """Negate one keyword: return schemas, one of which must hold; ``None`` where that cannot be said."""
     value = one.schema[word]
     match word:
         case "type":
@@ -137,7 +133,7 @@ def _other_types(names: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _other_values(values: list[Any]) -> list[dict[str, Any]] | None:
-    """The schemas of all values but these."""
+    """Return the schemas of all values but these."""
     others = [name for name in VALUE_TYPES if name not in set(map(json_type, values))]
     found: list[dict[str, Any]] = [{"type": others}] if others else []
     booleans = [value for value in values if isinstance(value, bool)]
@@ -159,7 +155,7 @@ def _other_values(values: list[Any]) -> list[dict[str, Any]] | None:
 
 
 def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
-    """The numbers on the other side of a limit."""
+    """Return the numbers on the other side of a limit."""
     if isinstance(value, bool):  # draft 04: said with the limit
         return []
     side = "Maximum" if word.lower().endswith("minimum") else "Minimum"
@@ -168,7 +164,7 @@ def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
 
 
 def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:
-    """Arrays one of whose first items is not what it should be."""
+    """Describe arrays one of whose first items is not what it should be."""
     for index in range(len(one.schema[word])):
         part = one.part(word, index)
         if part:
@@ -176,7 +172,7 @@ def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:
 
 
 def _items_behind(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
-    """Arrays with an item that is not what those behind the first ones should be."""
+    """Describe arrays with an item that is not what those behind the first ones should be."""
     listed = one.schema.get("prefixItems" if draft >= Draft.DRAFT_2020_12 else "items")
     first = len(listed) if isinstance(listed, list) else 0
     part = one.part(word)

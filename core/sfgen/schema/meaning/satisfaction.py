@@ -21,12 +21,13 @@ from sfgen.schema.reading.strict_json import as_decimal, key
 from sfgen.schema.scalars.numbers import NumberLimits
 from sfgen.schema.scalars.strings import StringLimits
 
+_DEEPEST = 6
+
 
 class Satisfaction:
-    """Decides exactly whether a value satisfies schemas of a document.
+    """Decides exactly whether a value satisfies schemas of a document."""
 
-    The writing options make no difference.
-    """
+    # The writing options make no difference.
 
     def __init__(self, branches: Branches, groups: Groups) -> None:
         self._branches = branches
@@ -93,14 +94,10 @@ class Satisfaction:
                 return True
 
 
-_DEEPEST = 6
-
-
 class Valueless:
-    """Decides whether branches of a document have no value.
+    """Decides whether branches of a document have no value."""
 
-    It is not to be shared between threads.
-    """
+    # It is not to be shared between threads.
 
     def __init__(self, branches: Branches, groups: Groups, satisfaction: Satisfaction, draft: Draft) -> None:
         self._draft = draft
@@ -121,7 +118,7 @@ class Valueless:
         return self._seems(plain, depth) and self._branches.losses == before
 
     def _seems(self, plain: Plain, depth: int) -> bool:
-        """Whether no value of a branch is found; there may be some where branches lack values."""
+        """Tell whether no value of a branch is found; where branches lack values, there may be some."""
         try:
             values = listed(plain)
             if values is not None:

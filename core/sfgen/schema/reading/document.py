@@ -36,6 +36,9 @@ _MOST_NAMES = 6  # of names that a hint lists
 _INDEX = re.compile("0|[1-9][0-9]*")
 
 
+# ---- references ------------------------------------------------------------------------------------------------------
+
+
 class UnresolvedError(LookupError):
     """A reference that leads nowhere."""
 
@@ -63,10 +66,8 @@ def references_of(schema: Any, draft: Draft) -> Iterator[tuple[str, str]]:
 
 
 def is_reference_alone(schema: Any, draft: Draft) -> bool:
-    """Tell whether only a schema's reference counts.
-
-    Up to draft 07 the siblings of ``$ref`` are ignored.
-    """
+    """Tell whether only a schema's reference counts."""
+    # Up to draft 07 the siblings of ``$ref`` are ignored.
     return draft <= Draft.DRAFT_07 and isinstance(schema, dict) and isinstance(schema.get("$ref"), str)
 
 
@@ -84,7 +85,7 @@ def dynamic_name(keyword: str, reference: str) -> str | None:
     return fragment if keyword == "$dynamicRef" and fragment and not fragment.startswith("/") else None
 
 
-def dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
+def _dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
     """Name the dynamic anchors of a schema; see :func:`dynamic_name`."""
     if not isinstance(schema, dict):
         return []
@@ -137,7 +138,7 @@ class Identifiers:
             anchor = schema.get(keyword)
             if isinstance(anchor, str) and not self._name(pointer, anchor):
                 return keyword
-        for name in dynamic_anchors(schema, draft):
+        for name in _dynamic_anchors(schema, draft):
             self.dynamic.setdefault(self.resource_of(pointer), {})[name] = pointer
         return None
 
@@ -145,26 +146,20 @@ class Identifiers:
         return self.anchors.setdefault(f"{self.base_of(pointer)}#{anchor}", pointer) == pointer
 
     def base_of(self, pointer: str) -> str:
-        """Return the URI against which references in a schema are resolved.
-
-        It is that of the nearest schema around it that has one.
-        """
+        """Return the URI against which references in a schema are resolved."""
+        # It is that of the nearest schema around it that has one.
         return self.bases[self.resource_of(pointer)]
 
     def resource_of(self, pointer: str) -> str:
-        """Return the pointer of the nearest enclosing schema with a URI.
-
-        It may be the schema itself.
-        """
+        """Return the pointer of the nearest enclosing schema with a URI."""
+        # It may be the schema itself.
         while pointer not in self.bases:
             pointer = pointer.rpartition("/")[0]
         return pointer
 
     def knows(self, reference: str, base_pointer: str) -> bool:
-        """Tell whether a reference points into this document.
-
-        There may be nothing at that position.
-        """
+        """Tell whether a reference points into this document."""
+        # There may be nothing at that position.
         base, uri = self.base_of(base_pointer), reference.partition("#")[0]
         try:
             return (joined_uri(base, uri) if uri else base) in self.resources
@@ -202,7 +197,7 @@ def value_at(root: Any, pointer: str) -> Any:
 
 
 def _at(root: Any, pointer: str, reference: str, skipped: int) -> Any:
-    """What a pointer leads to; ``skipped``: how much of it is not the reference's own."""
+    """Follow a pointer, of which the first ``skipped`` characters are not the reference's own."""
     value, passed = root, ""
     for part in pointer.split("/")[1:]:
         name = unescaped(part)
@@ -236,7 +231,7 @@ def _lack(value: Any, name: str, passed: str) -> str:
 
 
 def _near(name: str, names: list[str], prefix: str) -> str:
-    """A hint with the names most like one; with all, if they are few and none is like it."""
+    """Hint at the name most like one, or at all names if they are few."""
     near = get_close_matches(name, names, 1)
     if near:
         return f"Did you mean {prefix}{escaped(near[0])[1:]}?"
@@ -244,7 +239,7 @@ def _near(name: str, names: list[str], prefix: str) -> str:
 
 
 def _elsewhere(root: Any, name: str) -> str:
-    """A hint at a definition with the name that a pointer ends in, or a name much like it."""
+    """Hint at a definition whose name is like the end of a pointer."""
     if not isinstance(root, dict):
         return ""
     for keyword in DEFINITIONS:
@@ -265,6 +260,9 @@ def shown_reference(text: str) -> str:
     """
     written = json.dumps(text[:80], ensure_ascii=False)
     return written if len(text) <= 80 else f'{written[:-1]}…"'
+
+
+# ---- the dynamic scope -----------------------------------------------------------------------------------------------
 
 
 class DynamicScope:
@@ -301,6 +299,9 @@ STATIC = DynamicScope({})
 """The scope where each reference leads to one schema."""
 
 
+# ---- documents -------------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """A text that a part of a document was read from.
@@ -318,10 +319,8 @@ class SourceFile:
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """Make an error about a part of the file.
-
-        It has line, column and caret where the file came as text.
-        """
+        """Make an error about a part of the file."""
+        # It has line, column and caret where the file came as text.
         where = positions(self.text) if self.text else None
         offset = where.offset(pointer, of_name=of_name) if where else None
         if where is None or offset is None:
@@ -401,7 +400,7 @@ class SchemaDocument:
         """Find the schema that a reference by any keyword leads to."""
         target, schema = self.resolve(reference, base_pointer, keyword)
         name = dynamic_name(keyword, reference)
-        if name is not None and name in scope.targets and name in dynamic_anchors(schema, self.draft):
+        if name is not None and name in scope.targets and name in _dynamic_anchors(schema, self.draft):
             target = scope.targets[name]
             schema = value_at(self.root, target)
         return target, schema
@@ -414,10 +413,8 @@ class SchemaDocument:
 
     @cached_property
     def scope(self) -> DynamicScope:
-        """The dynamic scope around the root.
-
-        Nothing is ever added to it where no reference can move.
-        """
+        """The dynamic scope around the root."""
+        # Nothing is ever added to it where no reference can move.
         used = {
             dynamic_name(keyword, reference)
             for pointer in (self.pointers if self.repeated_anchors else ())
@@ -437,10 +434,8 @@ class SchemaDocument:
     def error(
         self, reason: str, pointer: str, *, hint: str = "", kind: type[SchemaError] = SchemaError, of_name: bool = False
     ) -> SchemaError:
-        """Make an error about a part of the schema.
-
-        It has the file, line, column and caret where the schema came as text.
-        """
+        """Make an error about a part of the schema."""
+        # It has the file, line, column and caret where the schema came as text.
         file = self.file_of(pointer)
         return file.error(reason, pointer[len(file.pointer) :], hint=hint, kind=kind, of_name=of_name)
 

@@ -63,6 +63,13 @@ _LOOKS = {
 
 _NAME_FORMATS = ("date", "date-time", "uuid", "ipv4")
 
+MAX_BYTES = 1 << 24
+"""How many bytes a file of records may have."""
+
+_LINES = (".jsonl", ".ndjson")
+_ENDINGS = (*_LINES, ".json")
+_FORMS = "Records are JSON Lines, a value on each line, or one JSON list of them."
+
 
 @arguments.with_known_names
 def schema_of(
@@ -99,8 +106,8 @@ def schema_of(
 
 
 def _copied(example: object, number: int) -> Any:
-    """An example as the reader of JSON gives it."""
-    if isinstance(example, str) and is_named_as_records(example):
+    """Return an example as the reader of JSON gives it."""
+    if isinstance(example, str) and _is_named_as_records(example):
         raise UsageError(
             f"example {number} is a string, and {example!r} is the name of a file",
             hint="A file is a path: schema_of(pathlib.Path(…)).",
@@ -123,7 +130,7 @@ class _Rules:
     maps: bool
 
     def schema(self, values: Iterable[Any], depth: int) -> dict[str, Any]:
-        """The schema of all values at one place, of which there is at least one."""
+        """Return the schema of all values at one place, of which there is at least one."""
         groups: dict[str, list[Any]] = {}
         for value in values:
             groups.setdefault(_type_of(value), []).append(value)
@@ -172,7 +179,7 @@ class _Rules:
 
 
 def _type_of(value: Any) -> str:
-    """The name of a value's type in JSON Schema."""
+    """Return the name of a value's type in JSON Schema."""
     if value is None:
         return "null"
     for name, kind in (("boolean", bool), ("integer", int), ("string", str), ("array", list), ("object", dict)):
@@ -182,7 +189,7 @@ def _type_of(value: Any) -> str:
 
 
 def _union(schemas: list[dict[str, Any]], has_null: bool) -> dict[str, Any]:
-    """The schema of values of several types, each of which has a schema.
+    """Return the schema of values of several types, each of which has a schema.
 
     >>> _union([{"type": "string", "enum": ["a"]}], True), _union([{"type": "array", "maxItems": 0}], True)
     ({'type': ['string', 'null'], 'enum': ['a', None]}, {'type': ['array', 'null'], 'maxItems': 0})
@@ -216,7 +223,7 @@ def format_of(texts: Iterable[str], names: Iterable[str] = tuple(_LOOKS)) -> str
 
 
 def _is_enum(counts: Mapping[str, int]) -> bool:
-    """Whether strings are some of few, by how often each of them occurs."""
+    """Tell whether strings are an enum, by how often each occurs."""
     total = sum(counts.values())
     return (
         total >= _FEWEST_STRINGS
@@ -230,7 +237,7 @@ def _is_enum(counts: Mapping[str, int]) -> bool:
 
 
 def _names_of_map(objects: Sequence[Mapping[str, Any]], members: Mapping[str, Sequence[Any]]) -> dict[str, Any] | None:
-    """What the names of maps are, as keywords; ``None`` if objects are no maps."""
+    """Describe the names of maps by keywords; ``None`` if objects are no maps."""
     is_in_all = len(objects) > 1 and any(len(values) == len(objects) for values in members.values())
     if len(members) < _FEWEST_OF_A_KIND or is_in_all:
         return None
@@ -280,18 +287,13 @@ def common_order(objects: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(found)
 
 
-MAX_BYTES = 1 << 24
-"""How many bytes a file of records may have."""
-
-_LINES = (".jsonl", ".ndjson")
-_ENDINGS = (*_LINES, ".json")
-_FORMS = "Records are JSON Lines, a value on each line, or one JSON list of them."
+# ---- examples in a file ----------------------------------------------------------------------------------------------
 
 
-def is_named_as_records(text: str) -> bool:
+def _is_named_as_records(text: str) -> bool:
     """Tell whether a text has the ending of a file of records.
 
-    >>> is_named_as_records("people.jsonl"), is_named_as_records("people")
+    >>> _is_named_as_records("people.jsonl"), _is_named_as_records("people")
     (True, False)
     """
     return text.endswith(_ENDINGS) and "\n" not in text
@@ -333,7 +335,7 @@ def _document(text: str, name: str) -> list[Any]:
 
 
 def _value(text: str, name: str, line: int) -> Any:
-    """The value of a text that begins on a line of the file."""
+    """Return the value of a text that begins on a line of the file."""
     try:
         return parse(text)
     except NotJsonError as error:

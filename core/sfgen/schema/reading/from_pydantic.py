@@ -45,18 +45,33 @@ from sfgen.schema.scalars.formats import (
 )
 
 INSTALL = "Install it: pip install 'sfgen[pydantic]'"
-
 _MOST_FAULTS = 5  # of a text that are told one by one
 _SHOWN = 60  # characters of the name of a type
 _ANNOTATIONS = ("default", "examples")  # keywords that say nothing about what is valid
+Schema = dict[str, Any]
+_MOST_DIGITS = 15  # of a number that is a float on its way
+_MOST_SECONDS = 2**32 - 1  # that pydantic reads in one number
+_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_FRACTION = r"(?:\.[0-9]{1,6})?"
+_ASCII = r"^[\x00-\x7f]*$"
+_TRIMMED = r"^(?:\S(?:[\s\S]*\S)?)?$"
+
+_OTHER_IN_RUST = re.compile(r"\\[WDSbB]|\[\^[^\]]*\\[wds]")
+"""Escapes that know all scripts for pydantic, and match less there than in a schema."""
+
+_UNITS = r"^[0-9]{1,9}(?:\.[0-9]{1,3})? ?(?:[KMGTPE]?B|[KMGTPE]iB)?$"
+_COMPLEX = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[+-][0-9]{1,15}(?:\.[0-9]{1,15})?j)?$"
+_EMAIL = f"^{MAILBOX}$"
+_PAIRS = "00|18|26|42|59|67|75|83|91"  # each adds nothing to Luhn's sum
+_CARD = f"^(?:{_PAIRS})(?:{_PAIRS}|34){{7}}$"  # 16 digits that begin with no 3, as those of other lengths do
+_FIXED_LENGTH = r"^(?:[A-Za-z0-9]{4}){%d,%s}$"
 
 
 @dataclass(frozen=True)
 class PydanticType:
-    """A Python type as pydantic reads it.
+    """A Python type as pydantic reads it."""
 
-    pydantic makes its schema, and instances of the type from texts.
-    """
+    # pydantic makes its schema, and instances of the type from texts.
 
     source: Any  # what ``pydantic.TypeAdapter`` takes, or a ``TypeAdapter``
 
@@ -130,13 +145,13 @@ def _is_type(source: object) -> bool:
 
 
 def _is_adapter(source: object) -> bool:
-    """Whether it is a ``pydantic.TypeAdapter``, which nobody has without having imported pydantic."""
+    """Tell whether it is a ``pydantic.TypeAdapter``, which nobody has without having imported pydantic."""
     adapter = getattr(sys.modules.get("pydantic"), "TypeAdapter", None)
     return adapter is not None and isinstance(source, adapter)
 
 
 def _pydantic() -> Any:
-    """The package, version 2."""
+    """Import pydantic 2."""
     try:
         import pydantic
     except ImportError as error:
@@ -147,14 +162,14 @@ def _pydantic() -> Any:
 
 
 def _told(fault: Any) -> str:
-    """A fault that pydantic finds, on one line: where, and what."""
+    """Return a fault that pydantic finds, on one line: where, and what."""
     said = " ".join(str(fault["msg"]).split())
     where = ".".join(map(str, fault["loc"]))
     return f"{where}: {said}" if where else said
 
 
 def _finite(value: Any) -> Any:
-    """A schema without defaults and examples that JSON cannot write: pydantic leaves infinity and NaN in them."""
+    """Drop the defaults and examples that JSON cannot write: infinity and NaN."""
     if isinstance(value, list):
         return [_finite(item) for item in value]
     if not isinstance(value, dict):
@@ -171,23 +186,7 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, list) or all(map(_is_finite, value))
 
 
-Schema = dict[str, Any]
-
-_MOST_DIGITS = 15  # of a number that is a float on its way
-_MOST_SECONDS = 2**32 - 1  # that pydantic reads in one number
-_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_FRACTION = r"(?:\.[0-9]{1,6})?"
-_ASCII = r"^[\x00-\x7f]*$"
-_TRIMMED = r"^(?:\S(?:[\s\S]*\S)?)?$"
-_OTHER_IN_RUST = re.compile(r"\\[WDSbB]|\[\^[^\]]*\\[wds]")
-"""Escapes that know all scripts for pydantic, and match less there than in a schema."""
-
-_UNITS = r"^[0-9]{1,9}(?:\.[0-9]{1,3})? ?(?:[KMGTPE]?B|[KMGTPE]iB)?$"
-_COMPLEX = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[+-][0-9]{1,15}(?:\.[0-9]{1,15})?j)?$"
-_EMAIL = f"^{MAILBOX}$"
-_PAIRS = "00|18|26|42|59|67|75|83|91"  # each adds nothing to Luhn's sum
-_CARD = f"^(?:{_PAIRS})(?:{_PAIRS}|34){{7}}$"  # 16 digits that begin with no 3, as those of other lengths do
-_FIXED_LENGTH = r"^(?:[A-Za-z0-9]{4}){%d,%s}$"
+# ---- what pydantic's own schemas leave out ---------------------------------------------------------------------------
 
 
 @cache
@@ -268,7 +267,7 @@ def _completed(schema: Any, definitions: Mapping[str, Any]) -> Any:
 
 
 def _with(schema: Schema, *patterns: str) -> Schema:
-    """A schema that demands these patterns, too."""
+    """Return a schema that demands these patterns, too."""
     for pattern in patterns:
         if "pattern" in schema:
             schema.setdefault("allOf", []).append({"pattern": pattern})
@@ -281,13 +280,13 @@ def _with(schema: Schema, *patterns: str) -> Schema:
 
 
 def _bounds_of(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The core schema of a float within a decimal's bounds."""
+    """Return the core schema of a float within a decimal's bounds."""
     names = [name for name in ("multiple_of", "le", "ge", "lt", "gt") if schema.get(name) is not None]
     return {"type": "float", **{name: float(schema[name]) for name in names}}
 
 
 def _float(written: Schema, schema: Mapping[str, Any]) -> Schema:
-    """The bound itself is outside, and what is nearer than the next float is read as the bound."""
+    """Exclude what is read as an exclusive bound: all that is nearer to it than the next float."""
     for name, word, beyond in (("gt", "minimum", math.inf), ("lt", "maximum", -math.inf)):
         bound = schema.get(name)
         if bound and math.isfinite(bound):
@@ -315,12 +314,12 @@ def _decimal(schema: Mapping[str, Any], number: Schema) -> Schema:
 
 
 def _is_below_one(digits: int | None, places: int | None) -> bool:
-    """Whether all digits are behind the point."""
+    """Tell whether all digits are behind the point."""
     return digits is not None and places is not None and digits <= places
 
 
 def _decimals(digits: int | None, places: int | None) -> str:
-    """The texts of decimals with so many digits, so many of them behind the point."""
+    """Return the pattern of decimals by their digits, and those behind the point."""
     if digits is None:
         behind = rf"(?:\.[0-9]{{1,{20 if places is None else places}}})?" if places != 0 else ""
         return f"[0-9]{{1,20}}{behind}"
@@ -373,13 +372,13 @@ def _in_day(moment: time) -> datetime:
 
 
 def _second(moment: datetime, *, up: bool) -> str:
-    """A moment in whole seconds, not before it or not behind it."""
+    """Round a moment to whole seconds, up or down."""
     moment += timedelta(seconds=1) if up and moment.microsecond else timedelta()
     return moment.replace(microsecond=0).isoformat()
 
 
 def _limits(schema: Mapping[str, Any], step: timedelta, low: Any, high: Any, now: Any) -> tuple[Any, Any]:
-    """The first and the last value that a core schema allows."""
+    """Return the first and the last value that a core schema allows."""
     lows, highs = [low], [high]
     for name, found, distance in (("ge", lows, 0), ("gt", lows, 1), ("le", highs, 0), ("lt", highs, -1)):
         bound = schema.get(name)
@@ -407,7 +406,7 @@ def _timedelta(written: Schema, schema: Mapping[str, Any]) -> Schema:
 
 
 def _signed(first: int, last: int, form: str = "{}") -> str:
-    """The pattern of whole numbers in a range, in a form, which follows the sign."""
+    """Return the pattern of whole numbers in a range, in a form, which follows the sign."""
     texts = [form.format(whole_numbers(max(first, 0), last))] if last >= 0 else []
     texts += ["-" + form.format(whole_numbers(max(-last, 1), -first))] if first < 0 else []
     return "|".join(texts)
@@ -450,7 +449,7 @@ def _bytes(written: Schema, schema: Mapping[str, Any], encoding: str) -> Schema:
 
 
 def _decoded(written: Schema, schema: Mapping[str, Any]) -> Schema:
-    """Texts that are decoded to text: what they stand for must be UTF-8. And numbers of cards."""
+    """Add what base64 of text must be (UTF-8), and what numbers of cards are."""
     function = schema["function"]["function"]
     if getattr(function, "__qualname__", "") == "PaymentCardNumber.validate":
         return _with(written, _CARD)
@@ -485,7 +484,7 @@ def _dict(written: Schema, schema: Mapping[str, Any]) -> Schema:
 
 
 def _names(keys: Mapping[str, Any]) -> str:
-    """The pattern of names that stand for numbers and bools; empty for other keys."""
+    """Return the pattern of names that stand for numbers and bools; empty for other keys."""
     match keys.get("type"):
         case "bool":
             return "true|false"
@@ -513,7 +512,7 @@ _SCALARS = {
 
 
 def _pattern_of_json(schema: Schema, definitions: Mapping[str, Any], depth: int) -> str:
-    """The pattern of the JSON texts of a schema without limits; empty where it has others than are known here."""
+    """Return the pattern of a plain schema's JSON texts; empty where it says more than is known here."""
     known = schema.keys() - {"title", "description", "default"}
     if depth > 4:
         return ""

@@ -85,10 +85,8 @@ def described_tools(tools: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, 
 
 
 def read_tools(data: bytes | str, name: str) -> SchemaDocument:
-    """Read tools from JSON as the schema of their calls.
-
-    Its errors tell the position in that text.
-    """
+    """Read tools from JSON as the schema of their calls."""
+    # Its errors tell the position in that text.
     if len(data) > MAX_BYTES:
         raise InputError(f"{name} passes the limit of {MAX_BYTES:,} bytes")
     try:
@@ -165,7 +163,7 @@ def _document(listed: Any, name: str = "", text: str = "") -> SchemaDocument:
 
 
 def _tools(listed: Any, source: SchemaDocument) -> Iterator[_Tool]:
-    """The tools of a list in one form. ``source``: the list, to tell where errors are."""
+    """Yield the tools of a list in one form; errors are told by ``source``."""
     pointer = ""
     if isinstance(listed, dict) and "tools" in listed:
         listed, pointer = listed["tools"], "/tools"
@@ -206,7 +204,7 @@ def _tool(tool: Any, pointer: str, source: SchemaDocument) -> _Tool:
 
 
 def _described(tools: Iterable[_Tool]) -> list[dict[str, Any]]:
-    """The tools as plain data for JSON."""
+    """Return the tools as plain data for JSON."""
     made: list[dict[str, Any]] = json.loads(
         as_json([{"type": "function", "function": tool.function} for tool in tools])
     )
@@ -214,7 +212,7 @@ def _described(tools: Iterable[_Tool]) -> list[dict[str, Any]]:
 
 
 def _calls(tools: tuple[_Tool, ...]) -> dict[str, Any]:
-    """The schema of the calls of tools."""
+    """Return the schema of the calls of tools."""
     named = [draft_of_uri(uri) for tool in tools if isinstance(uri := tool.schema.get("$schema"), str)]
     newest = max((draft for draft in named if draft is not None), default=None)
     draft = newest or guessed_draft({"anyOf": [tool.schema for tool in tools]})
@@ -234,7 +232,7 @@ def _calls(tools: tuple[_Tool, ...]) -> dict[str, Any]:
 
 
 def _arguments(schema: dict[str, Any], identifier: str, draft: Draft) -> dict[str, Any]:
-    """The schema of a tool's arguments as it can stand in another."""
+    """Return the schema of a tool's arguments as it can stand in another."""
     if _has_no_property(schema):
         return {"type": "object", "properties": {}, "additionalProperties": False}
     made = {keyword: value for keyword, value in schema.items() if keyword != "$schema"}
@@ -249,13 +247,13 @@ def _arguments(schema: dict[str, Any], identifier: str, draft: Draft) -> dict[st
 
 
 def _has_no_property(schema: dict[str, Any]) -> bool:
-    """Whether the schema of a tool tells that it takes nothing; ``{"type": "object"}`` alone takes any object."""
+    """Tell whether a tool takes nothing; ``{"type": "object"}`` alone takes any object."""
     is_told = "properties" in schema or "type" not in schema
     return is_told and schema.keys() <= _SAYS_NOTHING and not schema.get("properties") and not schema.get("required")
 
 
 def _refers(value: Any) -> bool:
-    """Whether there may be a reference in a schema, or something that has a name."""
+    """Tell whether there may be a reference in a schema, or something that has a name."""
     stack = [value]
     while stack:
         value = stack.pop()

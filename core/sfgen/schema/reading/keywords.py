@@ -164,6 +164,9 @@ _CONTAINERS = (Kind.SCHEMA, Kind.SCHEMA_OR_BOOLEAN, Kind.SCHEMAS, Kind.SCHEMA_OR
 _NAMED_CONTAINERS = (Kind.NAMED_SCHEMAS, Kind.DEPENDENCIES)
 
 
+# ---- schemas in schemas ----------------------------------------------------------------------------------------------
+
+
 def subschemas(schema: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Yield the schemas directly in a schema, each with its path.
 
@@ -185,6 +188,9 @@ def subschemas(schema: Mapping[str, Any], kinds: Mapping[str, Kind]) -> Iterator
             for name, item in value.items():
                 if not (is_dependencies and isinstance(item, list)):
                     yield (keyword, name), item
+
+
+# ---- what keywords say -----------------------------------------------------------------------------------------------
 
 
 Schema: TypeAlias = Mapping[str, Any]
@@ -240,6 +246,9 @@ def is_in(schema: Schema, keyword: str, draft: Draft) -> bool:
     return keyword in schema and keyword in KINDS[draft] and keyword not in MEANINGLESS.get(draft, ())
 
 
+# ---- drafts ----------------------------------------------------------------------------------------------------------
+
+
 LATEST = Draft.DRAFT_2020_12
 """The draft of a schema that says nothing and tells nothing."""
 
@@ -264,6 +273,7 @@ _SINCE_2019 = {
     "minContains",
     "maxContains",
 }
+
 _SINCE_2020 = {"prefixItems", "$dynamicRef", "$dynamicAnchor"}
 
 
@@ -321,7 +331,7 @@ def guessed_draft(root: Any) -> Draft:
 
 
 def _schemas(root: Any) -> Iterator[dict[str, Any]]:
-    """The objects that stand where schemas do."""
+    """Return the objects that stand where schemas do."""
     stack = [root]
     while stack:
         schema = stack.pop()

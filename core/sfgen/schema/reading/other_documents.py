@@ -66,6 +66,17 @@ ENDINGS = (".json", ".schema", ".jsonschema")
 _HERE = "file:///"
 _URL_AND_PATH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+://[^=]*)=(.+)", re.DOTALL)
 
+_ALIKE = (
+    {Kind.SCHEMA, Kind.SCHEMA_OR_BOOLEAN},
+    {Kind.NAMES, Kind.AT_LEAST_ONE_NAME},
+    {Kind.LIST, Kind.ALTERNATIVES},
+    {Kind.STRING, Kind.IDENTIFIER},
+)
+"""Kinds of values by which a schema that satisfies both means the same."""
+
+_NAMES_ONLY = {"$schema", "$id", "id", "$defs", "definitions", "$vocabulary", "default", *ANNOTATIONS}
+"""Keywords that say nothing of a value, and that no draft reads otherwise but for what they call a schema."""
+
 
 @dataclass(frozen=True)
 class OtherDocument:
@@ -90,7 +101,7 @@ class OtherDocument:
     @property
     def own_uri(self) -> str:
         """What it calls itself; if nothing, where it was found."""
-        return joined_uri(self.uri, identifier_of(self.root))
+        return joined_uri(self.uri, _identifier_of(self.root))
 
 
 class OtherDocuments:
@@ -117,10 +128,8 @@ class OtherDocuments:
             )
 
     def place_of(self, name: str) -> str:
-        """Return the URI of a file in the directory.
-
-        For any other file it is the URI of the directory.
-        """
+        """Return the URI of a file in the directory."""
+        # For any other file it is the URI of the directory.
         if name and self.directory is not None:
             path, around = os.path.realpath(name), os.path.realpath(self.directory)
             if _is_inside(path, around):
@@ -162,7 +171,7 @@ class OtherDocuments:
         return self._urls[-1] + quote(name)
 
     def _is_file(self, name: str) -> bool:
-        """Whether a name is that of a file in the directory that can be referred to."""
+        """Tell whether a name is that of a file in the directory that can be referred to."""
         assert self.directory is not None
         if not name.endswith(ENDINGS) or "\0" in name:
             return False
@@ -220,10 +229,10 @@ class OtherDocuments:
         return found
 
 
-def identifier_of(root: Any) -> str:
+def _identifier_of(root: Any) -> str:
     """Return a schema's identifier without a fragment; empty if it has none.
 
-    >>> identifier_of({"$id": "http://example.com/a#"}), identifier_of({"id": "http://example.com/b"})
+    >>> _identifier_of({"$id": "http://example.com/a#"}), _identifier_of({"id": "http://example.com/b"})
     ('http://example.com/a', 'http://example.com/b')
     """
     if not isinstance(root, dict):
@@ -235,13 +244,13 @@ def identifier_of(root: Any) -> str:
 
 
 def _identifiers(root: Any, uri: str) -> Iterator[str]:
-    """The URIs of a document and of the schemas in it that call themselves something."""
+    """Yield the URIs of a document and of the schemas in it."""
     stack = [(root, uri)]
     while stack:
         schema, base = stack.pop()
         if not isinstance(schema, dict):
             continue
-        identifier = identifier_of(schema)
+        identifier = _identifier_of(schema)
         if identifier:
             try:
                 base = joined_uri(base, identifier)
@@ -256,7 +265,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def _metaschema(uri: str) -> OtherDocument | None:
-    """The metaschema of a draft, or one of its parts; from the package that jsonschema has them from."""
+    """Return the metaschema of a draft, or one of its parts."""
     if "json-schema.org/" not in uri:
         return None
     from jsonschema_specifications import REGISTRY
@@ -265,16 +274,7 @@ def _metaschema(uri: str) -> OtherDocument | None:
     return None if found is None else OtherDocument(from_python(found.contents), uri, uri, uri)
 
 
-_ALIKE = (
-    {Kind.SCHEMA, Kind.SCHEMA_OR_BOOLEAN},
-    {Kind.NAMES, Kind.AT_LEAST_ONE_NAME},
-    {Kind.LIST, Kind.ALTERNATIVES},
-    {Kind.STRING, Kind.IDENTIFIER},
-)
-"""Kinds of values by which a schema that satisfies both means the same."""
-
-_NAMES_ONLY = {"$schema", "$id", "id", "$defs", "definitions", "$vocabulary", "default", *ANNOTATIONS}
-"""Keywords that say nothing of a value, and that no draft reads otherwise but for what they call a schema."""
+# ---- put into the document that refers to them -----------------------------------------------------------------------
 
 
 class Bundle:
@@ -290,10 +290,8 @@ class Bundle:
         """The documents that were put in."""
 
     def bring(self, schema: dict[str, Any], pointer: str, keyword: str) -> tuple[Any, str] | None:
-        """Put in the document that a reference leads to.
-
-        The reference then says the URI that the document has there.
-        """
+        """Put in the document that a reference leads to."""
+        # The reference then says the URI that the document has there.
         reference: str = schema[keyword]
         uri, sign, fragment = reference.partition("#")
         start = max((known for known in self._places if (pointer + "/").startswith(known + "/")), key=len)
@@ -324,7 +322,7 @@ class Bundle:
             raise SourceFile("", found.name, found.text).error(error.reason, "") from None
 
     def _known(self, uri: str) -> str:
-        """The URI in this document of what was sought by another one; empty if it is not there."""
+        """Return the URI that a document has here; empty if it is not here."""
         return uri if uri in self._document.identifiers.resources else self._uris.get(uri, "")
 
     def _missing(self, reference: str, pointer: str) -> Exception:
@@ -386,7 +384,7 @@ class Bundle:
 
 
 def _named(root: Any, uri: str, draft: Draft) -> Any:
-    """A document as a schema with a URI of its own, all else where it was as far as there can be any beside it."""
+    """Give a document a URI of its own, and leave all else where it was."""
     keyword = "id" if draft is Draft.DRAFT_04 else "$id"
     if isinstance(root, bool):
         return {keyword: uri} if root else {keyword: uri, "not": {}}
@@ -401,7 +399,7 @@ def _named(root: Any, uri: str, draft: Draft) -> Any:
 
 
 def _read_otherwise(root: Any, own: Draft, draft: Draft) -> tuple[str, str] | None:
-    """A keyword of a document that says something else in another draft, and the pointer of the schema that has it."""
+    """Find a keyword that says something else in another draft: the keyword, and its schema's pointer."""
     stack = [("", root)]
     while stack:
         pointer, schema = stack.pop()
@@ -415,7 +413,7 @@ def _read_otherwise(root: Any, own: Draft, draft: Draft) -> tuple[str, str] | No
 
 
 def _differing(schema: dict[str, Any], own: Draft, draft: Draft, *, is_root: bool) -> Iterator[str]:
-    """The keywords of one schema that two drafts read otherwise."""
+    """Yield the keywords of one schema that two drafts read otherwise."""
     for keyword, value in schema.items():
         kinds = {_kind(keyword, value, own), _kind(keyword, value, draft)}
         if keyword in ("$id", "id"):
@@ -433,6 +431,6 @@ def _differing(schema: dict[str, Any], own: Draft, draft: Draft, *, is_root: boo
 
 
 def _kind(keyword: str, value: Any, draft: Draft) -> Kind | None:
-    """What a draft takes a keyword for; ``items`` means one thing or the other by what it has."""
+    """Return what a keyword's value is in a draft; of ``items`` the value decides."""
     kind = None if keyword in MEANINGLESS.get(draft, ()) else KINDS[draft].get(keyword)
     return Kind.SCHEMA if kind is Kind.SCHEMA_OR_SCHEMAS and not isinstance(value, list) else kind

@@ -97,7 +97,7 @@ def is_file_name(text: str) -> bool:
 
 
 def _is_path(text: str) -> bool:
-    """Whether a text looks like the name of a file, be there one or not."""
+    """Tell whether a text looks like the name of a file, be there one or not."""
     has_separator = any(separator in text for separator in {"/", os.sep})
     return text.endswith(".json") or (has_separator and not any(sign in text for sign in (",", "{", "|", ": ")))
 

@@ -88,7 +88,7 @@ class _Reader:
         return schema
 
     def _record(self, depth: int) -> dict[str, Any]:
-        """The properties up to the end of the text, or to the brace that ends the record."""
+        """Return the properties up to the end of the text, or to the brace that ends the record."""
         start = self._at
         if depth > _MOST_NESTED:
             raise SchemaTooLarge(
@@ -110,14 +110,14 @@ class _Reader:
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
     def _goes_on(self, depth: int) -> bool:
-        """Whether another property comes; the separators before it are read."""
+        """Tell whether another property comes; the separators before it are read."""
         separators = re.compile(r"[\s,]*").match(self._text, self._at)
         assert separators is not None
         self._at = separators.end()
         return self._at < len(self._text) and not (depth and self._text[self._at] == "}")
 
     def _property(self, depth: int) -> tuple[str, dict[str, Any], bool]:
-        """The name and the schema of a property, and whether it must be there."""
+        """Return the name and the schema of a property, and whether it must be there."""
         found = _NAME.match(self._text, self._at)
         if found is None:
             self._fail_at_a_name()
@@ -140,7 +140,7 @@ class _Reader:
         return name, {**schema, **({"description": description} if description else {})}, "?" not in marks
 
     def _type(self, depth: int) -> dict[str, Any] | None:
-        """The type that comes next, if one does."""
+        """Return the type that comes next, if one does."""
         has_blank = self._blanks()
         start = self._at
         schema: dict[str, Any] | None = None
@@ -168,7 +168,7 @@ class _Reader:
         return {"type": "array", "items": schema} if self._take(re.compile(r"\[\]")) else schema
 
     def _values(self, kind: str) -> list[Any]:
-        """The values between parentheses."""
+        """Return the values between parentheses."""
         opened, values = self._at, list[Any]()
         while self._text[self._at] != ")":
             self._at += 1
@@ -183,7 +183,7 @@ class _Reader:
         return values
 
     def _value(self, text: str, kind: str, place: int) -> Any:
-        """A value of an enum."""
+        """Return a value of an enum."""
         if not text:
             self._fail("a value is empty", place, "For example: 'size (S|M|L)'.")
         if kind == "string":
@@ -208,7 +208,7 @@ class _Reader:
         return self._take(re.compile(r"[^\S\n]*"))
 
     def _take(self, pattern: re.Pattern[str]) -> str:
-        """What matches here, which is read."""
+        """Return what matches here, which is read."""
         found = pattern.match(self._text, self._at)
         if found is None:
             return ""
@@ -267,7 +267,7 @@ _AS_TYPES = {name: _SHORT.get(kind, "") for name, kind in TYPES_ELSEWHERE.items(
 
 
 def _type_meant(description: str) -> tuple[bool, str] | None:
-    """The type that a description is the name of, in the short form, and whether the property may be missing.
+    """Return the type that a description is the name of, in the short form, and whether the property may be missing.
 
     >>> _type_meant("list[int]"), _type_meant("Optional[str]"), _type_meant("(S|M)"), _type_meant("in years")
     ((False, 'int[]'), (True, 'str'), (False, '(S|M)'), None)

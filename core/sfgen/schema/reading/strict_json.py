@@ -19,44 +19,6 @@ from sfgen.printable import caret_lines
 
 _CONTEXT = 400  # characters on either side of a caret, more than a line on a screen shows
 
-
-class Position(NamedTuple):
-    """A line and a column of a text.
-
-    Both count code points from 1.
-    """
-
-    line: int
-    column: int
-
-
-class Lines:
-    """The lines of a text, to turn offsets into positions."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
-
-    def position(self, offset: int) -> Position:
-        """Return the line and column of an offset.
-
-        The offset counts code points from 0.
-        """
-        line = bisect_right(self._starts, offset)
-        return Position(line, offset - self._starts[line - 1] + 1)
-
-    def caret(self, offset: int) -> tuple[str, ...]:
-        """Show the line of an offset with a caret under it.
-
-        The line is cut to what a screen shows.
-        """
-        start = self._starts[bisect_right(self._starts, offset) - 1]
-        end = self._text.find("\n", offset)
-        line = self._text[start : len(self._text) if end < 0 else end].removesuffix("\r")
-        cut = max(0, offset - start - _CONTEXT)
-        return caret_lines(line[cut : offset - start + _CONTEXT], offset - start - cut)
-
-
 MAX_DEPTH = 400
 """How deep arrays and objects may be nested."""
 
@@ -66,6 +28,13 @@ MAX_NUMBER_LENGTH = 4000
 MAX_EXPONENT = 9999
 """The highest exponent of a number, and without its sign the lowest."""
 
+MAX_VALUES = 1_000_000
+"""How many values a schema may have, each counted as often as it stands somewhere."""
+
+MAX_BYTES = 1 << 22
+"""How many bytes a schema's text may have."""
+
+_LONGEST_NAME = 100  # characters of a file's name that a message has
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
 _ESCAPED = re.compile(r'[^"\\\x00-\x1f]+|\\u([0-9a-fA-F]{4})|\\(["\\/bfnrt])')
@@ -74,6 +43,7 @@ _WORD = re.compile(r"-?\w+")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _NAMED_VALUES = {"true": True, "false": False, "null": None}
 _CLOSING = {"[": "]", "{": "}"}
+
 _MISTAKES = {
     "NaN": "NaN is not a number in JSON",
     "Infinity": "Infinity is not a number in JSON",
@@ -83,6 +53,9 @@ _MISTAKES = {
     "None": "null is JSON's word for None",
     "undefined": "null is JSON's word for undefined",
 }
+
+_PENDING: Any = object()
+"""Stands for a value whose parts are still to be read."""
 
 
 class NotJsonError(ValueError):
@@ -96,10 +69,9 @@ class NotJsonError(ValueError):
 
 
 class JsonLimitError(NotJsonError):
-    """A text that passes a limit of this reader.
+    """A text that passes a limit of this reader."""
 
-    It may be valid JSON.
-    """
+    # It may be valid JSON.
 
 
 def parse(text: str | bytes) -> Any:
@@ -130,59 +102,6 @@ def decoded(text: str | bytes) -> str:
     except UnicodeEncodeError as error:
         position = Lines(error.object).position(error.start)
         raise NotJsonError("not valid JSON: half of a surrogate pair, or a byte that is not UTF-8", position) from None
-
-
-@dataclass(frozen=True)
-class Positions:
-    """Where the parts of a JSON text begin.
-
-    Attributes:
-        values: The offset of each value, by its JSON pointer.
-        names: The offset of the name of each member of an object, by the pointer of its value.
-        lines: The lines of the text.
-    """
-
-    values: Mapping[str, int]
-    names: Mapping[str, int]
-    lines: Lines
-
-    def offset(self, pointer: str, *, of_name: bool = False) -> int | None:
-        """Return the offset of a value, or of its name."""
-        return self.names.get(pointer, self.values.get(pointer)) if of_name else self.values.get(pointer)
-
-    def position(self, pointer: str, *, of_name: bool = False) -> Position | None:
-        """Return the offset of a value as line and column."""
-        offset = self.offset(pointer, of_name=of_name)
-        return None if offset is None else self.lines.position(offset)
-
-
-def positions(text: str | bytes) -> Positions:
-    r"""Find where each value of a JSON text begins.
-
-    >>> where = positions('{"a": [1,\n  2]}')
-    >>> where.position("/a/1"), where.position("/a", of_name=True)
-    (Position(line=2, column=3), Position(line=1, column=2))
-    """
-    characters = decoded(text)
-    reader = _Reader(characters, values={}, names={})
-    reader.read()
-    return Positions(reader.values or {}, reader.names or {}, Lines(characters))
-
-
-def escaped(name: str | int) -> str:
-    """Write a name or an index as part of a JSON pointer.
-
-    The slash stands before it (RFC 6901).
-
-    >>> escaped("a/b~")
-    '/a~1b~0'
-    """
-    return "/" + str(name).replace("~", "~0").replace("/", "~1")
-
-
-def unescaped(part: str) -> str:
-    """Read a part of a JSON pointer, without its slash."""
-    return part.replace("~1", "/").replace("~0", "~")
 
 
 @dataclass
@@ -219,7 +138,7 @@ class _Reader:
     stack: list[_Open] = field(default_factory=list)
 
     def read(self) -> Any:
-        """The value that the text is."""
+        """Return the value that the text is."""
         while True:
             self._blanks()
             self._keep_position()
@@ -233,7 +152,7 @@ class _Reader:
                 value = self._added(value)
 
     def _opened(self) -> Any:
-        """An array or object without anything in it; else it is put on the stack."""
+        """Return an empty array or object; put any other on the stack."""
         if len(self.stack) >= MAX_DEPTH:
             raise self._limit(f"nested deeper than {MAX_DEPTH} arrays and objects")
         opening = self.text[self.at]
@@ -275,7 +194,7 @@ class _Reader:
         return _PENDING
 
     def _name(self) -> None:
-        """The name of a member and the colon behind it."""
+        """Return the name of a member and the colon behind it."""
         top, start = self.stack[-1], self.at
         if not self.text.startswith('"', start):
             raise self._error(f"expected a name in double quotes{self._instead()}")
@@ -333,7 +252,7 @@ class _Reader:
         return "".join(pieces)
 
     def _unescaped(self, piece: re.Match[str]) -> str:
-        """The characters that a piece of a string stands for: two escapes may be one character."""
+        """Return the characters that a piece of a string stands for: two escapes may be one character."""
         start, self.at = self.at, piece.end()
         if piece[2] is not None:
             return _ESCAPES[piece[2]]
@@ -366,7 +285,7 @@ class _Reader:
         self.at = blanks.end() if blanks else self.at
 
     def _pointer(self) -> str:
-        """The pointer of the value that begins here."""
+        """Return the pointer of the value that begins here."""
         if not self.stack:
             return ""
         top = self.stack[-1]
@@ -377,7 +296,7 @@ class _Reader:
             self.values[self._pointer()] = self.at
 
     def _instead(self) -> str:
-        """What stands here, if it is a slip that has a name."""
+        """Name a common slip that stands here."""
         if self.at >= len(self.text):
             return ", and the text ends" if self.text.strip() else ", and the text is empty"
         if self.text.startswith("'", self.at):
@@ -395,8 +314,95 @@ class _Reader:
         return JsonLimitError(f"the limit is passed: {reason}", lines.position(self.at), lines.caret(self.at))
 
 
-_PENDING: Any = object()
-"""Stands for a value whose parts are still to be read."""
+# ---- where the parts of a text stand ---------------------------------------------------------------------------------
+
+
+class Position(NamedTuple):
+    """A line and a column of a text."""
+
+    # Both count code points from 1.
+
+    line: int
+    column: int
+
+
+class Lines:
+    """The lines of a text, to turn offsets into positions."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def position(self, offset: int) -> Position:
+        """Return the line and column of an offset."""
+        # The offset counts code points from 0.
+        line = bisect_right(self._starts, offset)
+        return Position(line, offset - self._starts[line - 1] + 1)
+
+    def caret(self, offset: int) -> tuple[str, ...]:
+        """Show the line of an offset with a caret under it."""
+        # The line is cut to what a screen shows.
+        start = self._starts[bisect_right(self._starts, offset) - 1]
+        end = self._text.find("\n", offset)
+        line = self._text[start : len(self._text) if end < 0 else end].removesuffix("\r")
+        cut = max(0, offset - start - _CONTEXT)
+        return caret_lines(line[cut : offset - start + _CONTEXT], offset - start - cut)
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Where the parts of a JSON text begin.
+
+    Attributes:
+        values: The offset of each value, by its JSON pointer.
+        names: The offset of the name of each member of an object, by the pointer of its value.
+        lines: The lines of the text.
+    """
+
+    values: Mapping[str, int]
+    names: Mapping[str, int]
+    lines: Lines
+
+    def offset(self, pointer: str, *, of_name: bool = False) -> int | None:
+        """Return the offset of a value, or of its name."""
+        return self.names.get(pointer, self.values.get(pointer)) if of_name else self.values.get(pointer)
+
+    def position(self, pointer: str, *, of_name: bool = False) -> Position | None:
+        """Return the offset of a value as line and column."""
+        offset = self.offset(pointer, of_name=of_name)
+        return None if offset is None else self.lines.position(offset)
+
+
+def positions(text: str | bytes) -> Positions:
+    r"""Find where each value of a JSON text begins.
+
+    >>> where = positions('{"a": [1,\n  2]}')
+    >>> where.position("/a/1"), where.position("/a", of_name=True)
+    (Position(line=2, column=3), Position(line=1, column=2))
+    """
+    characters = decoded(text)
+    reader = _Reader(characters, values={}, names={})
+    reader.read()
+    return Positions(reader.values or {}, reader.names or {}, Lines(characters))
+
+
+def escaped(name: str | int) -> str:
+    """Write a name or an index as part of a JSON pointer.
+
+    The slash stands before it (RFC 6901).
+
+    >>> escaped("a/b~")
+    '/a~1b~0'
+    """
+    return "/" + str(name).replace("~", "~0").replace("/", "~1")
+
+
+def unescaped(part: str) -> str:
+    """Read a part of a JSON pointer, without its slash."""
+    return part.replace("~1", "/").replace("~0", "~")
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
 
 
 def is_equal(one: Any, other: Any) -> bool:
@@ -425,8 +431,21 @@ def _short(name: str) -> str:
     return f'"{name}"' if len(name) <= 40 else f'"{name[:40]}…"'
 
 
-MAX_VALUES = 1_000_000
-"""How many values a schema may have, each counted as often as it stands somewhere."""
+def as_decimal(value: Any) -> Decimal:
+    """Convert a number of a schema to ``Decimal`` without rounding."""
+    return value if isinstance(value, Decimal) else Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+
+
+def with_floats(value: Any) -> Any:
+    """Copy a value of a schema with the numbers that Python's writers of JSON know."""
+    if isinstance(value, dict):
+        return {name: with_floats(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [with_floats(item) for item in value]
+    return value if value is None or isinstance(value, str | bool | int) else float(value)
+
+
+# ---- Python's objects ------------------------------------------------------------------------------------------------
 
 
 def from_python(source: Any) -> Any:
@@ -496,24 +515,7 @@ def _number(value: float | Decimal, pointer: str) -> int | Decimal:
     return number
 
 
-def with_floats(value: Any) -> Any:
-    """Copy a value of a schema with the numbers that Python's writers of JSON know."""
-    if isinstance(value, dict):
-        return {name: with_floats(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [with_floats(item) for item in value]
-    return value if value is None or isinstance(value, str | bool | int) else float(value)
-
-
-MAX_BYTES = 1 << 22
-"""How many bytes a schema's text may have."""
-
-_LONGEST_NAME = 100  # characters of a file's name that a message has
-
-
-def shown_name(name: str) -> str:
-    """Shorten the name of a file for messages."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+# ---- files -----------------------------------------------------------------------------------------------------------
 
 
 def file_data(name: str, hint: str = "", *, what: str = "schema", most: int = MAX_BYTES) -> bytes:
@@ -538,6 +540,6 @@ def json_of(data: str | bytes, name: str = "") -> tuple[Any, str]:
         raise kind(error.reason, details=error.details, origin=name, position=error.position) from None
 
 
-def as_decimal(value: Any) -> Decimal:
-    """Convert a number of a schema to ``Decimal`` without rounding."""
-    return value if isinstance(value, Decimal) else Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+def shown_name(name: str) -> str:
+    """Shorten the name of a file for messages."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"

@@ -39,51 +39,27 @@ from sfgen.schema.reading.other_documents import Bundle, OtherDocuments
 from sfgen.schema.reading.strict_json import escaped, key
 from sfgen.schema.reading.words import TYPES_ELSEWHERE, alternatives, meant, shown, type_of
 
-
-class Notes:
-    """Collects what is to be said.
-
-    >>> notes = Notes()
-    >>> for pointer in ("", "/items", "/not"):
-    ...     notes.add("not a keyword, ignored", "titel", pointer)
-    >>> notes.lines()
-    ('not a keyword, ignored: "titel", at the top, /items, /not',)
-    """
-
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
-
-    def say(self, said: str) -> None:
-        """Say something of the whole."""
-        self._found.setdefault(said, ({}, {}))
-
-    def add(self, said: str, keyword: str, pointer: str) -> None:
-        """Say something of a keyword in the schema at a pointer."""
-        keywords, places = self._found.setdefault(said, ({}, {}))
-        keywords[f'"{keyword[:40]}"'] = None
-        places[pointer or "the top"] = None
-
-    def lines(self) -> tuple[str, ...]:
-        """Write a line for each thing that was said."""
-        return tuple(
-            f"{said}: {_listed(keywords)}, at {_listed(places)}" if keywords else said
-            for said, (keywords, places) in self._found.items()
-        )
-
-
-def _listed(words: Iterable[str]) -> str:
-    """The first few of some words, and how many more there are."""
-    first = list(words)
-    more = f" and {len(first) - _MOST_NAMED} more" if len(first) > _MOST_NAMED else ""
-    return ", ".join(first[:_MOST_NAMED]) + more
-
-
 _MOST_NAMED = 5  # of schemas, keywords or places that one line lists
+
 _NEVER_COUNT = {
     *("$ref", "$schema", "$id", "id", "default", *DEFINITIONS),
     *ANNOTATIONS,
 }
 """Keywords that say nothing about a value by themselves."""
+
+_ANCHORS = {
+    Draft.DRAFT_2019_09: re.compile(r"[A-Za-z][-A-Za-z0-9.:_]*"),
+    Draft.DRAFT_2020_12: re.compile(r"[A-Za-z_][-A-Za-z0-9._]*"),
+}
+
+_IDENTIFIER = re.compile(r"[^#]*#?")
+
+_HINTS = {
+    ("items", list): 'Since 2020-12 this is "prefixItems"; "items" is about what follows.',
+    ("exclusiveMinimum", bool): 'Since draft 06: "exclusiveMinimum": NUMBER in place of "minimum".',
+    ("exclusiveMaximum", bool): 'Since draft 06: "exclusiveMaximum": NUMBER in place of "maximum".',
+    ("required", bool): 'Write the names into a list beside "properties": "required": ["name"].',
+}
 
 
 def well_formed(
@@ -97,12 +73,12 @@ class _Reading:
     """Looks at all of a schema, and makes a document of it."""
 
     def __init__(self, read: SchemaDocument) -> None:
-        self._notes = Notes()
+        self._notes = _Notes()
         self._seen: dict[str, None] = {}
         self._read = replace(read, draft=self._draft(read.root))
 
     def document(self, documents: OtherDocuments, place: str) -> SchemaDocument:
-        """The document, with the others that it refers to."""
+        """Return the document, with those that it refers to."""
         self._look_at(self._read.root, "")
         self._follow(Bundle(self._read, documents, place))
         return replace(self._read, notes=self._notes.lines(), pointers=tuple(self._seen))
@@ -117,10 +93,8 @@ class _Reading:
         return draft or LATEST
 
     def _look_at(self, schema: Any, pointer: str, *, by_reference: bool = False) -> None:
-        """Check a schema and all in it, and take note of what they call themselves.
-
-        What only a reference makes a schema is not checked by the metaschema: annotations may be anything there.
-        """
+        """Check a schema and all in it, and take note of what they call themselves."""
+        # What only a reference makes a schema is not checked by the metaschema: annotations may be anything there.
         draft = self._read.draft
         kinds = KINDS[draft]
         stack = [(schema, pointer)]
@@ -150,7 +124,7 @@ class _Reading:
                     stack.append((child, pointer + "".join(map(escaped, way))))
 
     def _is_nullable(self, schema: dict[str, Any]) -> bool:
-        """Whether a schema has OpenAPI's ``nullable``."""
+        """Tell whether a schema has OpenAPI's ``nullable``."""
         if not isinstance(schema.get("nullable"), bool) or is_reference_alone(schema, self._read.draft):
             return False
         return openapi.reads_nullable(self._read.root, self._read.draft)
@@ -205,7 +179,7 @@ class _Reading:
         self._refuse_endless(same)
 
     def _led_to(self, schema: dict[str, Any], pointer: str, keyword: str, bundle: Bundle) -> tuple[str, Any]:
-        """What a reference leads to; the document that it is in is put into this one."""
+        """Follow a reference; a document that it leads to is put into this one."""
         if not self._read.identifiers.knows(schema[keyword], pointer):
             other = bundle.bring(schema, pointer, keyword)
             self._read = replace(self._read, files=tuple(bundle.files))
@@ -216,7 +190,7 @@ class _Reading:
         return target, found
 
     def _by_name(self, names: Collection[str], known: Collection[str]) -> list[tuple[str, Any]]:
-        """The schemas that dynamic references by some names may lead to, and that are not known."""
+        """List the unknown schemas to which dynamic references by some names may lead."""
         pointers = [
             pointer
             for anchors in self._read.identifiers.dynamic.values()
@@ -259,17 +233,7 @@ def circle(graph: Mapping[str, list[str]]) -> list[str]:
     return []
 
 
-_ANCHORS = {
-    Draft.DRAFT_2019_09: re.compile(r"[A-Za-z][-A-Za-z0-9.:_]*"),
-    Draft.DRAFT_2020_12: re.compile(r"[A-Za-z_][-A-Za-z0-9._]*"),
-}
-_IDENTIFIER = re.compile(r"[^#]*#?")
-_HINTS = {
-    ("items", list): 'Since 2020-12 this is "prefixItems"; "items" is about what follows.',
-    ("exclusiveMinimum", bool): 'Since draft 06: "exclusiveMinimum": NUMBER in place of "minimum".',
-    ("exclusiveMaximum", bool): 'Since draft 06: "exclusiveMaximum": NUMBER in place of "maximum".',
-    ("required", bool): 'Write the names into a list beside "properties": "required": ["name"].',
-}
+# ---- what the metaschema of a draft demands --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -314,7 +278,7 @@ def misfits(schema: Any, draft: Draft) -> Iterator[Misfit]:
 
 
 def _of_keyword(keyword: str, value: Any, kind: Kind, draft: Draft) -> Iterator[Misfit]:
-    """What is wrong with the value of a keyword. Schemas in it are checked on their own."""
+    """Yield what is wrong with the value of a keyword, schemas in it aside."""
     if kind is Kind.TYPES:
         yield from _of_types(keyword, value)
         return
@@ -376,7 +340,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _found(value: Any) -> str:
-    """A value as what was found in place of another."""
+    """Write a value as it is told in place of another."""
     if isinstance(value, dict | list):
         return f"an empty {'object' if isinstance(value, dict) else 'list'}" if not value else shown(value)
     return shown(value)
@@ -402,3 +366,44 @@ _IS_RIGHT: Mapping[Kind, Callable[[Any], bool]] = {
     Kind.BOOLEANS: lambda value: _is_object(value) and all(isinstance(item, bool) for item in value.values()),
     Kind.ANYTHING: lambda value: True,
 }
+
+
+# ---- notes -----------------------------------------------------------------------------------------------------------
+
+
+class _Notes:
+    """Collects what is to be said.
+
+    >>> notes = _Notes()
+    >>> for pointer in ("", "/items", "/not"):
+    ...     notes.add("not a keyword, ignored", "titel", pointer)
+    >>> notes.lines()
+    ('not a keyword, ignored: "titel", at the top, /items, /not',)
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+
+    def say(self, said: str) -> None:
+        """Say something of the whole."""
+        self._found.setdefault(said, ({}, {}))
+
+    def add(self, said: str, keyword: str, pointer: str) -> None:
+        """Say something of a keyword in the schema at a pointer."""
+        keywords, places = self._found.setdefault(said, ({}, {}))
+        keywords[f'"{keyword[:40]}"'] = None
+        places[pointer or "the top"] = None
+
+    def lines(self) -> tuple[str, ...]:
+        """Write a line for each thing that was said."""
+        return tuple(
+            f"{said}: {_listed(keywords)}, at {_listed(places)}" if keywords else said
+            for said, (keywords, places) in self._found.items()
+        )
+
+
+def _listed(words: Iterable[str]) -> str:
+    """List the first few words, and how many more there are."""
+    first = list(words)
+    more = f" and {len(first) - _MOST_NAMED} more" if len(first) > _MOST_NAMED else ""
+    return ", ".join(first[:_MOST_NAMED]) + more

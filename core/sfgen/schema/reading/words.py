@@ -24,7 +24,6 @@ TYPE_WORDS = {
 }
 """A value of each type, in words."""
 
-
 TYPES_ELSEWHERE = {
     "str": "string",
     "text": "string",
@@ -125,7 +124,7 @@ def _plain(name: str) -> str:
 
 
 def _pieces(value: Any, room: int = _LONGEST_VALUE) -> list[str]:
-    """The pieces of a value's text; what is beyond the room may be missing."""
+    """Return the pieces of a value's text; what is beyond the room may be missing."""
     if isinstance(value, str):
         return [json.dumps(value[: room + 1], ensure_ascii=False)]
     if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):

@@ -32,7 +32,6 @@ MINUS, POINT, ZERO = 0, 1, 2
 """Classes of bytes; that of a digit is ``ZERO`` and the digit."""
 
 _LESS, _EQUAL, _MORE = -1, 0, 1
-
 _NONE = -1  # no transition
 _WIDTH = len(SYMBOLS) + 1
 
@@ -41,6 +40,8 @@ _WHOLE, _ONLY_ZERO, _FRACTION = 0, 1, 2
 
 _COMPARED = [[_LESS] * digit + [_EQUAL] + [_MORE] * (9 - digit) for digit in range(10)]
 """How each digit compares with a digit."""
+
+_LARGEST_FIXED = 10**17  # ten times it, and nine more, is an int64
 
 
 def byte_classes() -> NDArray[np.uint8]:
@@ -61,10 +62,8 @@ class Interval:
 
 
 def decimals(interval: Interval, digits: int, places: int) -> Deterministic:
-    """Build the automaton of the decimals in an interval.
-
-    It is not minimal, and may be empty.
-    """
+    """Build the automaton of the decimals in an interval."""
+    # It is not minimal, and may be empty.
     low, high = interval.low, interval.high
     rows, accepting = [[_NONE] * _WIDTH], [False]
     if high is None or high >= 0:
@@ -104,11 +103,11 @@ class _Bound:
         return cls(tuple(map(int, str(whole))), tuple(fraction), not rest, is_in)
 
     def compared(self, place: int) -> list[int]:
-        """How each digit compares with the one at a place behind the point, the first of which is number 0."""
+        """Compare each digit with the one at a place behind the point, from 0."""
         return _COMPARED[self.fraction[place] if place < len(self.fraction) else 0]
 
     def has_ended(self, place: int) -> bool:
-        """Whether only zeros stand at a place behind the point and after it."""
+        """Tell whether only zeros stand at a place behind the point and after it."""
         return self.is_exact and place >= len(self.fraction)
 
 
@@ -138,7 +137,7 @@ class _Side:
         return max(self.digits, len(self.least.whole) + 1) if self.least else self.digits
 
     def table(self, first: int) -> tuple[list[list[int]], list[bool]]:
-        """The transitions of all states, and which of them accept."""
+        """Return the transitions of all states, and which of them accept."""
         start = _State(_WHOLE, 0, _EQUAL if self.least else _MORE, _EQUAL if self.most else _LESS)
         numbers = {start: first}
         rows, accepting = [], []
@@ -157,7 +156,7 @@ class _Side:
         return rows, accepting
 
     def _digits(self, state: _State) -> list[_State | None]:
-        """The state after each digit; ``None`` where it is refused."""
+        """Return the state after each digit; ``None`` where it is refused."""
         part, read, low, high = state
         if part == _FRACTION:
             if read == self.places:
@@ -178,7 +177,7 @@ class _Side:
         return [_State(part, read + 1, low, high) for part, low, high in zip(parts, lows, highs, strict=True)]
 
     def _fraction(self, state: _State) -> _State | None:
-        """The state in which the fraction begins, or goes on; ``None`` if no decimal in the interval begins so."""
+        """Return the state in which the fraction begins; ``None`` if no decimal in the interval does so."""
         if state.part == _FRACTION:
             return state
         # Of numbers of several lengths, the longer one is larger.
@@ -187,7 +186,7 @@ class _Side:
         return self._settled(0, low, high)
 
     def _settled(self, read: int, low: int, high: int) -> _State | None:
-        """The state behind some digits of the fraction; ``None`` if no decimal in the interval begins so."""
+        """Return the state behind some digits of the fraction; ``None`` if no decimal has them."""
         if low == _LESS or high == _MORE:
             return None
         if low == _EQUAL and self.least and self.least.is_in and self.least.has_ended(read):
@@ -197,15 +196,13 @@ class _Side:
         return _State(_FRACTION, read, low, high)
 
     def _may_end(self, state: _State) -> bool:
-        """Whether a decimal in the interval may end in a state of the fraction.
-
-        With the first digits of the lower bound it is below that, or the bound itself where that is not allowed (see
-        ``_settled``). With those of the upper bound it is below that, or the bound itself where that is allowed.
-        """
+        """Tell whether a decimal in the interval may end in a state of the fraction."""
+        # With the first digits of the lower bound it is below that, or the bound itself where that is not allowed (see
+        # ``_settled``). With those of the upper bound it is below that, or the bound itself where that is allowed.
         return state.low == _MORE
 
 
-_LARGEST_FIXED = 10**17  # ten times it, and nine more, is an int64
+# ---- multiples -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -221,10 +218,8 @@ class Step:
 
     @classmethod
     def of(cls, divisors: Iterable[Fraction]) -> Step:
-        """Find the step of the common multiples of some numbers.
-
-        The multiples are decimals; the numbers are at least one, and all above zero.
-        """
+        """Find the step of the common multiples of some numbers."""
+        # The multiples are decimals; the numbers are at least one, and all above zero.
         numerator, denominator = 1, 0
         for divisor in divisors:
             numerator, denominator = lcm(numerator, divisor.numerator), gcd(denominator, divisor.denominator)
@@ -240,10 +235,8 @@ class Step:
 
 
 def multiples(step: Step, places: int, most: int) -> Deterministic | None:
-    """Build the automaton that tells multiples of a step from other decimals.
-
-    It is not minimal. Of texts that are not decimals it accepts some, too.
-    """
+    """Build the automaton that tells multiples of a step from other decimals."""
+    # It is not minimal. Of texts that are not decimals it accepts some, too.
     if states_of(step.digits) * (1 if step.digits < _LARGEST_FIXED else len(str(step.digits))) > most:
         return None
     missing, after = _remainders(step.digits)
@@ -272,7 +265,7 @@ def multiples(step: Step, places: int, most: int) -> Deterministic | None:
 
 
 def _with_zeros(after: NDArray[np.int32], most: int) -> list[NDArray[np.int32]]:
-    """The state of each state after no zero, one zero, and so on up to ``most`` of them."""
+    """Return the state after 0, 1, … ``most`` zeros, for each state."""
     states = [np.arange(len(after), dtype=np.int32)]
     while len(states) <= most:
         states.append(after[states[-1], 0])
@@ -296,7 +289,7 @@ def states_of(divisor: int) -> int:
 
 
 def _remainders(divisor: int) -> tuple[list[int], NDArray[np.int32]]:
-    """The automaton of the whole numbers that a divisor divides. State 0 is the start, and accepts."""
+    """Build the automaton of the whole numbers that a divisor divides; state 0 is the start, and accepts."""
     kind: Any = np.int64 if divisor < _LARGEST_FIXED else np.object_
     digits = np.arange(10).astype(kind)
     numbers = {1: 0}
@@ -319,7 +312,7 @@ def _remainders(divisor: int) -> tuple[list[int], NDArray[np.int32]]:
 
 
 def _missing(remainders: NDArray[Any], divisor: int) -> NDArray[Any]:
-    """The fewest digits that make a number with each remainder a multiple: as a number, with a 1 before them.
+    """Find the fewest digits that complete each remainder to a multiple, as numbers with a 1 before.
 
     >>> _missing(np.array([0, 1, 20]), 25).tolist()  # 25 itself; 1 and 00; 20 and 0
     [1, 100, 10]
@@ -335,7 +328,7 @@ def _missing(remainders: NDArray[Any], divisor: int) -> NDArray[Any]:
 
 
 def _power(number: int, prime: int) -> int:
-    """How often a prime divides a number."""
+    """Tell how often a prime divides a number."""
     power = 0
     while number % prime == 0:
         number //= prime

@@ -106,7 +106,7 @@ def has_modifiers(pattern: str) -> bool:
 
 
 def _found_anywhere(tree: Node) -> Node:
-    """The texts that have a match of the tree in them."""
+    """Return the texts that have a match of the tree in them."""
     return _with_text_behind(_with_text_before(tree))
 
 
@@ -124,7 +124,7 @@ def _with_text_before(tree: Node) -> Node:
 
 
 def _with_text_behind(tree: Node) -> Node:
-    """The tree and then any text, but nothing behind what must stand at the end."""
+    """Return the tree and then any text, but nothing behind what must stand at the end."""
     match tree:
         case Anchor(AnchorKind.TEXT_END):
             return tree
@@ -145,7 +145,7 @@ _Atom: TypeAlias = "Ranges | str"
 
 
 def _characters(atom: _Atom, in_either: bool) -> Ranges:
-    """The characters of an atom: those in both readings, or in one of them at least."""
+    """Return the characters of an atom: those in both readings, or in one of them at least."""
     return _set(atom, in_either) if isinstance(atom, str) else atom
 
 
@@ -159,7 +159,7 @@ def _set(sign: str, in_either: bool) -> Ranges:
 
 
 def _folded(ranges: Ranges, in_either: bool) -> Ranges:
-    """Characters that differ from these in case alone: for both readings, or for one of them at least."""
+    """Add the characters that differ in case alone: for both readings, or for one at least."""
     by_ecma = _folded_by_ecma(ranges)
     by_re = class_ranges([(sre.RANGE, pair) for pair in ranges], ignore_case=True, ascii_only=False) if ranges else ()
     return union(by_ecma, by_re) if in_either else intersection(by_ecma, by_re)
@@ -177,7 +177,7 @@ def _folded_by_ecma(ranges: Ranges) -> Ranges:
 
 @cache
 def _alike() -> list[tuple[int, ...]]:
-    """The characters with one simple case folding, where there are several."""
+    """Return the characters with one simple case folding, where there are several."""
     by_fold: dict[str, list[int]] = {}
     for character in cased()[0]:
         by_fold.setdefault(_simple_fold(character), []).append(ord(character))
@@ -185,7 +185,7 @@ def _alike() -> list[tuple[int, ...]]:
 
 
 def _simple_fold(character: str) -> str:
-    """The simple case folding, which is one character: the full one, or where that is longer the small letter."""
+    """Return the simple case folding of a character: the full one, or a longer one's small letter."""
     full = character.casefold()
     if len(full) == 1:
         return full
@@ -194,7 +194,7 @@ def _simple_fold(character: str) -> str:
 
 
 def _boundary(holds: bool, is_forbidden: bool, ignore_case: bool) -> Node:
-    r"""``\b``, or ``\B`` if it must not hold; word characters are those of ASCII for ECMA-262 alone."""
+    r"""Read ``\b``, or ``\B`` if it must not hold; for ECMA-262 alone words are ASCII."""
     word = Characters(union(_set("w", False), ((0x17F, 0x17F), (0x212A, 0x212A)) if ignore_case else ()))
     ecma = alternation(
         concatenation([Look(word, behind=True, negative=before), Look(word, behind=False, negative=before != holds)])
@@ -205,11 +205,10 @@ def _boundary(holds: bool, is_forbidden: bool, ignore_case: bool) -> Node:
 
 
 class _Reader:
-    """A recursive descent over the text of a pattern.
+    """A recursive descent over the text of a pattern."""
 
-    ``is_forbidden`` says that a match of what is being read is forbidden: it stands in a negative lookaround, or in a
-    positive one within a negative one, and so on.
-    """
+    # ``is_forbidden`` says that a match of what is being read is forbidden: it stands in a negative lookaround, or in a
+    # positive one within a negative one, and so on.
 
     def __init__(self, pattern: str, is_forbidden: bool = False) -> None:
         self.pattern = pattern
@@ -233,7 +232,7 @@ class _Reader:
         raise PatternError(reason, self.pattern, position, hint=hint)
 
     def next_is(self, text: str) -> bool:
-        """Whether the text comes next; if so, it is passed over."""
+        """Tell whether the text comes next; if so, it is passed over."""
         found = self.pattern.startswith(text, self.position)
         self.position += found * len(text)
         return found
@@ -280,7 +279,7 @@ class _Reader:
         return self.lookaround(group) if group is not None and group["look"] else None
 
     def line_end(self, sign: str) -> Node:
-        """The start or the end of a line, which for ``re`` a newline alone divides."""
+        """Return the start or the end of a line, which for ``re`` a newline alone divides."""
         start = self.position - 1
         divides = Characters(complement(_set(".", False)) if self.is_forbidden else ((10, 10),))
         kind = AnchorKind.TEXT_START if sign == "^" else AnchorKind.TEXT_END
@@ -298,7 +297,7 @@ class _Reader:
         return look(child, behind=behind, negative=negative)
 
     def group(self, opening: re.Match[str]) -> Node:
-        """What stands between an opening and its closing parenthesis."""
+        """Return what stands between an opening and its closing parenthesis."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             raise PatternTooLarge(
@@ -320,7 +319,7 @@ class _Reader:
         return tree
 
     def quantifier(self) -> tuple[int, int | None] | None:
-        """The fewest and the most times; ``None`` if no quantifier comes next."""
+        """Return the fewest and the most times; ``None`` if no quantifier comes next."""
         start = self.position
         counts = _COUNTS.match(self.pattern, start)
         if counts is not None:
@@ -369,7 +368,7 @@ class _Reader:
         return Characters(union(self.characters(found, self.is_forbidden)))
 
     def characters(self, atom: _Atom, in_either: bool) -> Ranges:
-        """The characters of an atom, with those that differ in case alone where the flag says so."""
+        """Return the characters of an atom, with those that differ in case alone where the flag says so."""
         found = _characters(atom, in_either)
         if "i" not in self.flags or atom == "." or found == TEXT:
             return found
@@ -406,7 +405,7 @@ class _Reader:
         return complement(ranges) if negated else ranges
 
     def class_member(self, start: int) -> _Atom:
-        """A character, an escape, or a range of characters."""
+        """Return a character, an escape, or a range of characters."""
         position = self.position
         first = self.class_atom(start)
         if not self.pattern.startswith("-", self.position) or self.pattern.startswith("-]", self.position):
@@ -429,7 +428,7 @@ class _Reader:
         return self.escape(in_class=True) if sign == "\\" else ((ord(sign), ord(sign)),)
 
     def refuse_if_python_reads(self, start: int) -> None:
-        """``[]`` and ``[^]`` are whole classes; for ``re`` the bracket is their first member, and they go on."""
+        """Refuse ``[]`` and ``[^]`` if ``re`` reads them: for it the bracket is a member of a class."""
         try:
             re.compile(self.pattern)
         except (re.error, OverflowError, RecursionError):
@@ -441,7 +440,7 @@ class _Reader:
         )
 
     def escape(self, in_class: bool) -> _Atom:
-        """What an escape stands for; the backslash has been read."""
+        """Return what an escape stands for; the backslash has been read."""
         start = self.position - 1
         if self.position == len(self.pattern):
             self.fail("bad escape (end of pattern)", start, hint=r"Write \\ for the sign.")

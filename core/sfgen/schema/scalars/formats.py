@@ -54,11 +54,11 @@ DATE = (
 _CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 TIME = rf"{_CLOCK}:[0-5][0-9](?:\.[0-9]{{1,9}})?(?:Z|[+-]{_CLOCK})"
 YEAR_ZERO = "(?!0000)"
-
 _NUMBER = "[0-9]{1,9}"
 _DURATION_TIME = f"T(?:{_NUMBER}H(?:{_NUMBER}M(?:{_NUMBER}S)?)?|{_NUMBER}M(?:{_NUMBER}S)?|{_NUMBER}S)"
 _DURATION_DATE = f"(?:{_NUMBER}Y(?:{_NUMBER}M(?:{_NUMBER}D)?)?|{_NUMBER}M(?:{_NUMBER}D)?|{_NUMBER}D)"
 DURATION = f"P(?:{_DURATION_DATE}(?:{_DURATION_TIME})?|{_DURATION_TIME}|{_NUMBER}W)"
+
 
 # ---- addresses: RFC 791, 4291, 5954 ------------------------------------------------------------------------------
 
@@ -76,6 +76,7 @@ IPV6 = "(?:" + "|".join(
     ]
 ) + ")"  # fmt: skip
 
+
 # ---- RFC 3986 and 3987 ----------------------------------------------------------------------------------------------
 
 BEYOND_ASCII = r"\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
@@ -83,7 +84,7 @@ _PRIVATE = r"\ue000-\uf8ff"
 
 
 def _reference(more: str, private: str, literal: str, port: str = "{0,5}") -> tuple[str, str]:
-    """The patterns of a URI and of a relative reference."""
+    """Return the patterns of a URI and of a relative reference."""
 
     def some(signs: str) -> str:
         return f"(?:[A-Za-z0-9._~!$&'()*+,;={signs}{more}-]|%[0-9A-Fa-f]{{2}})"
@@ -103,12 +104,12 @@ IRI, RELATIVE_IRI = _reference(BEYOND_ASCII, _PRIVATE, "")
 IRI_OF_ANY_PORT, _RELATIVE_OF_ANY_PORT = _reference(BEYOND_ASCII, _PRIVATE, "", "*")
 IRI_REFERENCE_OF_ANY_PORT = f"{IRI_OF_ANY_PORT}|{_RELATIVE_OF_ANY_PORT}"
 
+
 # ---- the others ---------------------------------------------------------------------------------------------------
 
 UUID = "[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 JSON_POINTER = "(?s:(?:/(?:[^/~]|~[01])*)*)"  # RFC 6901
 RELATIVE_POINTER = f"(?:0|[1-9]{{1,8}}0?)(?:#|{JSON_POINTER})"
-
 _NAME = r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*"
 _VARIABLE = rf"{_NAME}(?::[1-9][0-9]{{0,2}}|\*)?"
 URI_TEMPLATE = (  # RFC 6570
@@ -116,10 +117,11 @@ URI_TEMPLATE = (  # RFC 6570
     rf"|\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}})*"
 )
 
+
 # ---- what pydantic names as formats -------------------------------------------------------------------------------
 
 
-def uuid_of(version: int) -> str:
+def _uuid_of(version: int) -> str:
     """Write the pattern of the UUIDs of a version (RFC 9562)."""
     return f"[0-9A-Fa-f]{{8}}-[0-9A-Fa-f]{{4}}-{version}[0-9A-Fa-f]{{3}}-[89ABab][0-9A-Fa-f]{{3}}-[0-9A-Fa-f]{{12}}"
 
@@ -127,13 +129,15 @@ def uuid_of(version: int) -> str:
 _UP_TO_128 = "(?:[0-9]|[1-9][0-9]|1[01][0-9]|12[0-8])"
 IPV4_INTERFACE = f"{IPV4}(?:/(?:[0-9]|[12][0-9]|3[0-2]))?"
 IPV6_INTERFACE = f"{IPV6}(?:/{_UP_TO_128})?"
+
+
 # Of a network all bits behind the prefix are zero: prefixes of whole octets, or of whole groups.
 IPV4_NETWORK = rf"{_OCTET}(?:\.0\.0\.0/8|\.{_OCTET}(?:\.0\.0/16|\.{_OCTET}(?:\.0/24|\.{_OCTET}(?:/32)?)))|0\.0\.0\.0/0"
 IPV6_NETWORK = f"{_H16}::/16|{_H16}:{_H16}::/32|{_H16}:{_H16}:{_H16}::/48|{IPV6}(?:/128)?|::/0"
 
 
 def _base64(more: str) -> str:
-    """Bytes in base64 with these two signs beside letters and digits (RFC 4648)."""
+    """Write the pattern of base64 with two signs beside letters and digits (RFC 4648)."""
     sign = f"[A-Za-z0-9{more}]"
     return f"(?:{sign}{{4}})*(?:{sign}[AQgw]==|{sign}{{2}}[AEIMQUYcgkosw048]=)?"
 
@@ -142,7 +146,7 @@ BASE64, BASE64_URL = _base64("+/"), _base64("_-")
 
 
 def _base64_of_ascii() -> str:
-    """Base64 of characters of ASCII, without the signs that differ between its two alphabets."""
+    """Write the pattern of base64 of ASCII, without the signs in which its alphabets differ."""
     signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
     def some(zeros: int) -> str:
@@ -155,6 +159,7 @@ def _base64_of_ascii() -> str:
 
 BASE64_OF_ASCII = _base64_of_ascii()
 
+
 # Host names that the standard of URLs reads as they are: no punycode, and no number at their end.
 _LABEL = "[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*"
 _PORT = "(?::(?:[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?"
@@ -166,13 +171,13 @@ _USER = f"(?:{_PLAIN}+(?::{_PLAIN}+)?@)?"
 URL_BEHIND_SCHEME = f"{_USER}{_HOST}{_BEHIND_HOST}"
 MULTI_HOST_URI = f"[a-z][a-z0-9+.-]{{1,30}}://{_USER}{_HOST}(?:,{_HOST})*{_BEHIND_HOST}"
 FRACTION = "-?[0-9]{1,15}(?:/[1-9][0-9]{0,14})?"
+
+
 # What the package email-validator takes: no names that RFC 6761 reserves, which all have more than three letters.
 _NAME_OF_HOST = r"(?:[A-Za-z0-9]{1,24}(?:-[A-Za-z0-9]{1,24})?\.){1,3}"
 _LAST_NAME = "(?:[a-z]{2,3}|info|name|shop|store|site|tech|cloud|email|online|travel|museum|agency)"
 MAILBOX = rf"[A-Za-z0-9_]{{1,20}}(?:[.+-][A-Za-z0-9_]{{1,20}}){{0,2}}@{_NAME_OF_HOST}{_LAST_NAME}"
 NAME_EMAIL = f"[A-Z][a-z]{{0,30}}(?: [A-Z][a-z]{{0,30}}){{0,3}} <{MAILBOX}>"
-
-
 _NOTHING = "(?!)"
 
 
@@ -213,7 +218,7 @@ def whole_numbers(least: int, most: int) -> str:
 ATOM_SIGNS = "A-Za-z0-9!#$%&'*+/=?^_`{|}~-"
 
 
-def pattern_of_patterns(depth: int) -> str:
+def _pattern_of_patterns(depth: int) -> str:
     """Write a pattern of patterns whose groups are nested to a depth."""
     escape = r"\\[][\\^$.|?*+(){}/dDwWsSnrtfv]"
     # Between the members of a class a hyphen would make a range; &, ~, | and [ mean something in newer dialects.
@@ -229,7 +234,7 @@ def pattern_of_patterns(depth: int) -> str:
 
 
 def _quantifier() -> str:
-    """How often something comes, in order: the least is not above the most."""
+    """Write the pattern of quantifiers whose least is not above their most."""
     one_digit = "|".join(f"{least},[{least}-9]" for least in range(10))
     return rf"(?:[*+?]|\{{(?:[0-9]{{1,3}},?|{one_digit}|[0-9],[1-9][0-9]{{1,2}}|[1-9][0-9],[1-9][0-9]{{2}})\}})\??"
 
@@ -239,12 +244,15 @@ _LOCAL_PART = 64  # bytes of what stands before the @
 _GROUPS = 2  # inside one another
 
 
+# ---- automata --------------------------------------------------------------------------------------------------------
+
+
 def _of(pattern: str) -> Callable[[], Dfa]:
     return lambda: Dfa.from_regex(pattern)
 
 
 def _email(more: str) -> Dfa:
-    """Addresses whose first part may have more characters than those of ASCII, written as in a class."""
+    """Build the automaton of addresses; ``more``: characters of the first part, as in a class."""
     atom = f"[{more}{ATOM_SIGNS}]+"
     local = Dfa.from_regex(rf"{atom}(?:\.{atom})*") & _up_to(_LOCAL_PART)
     return local + Dfa.from_choices(["@"]) + host_names(_EMAIL_BLOCKS)
@@ -282,9 +290,9 @@ FORMATS: Mapping[str, Callable[[], Dfa]] = MappingProxyType(
         "uuid": _of(UUID),
         "json-pointer": _of(JSON_POINTER),
         "relative-json-pointer": _of(RELATIVE_POINTER),
-        "regex": lambda: Dfa.from_regex(pattern_of_patterns(_GROUPS)),
+        "regex": lambda: Dfa.from_regex(_pattern_of_patterns(_GROUPS)),
         # Those of pydantic.
-        **{f"uuid{version}": _of(uuid_of(version)) for version in range(1, 9)},
+        **{f"uuid{version}": _of(_uuid_of(version)) for version in range(1, 9)},
         "ipv4interface": _of(IPV4_INTERFACE),
         "ipv6interface": _of(IPV6_INTERFACE),
         "ipvanyinterface": _of(f"{IPV4_INTERFACE}|{IPV6_INTERFACE}"),
@@ -311,10 +319,8 @@ _AT_MOST = {"uuid": r"[\s\S]{8}-[\s\S]{4}-[\s\S]{4}-[\s\S]{4}-[\s\S]*"}  # jsons
 
 @cache
 def at_most(name: str) -> Dfa:
-    """Return the decoded automaton of all that jsonschema takes for a format.
-
-    It may accept other texts, too.
-    """
+    """Return the decoded automaton of all that jsonschema takes for a format."""
+    # It may accept other texts, too.
     return Dfa.from_regex(_AT_MOST[name]) if name in _AT_MOST else format_texts(name)
 
 
@@ -328,6 +334,9 @@ def format_texts(name: str) -> Dfa:
     if name not in FORMATS:
         raise UsageError(f"there is no format {name!r}", hint=f"Known ones: {', '.join(FORMATS)}.")
     return FORMATS[name]()
+
+
+# ---- host names ------------------------------------------------------------------------------------------------------
 
 
 BLOCK = 16
@@ -372,6 +381,9 @@ def host_names(blocks: int, *, encoded: bool = True) -> Dfa:
     return Dfa(*minimize(Deterministic(table, byte_classes, accepting)))
 
 
+# ---- jsonschema's word on formats ------------------------------------------------------------------------------------
+
+
 _SLOW = "rfc3987_syntax"
 _PATTERNS = {"iri": IRI_OF_ANY_PORT, "iri_reference": IRI_REFERENCE_OF_ANY_PORT}
 
@@ -391,7 +403,7 @@ def jsonschema() -> Any:
 
 
 def is_valid_syntax(term: str, value: str) -> Any:
-    """Whether a text is of a rule of RFC 3987."""
+    """Tell whether a text satisfies a rule of RFC 3987."""
     if term in _PATTERNS and "[" not in value:
         return re.fullmatch(_PATTERNS[term], value) is not None
     return importlib.import_module(_SLOW).is_valid_syntax(term, value)

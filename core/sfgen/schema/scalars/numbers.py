@@ -50,10 +50,9 @@ _LARGEST_FLOAT = Fraction(17976931348623157, 10**16)  # times ten to the power o
 
 
 class NumberTooLarge(SchemaTooLarge):
-    """A range or a divisor whose automaton passes a limit.
+    """A range or a divisor whose automaton passes a limit."""
 
-    The caller adds where in the schema it stands.
-    """
+    # The caller adds where in the schema it stands.
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class NumberLimits:
 
 
 def _divides(divisor: Fraction, value: Decimal) -> bool:
-    """Whether a value is a multiple of a number above zero; an exponent costs nothing however large it is."""
+    """Tell whether a value is a multiple of a number above 0, at no cost for large exponents."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)  # the value is finite
     zeros = next((place for place, digit in enumerate(reversed(digits)) if digit), 0)
@@ -147,7 +146,7 @@ def number_automaton(limits: NumberLimits) -> Dfa:
 
 
 def _digits(step: Step | None) -> int:
-    """The most digits before the point where no bound says so: where a divisor has many remainders, fewer."""
+    """Return the most digits before the point without a bound; fewer for divisors of many remainders."""
     if step is None:
         return DIGITS
     room = MAX_STATES // 2 // states_of(step.digits)  # half: the bounds need some more
@@ -155,7 +154,7 @@ def _digits(step: Step | None) -> int:
 
 
 def _places(interval: Interval, step: Step | None) -> int:
-    """The most digits behind the point."""
+    """Return the most digits behind the point."""
     if step:
         return max(PLACES_OF_MULTIPLES, step.places)
     # One more than a bound has, so that there are numbers between two bounds however close they are.
@@ -175,7 +174,7 @@ def _check_sizes(limits: NumberLimits) -> None:
 
 
 def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
-    """The numbers of a schema, each with its keyword."""
+    """Yield the numbers of a schema, each with its keyword."""
     bounds = {
         "minimum": limits.minimum,
         "maximum": limits.maximum,
@@ -188,7 +187,7 @@ def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
 
 
 def _multiples(divisor: Fraction, places: int) -> Dfa:
-    """The decimals that are multiples of a number."""
+    """Return the decimals that are multiples of a number."""
     dividing = multiples(Step.of([divisor]), places, MAX_STATES)
     if dividing is None:
         raise NumberTooLarge(f"not multipleOf needs more than {MAX_STATES:,} states", hint=_FEWER_DIGITS)
@@ -196,7 +195,7 @@ def _multiples(divisor: Fraction, places: int) -> Dfa:
 
 
 def _multiples_in_range(in_range: Deterministic, interval: Interval, step: Step, places: int) -> Deterministic:
-    """The decimals of an automaton that are multiples of a step."""
+    """Return the decimals of an automaton that are multiples of a step."""
     dividing = multiples(step, places, MAX_STATES)
     if dividing is not None:
         try:
@@ -226,7 +225,7 @@ def _multiples_in_range(in_range: Deterministic, interval: Interval, step: Step,
 
 
 def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
-    """The decimals of ``number / 10**shift``, with more and more zeros at their end.
+    """Yield the decimals of ``number / 10**shift``, with more and more zeros at their end.
 
     >>> list(_decimals_of(-1500, 3, 2)), list(_decimals_of(5, 2, 2))
     (['-1.5', '-1.50'], ['0.05'])
@@ -239,7 +238,7 @@ def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
 
 @cache
 def _any_number() -> Dfa:
-    """The automaton of the numbers without any limit, none of which is larger than the largest float."""
+    """Return the automaton of the numbers without any limit, none of which is larger than the largest float."""
     fraction = f"([.][0-9]{{1,{PLACES}}})?"
     plain = Dfa.from_regex(f"-?(0|[1-9][0-9]{{0,{DIGITS - 1}}}){fraction}")
     below = "[+]?([0-2]?[0-9]{1,2}|30[0-7])|-([0-2]?[0-9]{1,2}|3[01][0-9]|32[0-4])"

@@ -82,16 +82,14 @@ def string_rule(limits: StringLimits) -> Leaf | CountedText:
 
 
 def is_clean(limits: StringLimits) -> bool:
-    """Tell whether no string of the rule has a banned word.
-
-    Otherwise a matcher must watch over what is written.
-    """
+    """Tell whether no string of the rule has a banned word."""
+    # Otherwise a matcher must watch over what is written.
     return _rule(limits)[1]
 
 
 @lru_cache(maxsize=_KEPT)
 def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
-    """The rule, and whether it is clean."""
+    """Return the rule, and whether it is clean."""
     minimum, maximum = limits.minimum, limits.maximum
     if maximum is not None and maximum < minimum:
         return Leaf(no_text()), True
@@ -115,13 +113,13 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
 
 
 def _about_texts(limits: StringLimits) -> StringLimits:
-    """The same limits without the lengths and without what is banned."""
+    """Return the same limits without the lengths and without what is banned."""
     return replace(limits, minimum=0, maximum=None, banned=None)
 
 
 @lru_cache(maxsize=_KEPT)
 def _texts(limits: StringLimits) -> Dfa:
-    """The decoded automaton of the texts within limits without lengths, the smallest parts first."""
+    """Return the decoded automaton of the texts within limits without lengths, the smallest parts first."""
     automata: set[Dfa] = {
         *(map(_quotations, limits.quoted) if limits.quoted else [any_text()]),
         *map(pattern_texts, limits.patterns),
@@ -164,10 +162,8 @@ def _of_pattern(pattern: str) -> Dfa:
 
 
 def _read_alike(pattern: str) -> Dfa:
-    """Texts in which ECMA-262 and ``re`` find a pattern alike: without controls, of ASCII for its classes.
-
-    What one of them may find must not be written where nothing may be found.
-    """
+    """Return texts in which ECMA-262 and ``re`` find a pattern alike: no controls, ASCII for classes."""
+    # What one of them may find must not be written where nothing may be found.
     return _of_pattern("[ -~]*" if "\\" in pattern else "[^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 
 
@@ -179,7 +175,7 @@ def is_found(pattern: str, value: str) -> bool:
 
 @lru_cache(maxsize=_KEPT)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """The pattern as ``re`` reads it; ``None`` if it cannot."""
+    """Return the pattern as ``re`` reads it; ``None`` if it cannot."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what may mean something else one day
         try:

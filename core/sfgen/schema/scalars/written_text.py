@@ -35,6 +35,14 @@ _ESCAPED = [*range(0x20), ord('"'), ord("\\")]
 _START, _END, _INSIDE = 0, 1, 2
 _KEPT = 256  # automata
 
+MAX_CELLS = 32_000_000
+"""States times classes of bytes, before equal states are joined."""
+
+_MAX_COPIED = 2_000  # states, up to which an automaton of everything is better than a register
+_MAX_WORK = 50_000_000  # cells of tables that are looked at
+_TOGETHER = 4096  # states, so that their rows take little memory
+_FAR = 1 << 31  # more than any number of bytes
+
 
 def write(value: str) -> bytes:
     r"""Write a text as a JSON string, with its quotes.
@@ -111,7 +119,7 @@ def written(decoded: Dfa) -> Dfa:
 
 
 def _reading(decoded: Dfa, characters: list[int]) -> NDArray[np.intp]:
-    """The states that read one of some ASCII characters, ascending."""
+    """Return the states that read one of some ASCII characters, ascending."""
     is_reading = np.zeros(len(decoded), dtype=np.bool_)
     for label in np.unique(decoded.byte_classes[characters]).tolist():
         is_reading |= decoded.transitions[:, label] >= 0
@@ -119,7 +127,9 @@ def _reading(decoded: Dfa, characters: list[int]) -> NDArray[np.intp]:
 
 
 def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-    """Classes of bytes that tell apart what the decoded automaton does, what is escaped and what escapes are made of."""
+    """Divide bytes by what the decoded automaton tells apart, and by what escapes are made of."""
+    # Returned: the class of each byte, uint8 [256], and the decoded class of each class, intp [classes]. They are
+    # numbered by their smallest byte.
     kinds = np.zeros(256, dtype=np.intp)
     kinds[_ESCAPED] = 1  # of these, a quote and a backslash have a class of their own
     alone = sorted(set(b'"\\u0123456789abcdef' + "".join(_SHORT.values()).encode()))
@@ -129,19 +139,20 @@ def _written_classes(decoded: Dfa) -> tuple[NDArray[np.uint8], NDArray[np.intp]]
     return np.array([number_of[code] for code in codes], dtype=np.uint8), np.array(list(number_of)) // 256
 
 
-def counted_text(minimum: int, maximum: int | None) -> CountedText:
-    """Make the rule of JSON strings whose characters a register counts.
+# ---- lengths ---------------------------------------------------------------------------------------------------------
 
-    All lengths share one automaton. It is not minimal: the state behind the opening quote, into which no character
-    leads, is apart from the state behind a character.
-    """
+
+def counted_text(minimum: int, maximum: int | None) -> CountedText:
+    """Make the rule of JSON strings whose characters a register counts."""
+    # All lengths share one automaton. It is not minimal: the state behind the opening quote, into which no character
+    # leads, is apart from the state behind a character.
     dfa, counts, needs_minimum = _counted_automaton()
     return CountedText(dfa, counts, needs_minimum, minimum, maximum)
 
 
 @cache
 def _counted_automaton() -> tuple[Dfa, NDArray[np.bool_], NDArray[np.bool_]]:
-    """The automaton of all strings, the state between its characters, and the state at its end, bool [states]."""
+    """Build the automaton of all strings, and mark its states between characters and at the end."""
     strings = written(any_text())
     opened, closed, between = strings.walk(b'"'), strings.walk(b'""'), len(strings)
     behind = np.where(strings.transitions == opened, np.int32(between), strings.transitions)
@@ -153,18 +164,9 @@ def _counted_automaton() -> tuple[Dfa, NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def _frozen(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The same array, which nobody can change."""
+    """Make an array read-only."""
     flags.setflags(write=False)
     return flags
-
-
-MAX_CELLS = 32_000_000
-"""States times classes of bytes, before equal states are joined."""
-
-_MAX_COPIED = 2_000  # states, up to which an automaton of everything is better than a register
-_MAX_WORK = 50_000_000  # cells of tables that are looked at
-_TOGETHER = 4096  # states, so that their rows take little memory
-_FAR = 1 << 31  # more than any number of bytes
 
 
 def of_length(strings: Dfa, minimum: int, maximum: int | None) -> Leaf | CountedText:
@@ -193,7 +195,7 @@ def of_length(strings: Dfa, minimum: int, maximum: int | None) -> Leaf | Counted
 
 
 def _longest(dfa: Dfa) -> int | None:
-    """The bytes of the longest text; ``None``: there is none, or it takes too long to know."""
+    """Measure the longest text in bytes; ``None``: there is none, or it takes too long to know."""
     states = np.arange(len(dfa))
     if (dfa.transitions == states[:, None]).any():
         return None
@@ -212,7 +214,7 @@ def _longest(dfa: Dfa) -> int | None:
 
 
 def _copies(minimum: int, maximum: int | None) -> Deterministic:
-    """The automaton of all strings with texts of some lengths."""
+    """Build the automaton of all strings with texts of some lengths."""
     one = counted_text(minimum, maximum)
     last = minimum if maximum is None else maximum
     states, classes = one.dfa.transitions.shape
@@ -228,7 +230,7 @@ def _copies(minimum: int, maximum: int | None) -> Deterministic:
 
 
 def _read_beside(strings: Dfa, others: Deterministic) -> Dfa:
-    """The minimal automaton of the strings that both accept."""
+    """Intersect two automata, and minimise."""
     try:
         both = product(_arrays(strings), others, Keep.BOTH, "")
     except PatternTooLarge:
@@ -240,11 +242,9 @@ def _read_beside(strings: Dfa, others: Deterministic) -> Dfa:
 
 @lru_cache(maxsize=_KEPT)
 def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
-    """The strings of an automaton with their characters counted, and the fewest that one has.
-
-    In a minimal automaton a state can be entered by the last byte of a character and inside of an escape. Where that is
-    so, it is read beside the counting automaton of all strings, and a state is a pair of states.
-    """
+    """Count the characters of an automaton's strings by a register; return the fewest of one, too."""
+    # In a minimal automaton a state can be entered by the last byte of a character and inside of an escape. Where that
+    # is so, it is read beside the counting automaton of all strings, and a state is a pair of states.
     every, dfa = counted_text(0, None), strings
     other = _others(dfa, every.dfa)
     if other is None:
@@ -266,7 +266,7 @@ def _counted(strings: Dfa) -> tuple[CountedText | None, int]:
 
 
 def _others(dfa: Dfa, every: Dfa) -> NDArray[np.intp] | None:
-    """The state of ``every``, which reads all that ``dfa`` does, beside each state; ``None``: one has several."""
+    """Find the one state of ``every`` beside each state of ``dfa``; ``None``: one has several."""
     other = np.full(len(dfa), -1, dtype=np.intp)
     other[0] = 0
     # Bytes that one of them tells apart: an escape and a raw byte may lead on alike.

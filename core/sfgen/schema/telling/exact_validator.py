@@ -44,12 +44,34 @@ CLASSES = {
 _FALSE_IS_TOLD = ("additionalProperties", "additionalItems", "items", "unevaluatedItems", "unevaluatedProperties")
 """Keywords that say more of ``false`` than that nothing is allowed."""
 
-
 _DYNAMIC = frozenset(("$dynamicRef", "$recursiveRef"))
 """What a reference leads to may depend on where it comes from."""
 
 _OFTEN = 16
 """Times that all errors behind a reference are told of one value, in as many ways as the schema comes to it."""
+
+MAX_COPIES = 1_000
+"""The most resources, each counted for each of its scopes."""
+
+_NAMES = ("$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
+_KEPT = 512  # patterns
+
+_PART = re.compile(
+    r"""(?P<group>\(\?<(?P<name>[^\W\d][\w$]*)>)
+    | \\k<(?P<back>[^\W\d][\w$]*)>
+    | \\u\{(?P<code>[0-9a-fA-F]{1,6})\}
+    | \\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})
+    | \\c(?P<control>[A-Za-z])
+    | (?P<escape>\\.)
+    | (?P<anything>\[\^\])
+    | (?P<nothing>\[\])
+    | (?P<open>\[\^?)
+    | (?P<other>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+_LETTERS = "bBdDwWsSnrtfvpPxu0123456789"
+"""What a backslash may stand before without meaning the character itself."""
 
 
 @dataclass
@@ -116,10 +138,8 @@ def _copied(error: Any) -> Any:
 
 
 def validator_of(document: SchemaDocument) -> Any:
-    """Make jsonschema's validator of a schema's draft, with its formats.
-
-    It fetches nothing.
-    """
+    """Make jsonschema's validator of a schema's draft, with its formats."""
+    # It fetches nothing.
     import referencing
 
     _check_patterns(document)
@@ -157,11 +177,9 @@ def _class_of(draft: Draft, is_dynamic: bool) -> Any:
 
 
 def _for_jsonschema(document: SchemaDocument) -> Any:
-    """The schema without what jsonschema trips over.
-
-    Where it meets a ``$schema`` it would take its own validator again, and of a schema ``false`` inside another it
-    does not tell where in the value it was.
-    """
+    """Return the schema without what jsonschema gets wrong."""
+    # Where it meets a ``$schema`` it would take its own validator again, and of a schema ``false`` inside another it
+    # does not tell where in the value it was.
     root = from_python(document.root)
     pointers = set(document.pointers)
     for pointer in document.pointers:
@@ -172,7 +190,7 @@ def _for_jsonschema(document: SchemaDocument) -> Any:
         if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_TOLD):
             around = value_at(root, outer)
             around[int(keyword) if isinstance(around, list) else unescaped(keyword)] = {"not": {}}
-    return unrolled(document, root) if document.repeated_anchors else root
+    return _unrolled(document, root) if document.repeated_anchors else root
 
 
 def _check_patterns(document: SchemaDocument) -> None:
@@ -218,7 +236,7 @@ def is_multiple(value: int | Decimal, divisor: int | Decimal) -> bool:
 
 
 def _scaled(value: int | Decimal) -> tuple[int, int]:
-    """A number as an integer and a power of ten."""
+    """Return a number as an integer and a power of ten."""
     if isinstance(value, int):
         return value, 0
     sign, digits, exponent = value.as_tuple()
@@ -301,19 +319,16 @@ def _format(validator: Any, name: str, value: Any, schema: Any) -> Iterator[Any]
 
 
 def _error(**more: Any) -> Any:
-    """An error without a message: the words are ours."""
+    """Make an error without a message: the words are ours."""
     from jsonschema.exceptions import ValidationError
 
     return ValidationError("", **more)
 
 
-MAX_COPIES = 1_000
-"""The most resources, each counted for each of its scopes."""
-
-_NAMES = ("$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor")
+# ---- dynamic references ----------------------------------------------------------------------------------------------
 
 
-def unrolled(document: SchemaDocument, root: Any) -> Any:
+def _unrolled(document: SchemaDocument, root: Any) -> Any:
     """Rewrite a schema without dynamic references; it says the same."""
     return _Unrolling(document, root).schema()
 
@@ -331,7 +346,7 @@ class _Unrolling:
             self._schemas.setdefault(document.identifiers.resource_of(pointer), []).append(pointer)
 
     def schema(self) -> Any:
-        """The whole."""
+        """Return the whole."""
         start = self._uri("", self._document.scope)
         copies: dict[str, Any] = {}
         while self._waiting:
@@ -340,7 +355,7 @@ class _Unrolling:
         return {"$ref": start, "$defs": copies}
 
     def _uri(self, resource: str, scope: DynamicScope) -> str:
-        """The URI of a resource in the scope of what led to it."""
+        """Return the URI of a resource in the scope of what led to it."""
         scope = scope.at(resource)
         key = resource, scope.key
         if key not in self._uris:
@@ -387,22 +402,7 @@ class _Unrolling:
             schema.pop(name, None)
 
 
-_KEPT = 512  # patterns
-_PART = re.compile(
-    r"""(?P<group>\(\?<(?P<name>[^\W\d][\w$]*)>)
-    | \\k<(?P<back>[^\W\d][\w$]*)>
-    | \\u\{(?P<code>[0-9a-fA-F]{1,6})\}
-    | \\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})
-    | \\c(?P<control>[A-Za-z])
-    | (?P<escape>\\.)
-    | (?P<anything>\[\^\])
-    | (?P<nothing>\[\])
-    | (?P<open>\[\^?)
-    | (?P<other>.)""",
-    re.DOTALL | re.VERBOSE,
-)
-_LETTERS = "bBdDwWsSnrtfvpPxu0123456789"
-"""What a backslash may stand before without meaning the character itself."""
+# ---- patterns of ECMA-262 --------------------------------------------------------------------------------------------
 
 
 class PatternUnreadableError(ValueError):
@@ -432,7 +432,7 @@ def search_of(pattern: str) -> Callable[[str], object]:
 
 
 def _for_regex(pattern: str) -> str:
-    """The pattern in the words of ``regex``."""
+    """Rewrite a pattern for ``regex``."""
     pieces: list[str] = []
     names: dict[str, str] = {}
     in_class = False
@@ -451,7 +451,7 @@ def _for_regex(pattern: str) -> str:
 
 
 def _piece(part: re.Match[str], names: dict[str, str]) -> str:
-    """One part of a pattern in the words of ``regex``, which knows fewer names of groups."""
+    """Write one part of a pattern for ``regex``, which knows fewer names of groups."""
     if part["group"]:
         return f"(?P<{names.setdefault(part['name'], f'group{len(names)}')}>"
     if part["back"]:

@@ -24,6 +24,7 @@ from sfgen.schema.writing.skeleton import Part
 
 _BLANKS = b" \t\r\n"
 _QUOTE, _BACKSLASH = b'"\\'
+_MOST_NAMES = 5  # of properties that are named
 
 
 class Expects(Enum):
@@ -69,10 +70,8 @@ class JsonPosition:
 
     @property
     def way(self) -> Way:
-        """The path to the value that the text is in.
-
-        While a name is written it is the path to its object.
-        """
+        """The path to the value that the text is in."""
+        # While a name is written it is the path to its object.
         around = self.open[:-1] if self.expects in (Expects.NAME, Expects.COLON, Expects.MORE) else self.open
         return tuple(inside.key for inside in around if inside.key is not None)
 
@@ -145,11 +144,11 @@ class JsonPosition:
         return JsonPosition((*self.open[:-1], _Inside(None, self.names)), Expects.NAME)
 
     def _named(self) -> JsonPosition:
-        """The position behind a name."""
+        """Return the position behind a name."""
         return JsonPosition((*self.open[:-1], _Inside(str(json.loads(self.token)), self.names)), Expects.COLON)
 
     def _closed(self) -> JsonPosition:
-        """The position behind a string, number or word that was a value."""
+        """Return the position behind a string, number or word that was a value."""
         return JsonPosition(self.open, Expects.MORE)
 
 
@@ -157,7 +156,7 @@ START = JsonPosition()
 """The position before a text."""
 
 
-_MOST_NAMES = 5  # of properties that are named
+# ---- what a schema expects at a position -----------------------------------------------------------------------------
 
 
 def expected_at(compiled: Compiled, there: JsonPosition, running: Collection[str] = ()) -> str:
@@ -197,7 +196,7 @@ def rules_at(compiled: Compiled, way: Way) -> list[str]:
 
 
 def _leading(compiled: Compiled, rule: str, step: str | int) -> list[Part]:
-    """The parts of a rule that a name or an index leads to."""
+    """Return the parts of a rule that a name or an index leads to."""
     several = compiled.parts[rule]
     if isinstance(step, int):
         named = [part for part in several if part.label.partition(" ")[0] == f"[{step}]"]
@@ -207,13 +206,13 @@ def _leading(compiled: Compiled, rule: str, step: str | int) -> list[Part]:
 
 
 def _is_name(compiled: Compiled, rule: str, name: str) -> bool:
-    """Whether the rule of some names has a name."""
+    """Tell whether the rule of some names has a name."""
     names = compiled.grammar.rules[rule]
     return not isinstance(names, Leaf) or names.dfa.accepts(write(name))
 
 
 def _branches(compiled: Compiled, rules: Iterable[str]) -> list[str]:
-    """The rules without unions: in place of each, what it is a union of."""
+    """Replace unions among rules by their branches."""
     found: dict[str, None] = {}
     seen, waiting = set[str](), list(rules)[::-1]
     while waiting:
@@ -235,7 +234,7 @@ def is_union(compiled: Compiled, rule: str) -> bool:
 
 
 def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]:
-    """The properties of an object whose names may come next."""
+    """List the properties of an object whose names may come next."""
     if isinstance(compiled.grammar.rules[rule], AnyOrder):
         parts: Sequence[Part] = [part for part in compiled.parts[rule] if part.name or part.label not in there.names]
     else:
@@ -244,7 +243,7 @@ def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]
 
 
 def _behind(parts: Sequence[Part], names: Sequence[str]) -> Sequence[Part]:
-    """The properties behind the last one of these names, up to one that is needed."""
+    """List the properties behind the last of these names, up to one that is needed."""
     known = [part.label for part in parts if not part.name]
     if not names:
         behind = parts
@@ -257,7 +256,7 @@ def _behind(parts: Sequence[Part], names: Sequence[str]) -> Sequence[Part]:
 
 
 def _names(parts: Iterable[Part]) -> str:
-    """What the name of a property may be."""
+    """Describe the names that a property may have."""
     several = list(parts)
     names = list(dict.fromkeys(shown(part.label) for part in several if not part.name))
     more = ["another name"] if any(part.name for part in several) else []
@@ -265,6 +264,9 @@ def _names(parts: Iterable[Part]) -> str:
         more = [f"one of {len(names) - _MOST_NAMES} more", *more]
     words = [*names[:_MOST_NAMES], *more]
     return f"the name {alternatives(words)}" if names else "a name"
+
+
+# ---- the way of a text through a document ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -63,10 +63,8 @@ def tree(compiled: Compiled) -> list[Branch]:
 
 
 def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> Graph:
-    """Build the graph of the rules.
-
-    An edge says what a rule is in another; optional parts have ``?``.
-    """
+    """Build the graph of the rules."""
+    # An edge says what a rule is in another; optional parts have ``?``.
     numbers = {compiled.grammar.start: 0}
     edges: list[tuple[int, str, str]] = []
     for rule in (queue := [compiled.grammar.start]):
@@ -89,10 +87,8 @@ def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> G
 
 
 def to_dict(compiled: Compiled) -> dict[str, Any]:
-    """Return the rules as plain data for JSON.
-
-    Of each rule there is what is expected, where in the schema it comes from, and its parts.
-    """
+    """Return the rules as plain data for JSON."""
+    # Of each rule there is what is expected, where in the schema it comes from, and its parts.
     return {
         "start": compiled.grammar.start,
         "rules": {
@@ -111,7 +107,7 @@ def to_dict(compiled: Compiled) -> dict[str, Any]:
 
 
 def _reached(compiled: Compiled) -> list[str]:
-    """The rules that the start leads to, in the order in which they are come to."""
+    """List the rules that the start leads to, in order of discovery."""
     found = {compiled.grammar.start: None}
     for rule in (queue := [compiled.grammar.start]):
         for part in compiled.parts[rule]:

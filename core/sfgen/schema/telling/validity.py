@@ -26,6 +26,9 @@ from sfgen.schema.telling.exact_validator import one_run, validator_of
 from sfgen.substring.document import SUBSTRING_OF
 
 _TOO_DEEP = "is nested too deep to be checked by this schema"
+_NOT_ALLOWED = "is not allowed here"
+_MOST_BRANCHES = 3  # of anyOf and oneOf that a sentence tells of
+_MOST_NAMES = 8  # of properties that a sentence lists
 
 
 @dataclass(frozen=True)
@@ -78,10 +81,8 @@ class Validity:
         return next(self._expected(value), None) is None
 
     def is_too_deep(self, text: str | bytes) -> bool:
-        """Tell whether a text passes a limit of its validators.
-
-        Then its validity cannot be decided.
-        """
+        """Tell whether a text passes a limit of its validators."""
+        # Then its validity cannot be decided.
         try:
             value = parse(text)
         except JsonLimitError:
@@ -104,10 +105,8 @@ class Validity:
         return sorted((_located(each, where) for each in found), key=lambda fault: (fault.line, fault.column))
 
     def errors_of_value(self, value: Any) -> list[Fault]:
-        """List what is wrong with a value of Python.
-
-        Values are dicts, lists, strings, numbers, bools and ``None``.
-        """
+        """List what is wrong with a value of Python."""
+        # Values are dicts, lists, strings, numbers, bools and ``None``.
         try:
             copy = from_python(value)
         except SchemaError as error:  # it is about what is not JSON, wherever that is
@@ -140,9 +139,7 @@ def _located(each: Expected, where: Positions) -> Fault:
     return Fault(plain.path, plain.pointer, plain.keyword, plain.expected, line, column, details)
 
 
-_NOT_ALLOWED = "is not allowed here"
-_MOST_BRANCHES = 3  # of anyOf and oneOf that a sentence tells of
-_MOST_NAMES = 8  # of properties that a sentence lists
+# ---- what was expected, in sentences ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -193,7 +190,7 @@ def _of_dependent_names(path: Any, keyword: str, wanted: Mapping[str, Any], valu
 
 
 def _of_branches(error: Any, path: tuple[str | int, ...], keyword: str) -> Iterator[Expected]:
-    """What is wrong by ``anyOf`` or ``oneOf``: of the branch that was meant, where that can be told."""
+    """Yield what is wrong by ``anyOf`` or ``oneOf``, of the branch that was meant where one was."""
     branches: dict[Any, list[Any]] = {}
     for inner in error.context:
         branches.setdefault(inner.schema_path[0], []).append(inner)
@@ -214,18 +211,18 @@ def _of_branches(error: Any, path: tuple[str | int, ...], keyword: str) -> Itera
 
 
 def _is_type_alone(errors: list[Any], path: tuple[str | int, ...]) -> bool:
-    """Whether the type of the value itself is all that is wrong."""
+    """Tell whether the type of the value itself is all that is wrong."""
     return all(error.validator == "type" and tuple(error.absolute_path) == path for error in errors)
 
 
 def _is_other_kind(error: Any, path: tuple[str | int, ...]) -> bool:
-    """Whether an error says that a branch is about another kind of value: by its type or by a constant in it."""
+    """Tell whether a branch is about another kind of value, by its type or by a constant in it."""
     way = len(error.absolute_path) - len(path)
     return (error.validator == "type" and way == 0) or (error.validator in ("const", "enum") and way <= 1)
 
 
 def _brief(error: Any, path: tuple[str | int, ...]) -> str:
-    """What one branch expected, with the way there."""
+    """Return what one branch expected, with the way there."""
     first = next(expected(error))
     way = json_path(first.path[len(path) :])[1:].removeprefix(".")
     return f"{way} {first.words}" if way else first.words
@@ -245,7 +242,7 @@ def json_path(path: tuple[str | int, ...]) -> str:
 
 
 def _allowed(schema: Any) -> str:
-    """The names that an object may have, if they are few."""
+    """Return the names that an object may have, if they are few."""
     names = [shown(name) for name in schema.get("properties", ())] if isinstance(schema, dict) else []
     if not 0 < len(names) <= _MOST_NAMES or "patternProperties" in schema:
         return ""
@@ -261,7 +258,7 @@ def _of_type(types: Any, value: Any, schema: Any) -> str:
 
 
 def _found(types: Any, value: Any) -> str:
-    """What was found; where a number is expected to be an integer, which one."""
+    """Describe the value: by its type, or a fraction in place of an integer as it is."""
     is_fraction = "integer" in types and not isinstance(value, str | list | dict | bool | None)
     return shown(value) if is_fraction else type_of(value)
 

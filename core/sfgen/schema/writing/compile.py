@@ -26,12 +26,12 @@ from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import Layout, Tails, WritingOptions, at_most, texts_of
 from sfgen.schema.writing.literals import in_all_orders, values_expression
 from sfgen.schema.writing.one_form import OneForm
-from sfgen.schema.writing.rules import Outliner
+from sfgen.schema.writing.rules import RuleFinder
 from sfgen.schema.writing.skeleton import (
     Names,
-    Outline,
-    Outlines,
     Part,
+    Skeleton,
+    Skeletons,
     Union,
     Values,
     no_text,
@@ -49,6 +49,7 @@ from sfgen.schema.writing.structures import (
 )
 
 _MOST_NAMED = 5  # of inferred types that are told one by one
+_MOST_NAMES = 6  # of properties that are named
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compile
 
 
 def _compiled(document: SchemaDocument, options: WritingOptions) -> Compiled:
-    """The rules; with no type inferred where these leave nothing that can be written, be it without a ban."""
+    """Compile; without inferred types where these leave nothing to write."""
     compiler = _Compiler(document, options)
     try:
         return compiler.compiled()
@@ -116,47 +117,47 @@ class _Compiler:
         """The types that were inferred, by the pointers of schemas that tell them."""
 
     def compiled(self) -> Compiled:
-        """The rules."""
-        outliner = Outliner(self._document, self._options, self._layout)
-        self.inferred = outliner.inferred
-        start = outliner.all(conjunction(self._document.root, "", self._document.scope), "document")
-        outlines = outliner.outlines
+        """Return the rules."""
+        finder = RuleFinder(self._document, self._options, self._layout)
+        self.inferred = finder.inferred
+        start = finder.all(conjunction(self._document.root, "", self._document.scope), "document")
+        skeletons = finder.skeletons
         notes = list(self._document.notes)
-        notes += map(_unknown_format, outliner.groups.unknown_formats)
+        notes += map(_unknown_format, finder.groups.unknown_formats)
         notes += self._inferred_notes()
-        for pointer, words in outliner.left_out.items():
+        for pointer, words in finder.left_out.items():
             place = self._document.shown_place(pointer)
             notes.append(f"Some valid values are never written: what is not {words} at {place} cannot be told yet.")
-        full = with_texts(outlines)
-        if len(full) < len(outlines):
+        full = with_texts(skeletons)
+        if len(full) < len(skeletons):
             if start not in full:
-                raise _not_formed(outliner.left_out) if outliner.left_out else no_text(outlines, start, full)
-            notes += without_empty(outlines, full)
-        start = shared(outlines, start)
-        _keep_needed(outlines, start)
-        may_be_empty = _may_be_empty(outlines, start)
+                raise _not_formed(finder.left_out) if finder.left_out else no_text(skeletons, start, full)
+            notes += without_empty(skeletons, full)
+        start = shared(skeletons, start)
+        _keep_needed(skeletons, start)
+        may_be_empty = _may_be_empty(skeletons, start)
         if may_be_empty:
             note = "Nothing is required, so {} is valid: require_all asks for all properties."
             notes.append(ParameterText(note, "require_all"))
         rules: dict[str, Expression] = {}
-        for name, outline in outlines.items():
-            limits = getattr(outline.content, "limits", None)
+        for name, skeleton in skeletons.items():
+            limits = getattr(skeleton.content, "limits", None)
             tails = Tails(name, "members" if isinstance(limits, ObjectLimits) else "items")
-            rules[name] = self._expression(outline, outlines, tails)
+            rules[name] = self._expression(skeleton, skeletons, tails)
             rules.update(tails.rules)
         return Compiled(
             Grammar(rules, start),
             (*notes, *dict.fromkeys(self._notes)),
-            described(outlines),
-            {name: tuple(outline.parts) for name, outline in outlines.items()},
-            {name: outline.pointer for name, outline in outlines.items()},
+            described(skeletons),
+            {name: tuple(skeleton.parts) for name, skeleton in skeletons.items()},
+            {name: skeleton.pointer for name, skeleton in skeletons.items()},
             may_be_empty,
             bool(self.inferred),
-            self._watches_banned or not outliner.are_names_clean,
+            self._watches_banned or not finder.are_names_clean,
         )
 
     def _inferred_notes(self) -> Iterator[str]:
-        """What people are told of types that were inferred."""
+        """Yield the note on types that were inferred."""
         if self.inferred:
             found = [f"{TYPE_WORDS[kind]} at {self._document.shown_place(at)}" for at, kind in self.inferred.items()]
             more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
@@ -166,39 +167,41 @@ class _Compiler:
                 "infer_types",
             )
 
-    def _different_items(self, limits: ArrayLimits, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
-        """The texts of an array whose items must differ."""
-        rules = {part.label: part.rule for part in outline.parts}
-        form = OneForm(outlines, dict.fromkeys(rules.values()), self._options)
+    def _different_items(
+        self, limits: ArrayLimits, skeleton: Skeleton, skeletons: Skeletons, tails: Tails
+    ) -> Expression:
+        """Return the texts of an array whose items must differ."""
+        rules = {part.label: part.rule for part in skeleton.parts}
+        form = OneForm(skeletons, dict.fromkeys(rules.values()), self._options)
         automata = {rule: form.automaton(rule) for rule in dict.fromkeys(rules.values())}
-        expression = chosen_items(limits, rules, self._layout, outline.depth, tails, atoms(automata, outline.pointer))
+        expression = chosen_items(limits, rules, self._layout, skeleton.depth, tails, atoms(automata, skeleton.pointer))
         if form.is_narrowed and is_empty(Grammar({**tails.rules, "": expression}, "")):
             raise SchemaError(
                 "uniqueItems is not supported for items like these yet: nothing could be written",
-                outline.pointer,
+                skeleton.pointer,
                 hint="Leave it out, and look for repeated items afterwards.",
             )
         if form.is_narrowed:
-            where = outline.pointer or "the top"
+            where = skeleton.pointer or "the top"
             self._notes.append(
                 f"Some valid values are never written: items that must differ, at {where}, are nested in themselves a "
                 "few times, have one name at most that is not declared, and few items that must differ in them."
             )
         return expression
 
-    def _expression(self, outline: Outline, outlines: Outlines, tails: Tails) -> Expression:
-        layout, depth, parts = self._layout, outline.depth, outline.parts
-        match outline.content:
+    def _expression(self, skeleton: Skeleton, skeletons: Skeletons, tails: Tails) -> Expression:
+        layout, depth, parts = self._layout, skeleton.depth, skeleton.parts
+        match skeleton.content:
             case Union():
                 return Alternation(tuple(Call(part.rule) for part in parts))
             case Values(values):
                 written = in_all_orders(values) if self._options.order == "any" else values
-                return values_expression(written, layout, depth, outline.pointer)
+                return values_expression(written, layout, depth, skeleton.pointer)
             case Names():
-                assert outline.expression is not None
-                return outline.expression
+                assert skeleton.expression is not None
+                return skeleton.expression
             case Group(limits=ArrayLimits(are_unique=True) as limits):
-                return self._different_items(limits, outline, outlines, tails)
+                return self._different_items(limits, skeleton, skeletons, tails)
             case Group(limits=ArrayLimits(contains=[_, *_]) as limits):
                 return chosen_items(limits, {part.label: part.rule for part in parts}, layout, depth, tails)
             case Group(limits=ArrayLimits(prefix=prefix) as limits):
@@ -210,17 +213,17 @@ class _Compiler:
                     WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
                 ]
                 others = [(part.name, part.rule) for part in parts if part.name]
-                names = [outlines[name].expression for name, _ in others]
+                names = [skeletons[name].expression for name, _ in others]
                 most = texts_of([leaf for leaf in names if isinstance(leaf, Leaf)])
                 counts = (limits.minimum, at_most(limits.maximum, len(named), most))
                 if self._options.order == "any" and len(named) + len(others) > 1:
                     return object_in_any_order(named, others, counts, layout, depth)
                 return object_expression(named, others, counts, layout, depth, tails, most)
             case Group():
-                assert outline.expression is not None
-                if isinstance(outline.content.limits, StringLimits):
-                    self._watches_banned |= not is_clean(outline.content.limits)
-                return outline.expression
+                assert skeleton.expression is not None
+                if isinstance(skeleton.content.limits, StringLimits):
+                    self._watches_banned |= not is_clean(skeleton.content.limits)
+                return skeleton.expression
 
 
 def _unknown_format(name: str) -> str:
@@ -229,7 +232,7 @@ def _unknown_format(name: str) -> str:
 
 
 def _not_formed(left_out: Mapping[str, str]) -> SchemaError:
-    """The error that nothing is left beside what cannot be negated."""
+    """Return the error that nothing is left beside what cannot be negated."""
     pointer, words = next(iter(left_out.items()))
     return SchemaError(
         f"nothing is left beside what cannot be negated yet: {words}",
@@ -238,42 +241,42 @@ def _not_formed(left_out: Mapping[str, str]) -> SchemaError:
     )
 
 
-def _keep_needed(outlines: Outlines, start: str) -> None:
+def _keep_needed(skeletons: Skeletons, start: str) -> None:
     """Drop the rules that the start does not need."""
     found, waiting = {start}, [start]
     while waiting:
-        for part in outlines[waiting.pop()].parts:
+        for part in skeletons[waiting.pop()].parts:
             for rule in (part.rule, part.name):
                 if rule and rule not in found:
                     found.add(rule)
                     waiting.append(rule)
-    for name in [name for name in outlines if name not in found]:
-        del outlines[name]
+    for name in [name for name in skeletons if name not in found]:
+        del skeletons[name]
 
 
-def _may_be_empty(outlines: Outlines, start: str) -> bool:
-    """Whether the whole may be an object that has properties, but needs none of them."""
-    top = outlines[start]
-    tops = [outlines[part.rule] for part in top.parts] if isinstance(top.content, Union) else [top]
+def _may_be_empty(skeletons: Skeletons, start: str) -> bool:
+    """Tell whether the document may be an object that needs none of its properties."""
+    top = skeletons[start]
+    tops = [skeletons[part.rule] for part in top.parts] if isinstance(top.content, Union) else [top]
     return any(
-        isinstance(outline.content, Group)
-        and outline.content.type == "object"
-        and any(not part.name for part in outline.parts)
-        and not any(part.is_needed for part in outline.parts)
-        for outline in tops
+        isinstance(skeleton.content, Group)
+        and skeleton.content.type == "object"
+        and any(not part.name for part in skeleton.parts)
+        and not any(part.is_needed for part in skeleton.parts)
+        for skeleton in tops
     )
 
 
-_MOST_NAMES = 6  # of properties that are named
+# ---- what may stand in a place, in plain words: ``an integer from 0 to 150`` -----------------------------------------
 
 
-def described(outlines: Outlines) -> dict[str, str]:
+def described(skeletons: Skeletons) -> dict[str, str]:
     """Describe in plain words what each rule writes."""
-    return {name: _words(outline, outlines) for name, outline in outlines.items()}
+    return {name: _words(skeleton, skeletons) for name, skeleton in skeletons.items()}
 
 
-def _words(outline: Outline, outlines: Outlines, depth: int = 0) -> str:
-    match outline.content:
+def _words(skeleton: Skeleton, skeletons: Skeletons, depth: int = 0) -> str:
+    match skeleton.content:
         case Values(values):
             return f"one of {alternatives(map(shown, values))}" if len(values) > 1 else shown(values[0])
         case Names(declared, found, not_found):
@@ -282,9 +285,9 @@ def _words(outline: Outline, outlines: Outlines, depth: int = 0) -> str:
             words += [f"not like {' or '.join(f'/{pattern}/' for pattern in not_found)}"] if not_found else []
             return ", ".join(words) if len(words) > 2 else " ".join(words)
         case Union():
-            if depth or len(outline.parts) == 0:
+            if depth or len(skeleton.parts) == 0:
                 return "one of several"
-            branches = [_words(outlines[part.rule], outlines, 1) for part in outline.parts]
+            branches = [_words(skeletons[part.rule], skeletons, 1) for part in skeleton.parts]
             return "any value" if len(set(branches)) == len(TYPE_WORDS) - 1 else alternatives(branches)
         case Group(limits=NumberLimits() as limits):
             return _number(limits)
@@ -293,7 +296,7 @@ def _words(outline: Outline, outlines: Outlines, depth: int = 0) -> str:
         case Group(limits=ArrayLimits() as limits):
             return "an array" + _range(limits.minimum, limits.maximum, "items")
         case Group("object"):
-            names = [part.label for part in outline.parts if not part.name]
+            names = [part.label for part in skeleton.parts if not part.name]
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             return f"an object with {', '.join(names[:_MOST_NAMES])}{more}" if names else "an object"
         case Group(kind):

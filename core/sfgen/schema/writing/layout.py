@@ -21,11 +21,24 @@ from sfgen.errors import SchemaTooLarge
 from sfgen.grammar.rules import Call, Leaf, Member, StateMachine, Step
 
 ORDERS = ("schema", "any")
-
 SPACINGS = ("spaced", "compact", "any")
 
 MAX_INDENT = 16
 """The most blanks for each depth."""
+
+BLANK = Repeat(Literal(b" "), 0, 1)
+"""A blank or none."""
+
+MAX_STATES = 20_000
+"""The most states that are made so of one array or object."""
+
+MAX_STEPS = 400_000
+"""The most of the square of the members, times what they are counted to: each may be followed by all others."""
+
+MAX_COPIES = 1_000
+"""The most that is counted by copies."""
+
+State = TypeVar("State", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -65,10 +78,6 @@ class WritingOptions:
             )
 
 
-BLANK = Repeat(Literal(b" "), 0, 1)
-"""A blank or none."""
-
-
 class Layout:
     """The white space between the parts of a value, by depth."""
 
@@ -81,10 +90,8 @@ class Layout:
         """What stands behind a name."""
 
     def depth_below(self, depth: int) -> int:
-        """Return the depth of what is inside.
-
-        It matters only where lines are indented.
-        """
+        """Return the depth of what is inside."""
+        # It matters only where lines are indented.
         return 0 if self.indent is None else depth + 1
 
     def comma(self, depth: int) -> Expression:
@@ -135,23 +142,13 @@ def _flat(parts: Iterable[Expression]) -> Iterator[Expression]:
             yield part
 
 
-MAX_STATES = 20_000
-"""The most states that are made so of one array or object."""
-
-MAX_STEPS = 400_000
-"""The most of the square of the members, times what they are counted to: each may be followed by all others."""
-
-MAX_COPIES = 1_000
-"""The most that is counted by copies."""
-
-State = TypeVar("State", bound=Hashable)
+# ---- counted members -------------------------------------------------------------------------------------------------
 
 
 class Tails:
-    """The rules of parts of an array or an object.
+    """The rules of parts of an array or an object."""
 
-    They are named after its rule.
-    """
+    # They are named after its rule.
 
     def __init__(self, name: str, parts: str) -> None:
         self._name = name
@@ -166,10 +163,8 @@ class Tails:
 
 
 def texts_of(leaves: Sequence[Leaf]) -> int | None:
-    """Count the texts that leaves have together.
-
-    The count is ``None`` above :data:`MAX_COPIES`, which is as good as endless.
-    """
+    """Count the texts that leaves have together."""
+    # The count is ``None`` above :data:`MAX_COPIES`, which is as good as endless.
     texts = [completions(leaf.dfa).get(0) for leaf in leaves]
     total = sum(count for count in texts if count is not None)
     return None if None in texts or total > MAX_COPIES else total
@@ -177,10 +172,10 @@ def texts_of(leaves: Sequence[Leaf]) -> int | None:
 
 def at_most(maximum: int | None, named: int, others: int | None) -> int | None:
     """Count the most parts that there can be."""
-    return maximum if others is None else least_of(maximum, named + others)
+    return maximum if others is None else _least_of(maximum, named + others)
 
 
-def least_of(*limits: int | None) -> int | None:
+def _least_of(*limits: int | None) -> int | None:
     """Return the least of some limits; ``None`` is no limit."""
     return min((limit for limit in limits if limit is not None), default=None)
 
@@ -216,10 +211,8 @@ def counted_members(
     tails: Tails,
     most: int | None = None,
 ) -> Expression:
-    """Build the expression of counted members in a fixed order.
-
-    Those that are not needed may be left out. What closes them is read, too.
-    """
+    """Build the expression of counted members in a fixed order."""
+    # Those that are not needed may be left out. What closes them is read, too.
     minimum, maximum = counts
     top = max(1, minimum) if maximum is None else maximum  # 1 tells whether there was one
     if max(top, minimum) > MAX_COPIES:
@@ -246,7 +239,7 @@ def counted_members(
         if count >= minimum:
             yield closing, None
         if more is not None and (maximum is None or count < maximum):
-            least, room = max(0, minimum - count - 1), least_of(most, None if maximum is None else maximum - count)
+            least, room = max(0, minimum - count - 1), _least_of(most, None if maximum is None else maximum - count)
             if room is None or room > least:
                 again = Repeat(joined(separator, more), least, None if room is None else room - 1)
                 yield joined(before, more, again, closing), None

@@ -22,19 +22,20 @@ MAX_BYTES = 300_000
 _MOST_DIGITS = 30  # of an integer that is written out
 _COPIED = 64  # bytes of values that stand in the rule as they are; more are an automaton
 
+MOST_ORDERS = 120
+"""The most texts that are written of some values, but at least one of each: all orders of five names."""
+
 
 def values_expression(
     values: Sequence[Any], layout: Layout, depth: int, pointer: str, number: Callable[[Any], bytes] | None = None
 ) -> Expression:
-    """Build the expression of some values.
-
-    Each has one written form where the white space is fixed.
-    """
+    """Build the expression of some values."""
+    # Each has one written form where the white space is fixed.
     texts: dict[bytes, None] = {}
     others: list[Expression] = []
     size = 0
     for value in values:
-        expression = joined(*_pieces(value, layout, depth, number or written_number))
+        expression = joined(*_pieces(value, layout, depth, number or _written_number))
         if isinstance(expression, Literal):
             size += len(expression.data)
             texts[expression.data] = None
@@ -67,10 +68,10 @@ def as_integer(value: Any) -> Any:
     return int(number) if number == number.to_integral_value() and number.adjusted() < _MOST_DIGITS else value
 
 
-def written_number(value: Any) -> bytes:
+def _written_number(value: Any) -> bytes:
     """Write a number as ``json.dumps`` does, exactly.
 
-    >>> written_number(Decimal("1.50")), written_number(10**20), written_number(Decimal("0.1000000000000000000001"))
+    >>> _written_number(Decimal("1.50")), _written_number(10**20), _written_number(Decimal("0.1000000000000000000001"))
     (b'1.5', b'100000000000000000000', b'0.1000000000000000000001')
     """
     if isinstance(value, int):
@@ -84,7 +85,7 @@ def written_number(value: Any) -> bytes:
 def _pieces(
     value: Any, layout: Layout, depth: int, number: Callable[[Any], bytes], nested: int = 0
 ) -> Iterator[Expression]:
-    """The expressions, one after the other, that write a value."""
+    """Yield the expressions that write a value, one after the other."""
     if nested > MAX_VALUE_DEPTH:
         raise SchemaTooLarge(
             f"a value of enum or const is nested more than {MAX_VALUE_DEPTH} deep", hint="Use properties."
@@ -109,10 +110,6 @@ def _pieces(
                 item = value[item]
             yield from _pieces(item, layout, below, number, nested + 1)
         yield Literal(layout.closing(closing, depth))
-
-
-MOST_ORDERS = 120
-"""The most texts that are written of some values, but at least one of each: all orders of five names."""
 
 
 def in_all_orders(values: Sequence[Any]) -> list[Any]:

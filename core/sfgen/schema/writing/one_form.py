@@ -40,7 +40,7 @@ from sfgen.schema.scalars.strings import StringLimits
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import Layout, Tails, WritingOptions, counted_members, joined
 from sfgen.schema.writing.literals import values_expression
-from sfgen.schema.writing.skeleton import Outline, Outlines, Part, Union, Values
+from sfgen.schema.writing.skeleton import Part, Skeleton, Skeletons, Union, Values
 from sfgen.schema.writing.structures import MOST_COPIES, Atom, array_expression, atoms, chosen_items
 
 MAX_DEPTH = 40
@@ -64,25 +64,24 @@ _MOST_SETS = 300
 
 _HINT = "Leave it out, and look for repeated items afterwards."
 
-
-_Place: TypeAlias = tuple[str, int, frozenset[str], bool]
+_Made: TypeAlias = tuple[str, int, frozenset[str], bool]
 """A rule; how often rules stand in themselves around it; those around it that it may call; whether there are some."""
 
 
 class OneForm:
     """The texts of the items of one array."""
 
-    def __init__(self, outlines: Outlines, items: Iterable[str], options: WritingOptions) -> None:
-        self._outlines = outlines
+    def __init__(self, skeletons: Skeletons, items: Iterable[str], options: WritingOptions) -> None:
+        self._skeletons = skeletons
         self._layout = Layout(replace(options, spacing="spaced") if options.spacing == "any" else options)
-        self._peers = _peers(outlines, list(items))
+        self._classes = _equality_classes(skeletons, list(items))
         self._inner: dict[str, frozenset[str]] = {}
         self._repeats = MOST_REPEATS
         self._states = 0
-        self._made: dict[_Place, Expression] = {}
+        self._made: dict[_Made, Expression] = {}
         self.is_narrowed = False
         """Whether arrays or objects were left out that are valid."""
-        for rule in self._peers:
+        for rule in self._classes:
             self._check_named(rule)
 
     def automaton(self, rule: str) -> Dfa:
@@ -99,12 +98,12 @@ class OneForm:
                 break
         if found is None:
             raise SchemaTooLarge(
-                "uniqueItems is not supported for items as large as these", self._outlines[rule].pointer, hint=_HINT
+                "uniqueItems is not supported for items as large as these", self._skeletons[rule].pointer, hint=_HINT
             )
         return found
 
     def _expression(self, rule: str, around: tuple[str, ...]) -> Expression:
-        """The texts of a rule, without calls."""
+        """Return the texts of a rule, without calls."""
         inner = self._rules_in(rule)
         made = rule, len(around) - len(set(around)), frozenset(around) & inner, bool(around)
         if made not in self._made:
@@ -112,17 +111,17 @@ class OneForm:
         return self._made[made]
 
     def _new_expression(self, rule: str, around: tuple[str, ...]) -> Expression:
-        outline = self._outlines[rule]
-        match outline.content:
+        skeleton = self._skeletons[rule]
+        match skeleton.content:
             case Union():
-                return Alternation(tuple(self._expression(part.rule, around) for part in outline.parts))
+                return Alternation(tuple(self._expression(part.rule, around) for part in skeleton.parts))
             case Values(values):
-                return self._values(values, outline)
+                return self._values(values, skeleton)
             case Group(limits=NumberLimits() | StringLimits() as limits):
                 leaf = one_form(limits)
                 if leaf is None:
                     raise SchemaError(
-                        "uniqueItems is not supported for strings as long as these", outline.pointer, hint=_HINT
+                        "uniqueItems is not supported for strings as long as these", skeleton.pointer, hint=_HINT
                     )
                 if around and limits in (NumberLimits(False), NumberLimits(True)):
                     return Leaf(leaf.dfa & _short_numbers())
@@ -134,67 +133,67 @@ class OneForm:
                 if len(around) == MAX_DEPTH:
                     raise SchemaTooLarge(
                         f"uniqueItems is not supported for items that are nested more than {MAX_DEPTH} deep",
-                        outline.pointer,
+                        skeleton.pointer,
                         hint=_HINT,
                     )
                 tails = Tails(rule, "parts")
                 inside = (*around, rule)
                 if isinstance(limits, ArrayLimits):
-                    expression = self._array(limits, outline, tails, inside)
+                    expression = self._array(limits, skeleton, tails, inside)
                 else:
-                    expression = self._object(limits, outline, tails)
+                    expression = self._object(limits, skeleton, tails)
                 # Made minimal at each level: copies of what is inside would double with each.
                 return Leaf(self._regular(rule, self._inlined(expression, tails.rules, inside)))
-        assert outline.expression is not None  # null, or a boolean
-        return outline.expression
+        assert skeleton.expression is not None  # null, or a boolean
+        return skeleton.expression
 
     def _regular(self, rule: str, expression: Expression) -> Dfa:
-        """The automaton of an expression; those of one item are counted together."""
+        """Return the automaton of an expression; those of one item are counted together."""
         found = regular_automaton(rule, expression)
         self._states += len(found)
         if self._states > MOST_STATES:
             raise GrammarTooLarge(rule, f"{MOST_STATES:,} states of what stands in it")
         return found
 
-    def _values(self, values: Iterable[Any], outline: Outline) -> Expression:
-        """The texts of values that the schema names."""
+    def _values(self, values: Iterable[Any], skeleton: Skeleton) -> Expression:
+        """Return the texts of values that the schema names."""
         different = {key(value): value for value in reversed(list(values))}
         return values_expression(
             list(different.values())[::-1],
             self._layout,
-            outline.depth,
-            outline.pointer,
-            lambda value: _plain_number(value, outline.pointer),
+            skeleton.depth,
+            skeleton.pointer,
+            lambda value: _plain_number(value, skeleton.pointer),
         )
 
-    def _array(self, limits: ArrayLimits, outline: Outline, tails: Tails, around: tuple[str, ...]) -> Expression:
-        rules = {part.label: part.rule for part in outline.parts}
+    def _array(self, limits: ArrayLimits, skeleton: Skeleton, tails: Tails, around: tuple[str, ...]) -> Expression:
+        rules = {part.label: part.rule for part in skeleton.parts}
         if limits.are_unique:
             automata = {rule: self._regular(rule, self._expression(rule, around)) for rule in rules.values()}
-            different = [one for atom in atoms(automata, outline.pointer) for one in _one_by_one(atom)]
+            different = [one for atom in atoms(automata, skeleton.pointer) for one in _one_by_one(atom)]
             maximum = _most_of(len(different)) if all(atom.size == 1 for atom in different) else 1
             if limits.maximum is None or limits.maximum > maximum:
                 self.is_narrowed = self.is_narrowed or maximum < len(different)
                 limits = replace(limits, maximum=maximum)
-            return chosen_items(limits, rules, self._layout, outline.depth, tails, different)
+            return chosen_items(limits, rules, self._layout, skeleton.depth, tails, different)
         if limits.contains:
-            return chosen_items(limits, rules, self._layout, outline.depth, tails)
+            return chosen_items(limits, rules, self._layout, skeleton.depth, tails)
         first = [rules.get(f"[{index}]") for index in range(len(limits.prefix))]
-        return array_expression(limits, first, rules.get("[]"), self._layout, outline.depth, tails)
+        return array_expression(limits, first, rules.get("[]"), self._layout, skeleton.depth, tails)
 
-    def _object(self, limits: ObjectLimits, outline: Outline, tails: Tails) -> Expression:
-        layout, order = self._layout, self._order(outline)
-        named = sorted((part for part in outline.parts if not part.name), key=lambda part: order[part.label])
+    def _object(self, limits: ObjectLimits, skeleton: Skeleton, tails: Tails) -> Expression:
+        layout, order = self._layout, self._order(skeleton)
+        named = sorted((part for part in skeleton.parts if not part.name), key=lambda part: order[part.label])
         members = [Member(joined(layout.name(write(part.label)), Call(part.rule)), part.is_needed) for part in named]
-        for part in outline.parts:
+        for part in skeleton.parts:
             if part.name:
                 self.is_narrowed = True
                 members.append(Member(joined(self._other_names(part, order), layout.colon, Call(part.rule)), False))
         needed = sum(member.is_needed for member in members)
-        comma = layout.comma(outline.depth)
+        comma = layout.comma(skeleton.depth)
         opening, closing = (
-            Literal(layout.opening(b"{", outline.depth)),
-            Literal(layout.closing(b"}", outline.depth)),
+            Literal(layout.opening(b"{", skeleton.depth)),
+            Literal(layout.closing(b"}", skeleton.depth)),
         )
         minimum = limits.minimum
         maximum = None if limits.maximum is None or limits.maximum >= len(members) else limits.maximum
@@ -207,25 +206,27 @@ class OneForm:
         return Alternation((Literal(b"{}"), some)) if can_be_empty else some
 
     def _other_names(self, part: Part, declared: Mapping[str, int]) -> Leaf:
-        """The names of a sort without those that an object declares that may be equal."""
-        names = self._outlines[part.name].expression
+        """Return the undeclared names of a sort, without those that an equal object may declare."""
+        names = self._skeletons[part.name].expression
         assert isinstance(names, Leaf)
         return Leaf(names.dfa - Dfa.from_choices([write(name).decode() for name in declared])) if declared else names
 
-    def _order(self, outline: Outline) -> dict[str, int]:
-        """The names that an object and those that may be equal declare, in one order for all of them."""
-        peers = next(peers for peers in self._peers.values() if any(self._outlines[rule] is outline for rule in peers))
+    def _order(self, skeleton: Skeleton) -> dict[str, int]:
+        """Order the names that an object and those of its equality class declare."""
+        alike = next(
+            alike for alike in self._classes.values() if any(self._skeletons[rule] is skeleton for rule in alike)
+        )
         names = dict.fromkeys(
             part.label
-            for rule in peers
-            if _is_group(self._outlines[rule], ObjectLimits)
-            for part in self._outlines[rule].parts
+            for rule in alike
+            if _is_group(self._skeletons[rule], ObjectLimits)
+            for part in self._skeletons[rule].parts
             if not part.name
         )
         return {name: number for number, name in enumerate(names)}
 
     def _inlined(self, expression: Expression, tails: Mapping[str, Expression], around: tuple[str, ...]) -> Expression:
-        """An expression with what it calls written out."""
+        """Return an expression with what it calls written out."""
         expression = self._uncounted(expression)
         bodies = {
             rule: self._inlined(tails[rule], tails, around) if rule in tails else self._expression(rule, around)
@@ -234,7 +235,7 @@ class OneForm:
         return with_rules(bodies, expression)
 
     def _uncounted(self, expression: Expression) -> Expression:
-        """A list that would be counted by a register, with copies."""
+        """Write a list that a register would count by copies."""
         if not isinstance(expression, CountedList):
             return expression
         opening, item, separator, closing = (
@@ -251,11 +252,11 @@ class OneForm:
         return some if minimum else Alternation((Concatenation((opening, closing)), some))
 
     def _rules_in(self, rule: str) -> frozenset[str]:
-        """The rules of all that a value of a rule may have in it."""
+        """Return the rules of all that may stand in a value of a rule."""
         if rule not in self._inner:
             found, waiting = set[str](), [rule]
             while waiting:
-                new = {part.rule for part in self._outlines[waiting.pop()].parts} - found
+                new = {part.rule for part in self._skeletons[waiting.pop()].parts} - found
                 found |= new
                 waiting += new
             self._inner[rule] = frozenset(found)
@@ -263,24 +264,24 @@ class OneForm:
 
     def _check_named(self, rule: str) -> None:
         """Refuse objects that the schema names, with several members, where others may be equal to them."""
-        peers = [self._outlines[peer] for peer in self._peers[rule]]
-        values = [value for peer in peers if isinstance(peer.content, Values) for value in peer.content.values]
+        alike = [self._skeletons[other] for other in self._classes[rule]]
+        values = [value for other in alike if isinstance(other.content, Values) for value in other.content.values]
         sources = sum(
-            any(isinstance(value, list | dict) for value in peer.content.values)
-            if isinstance(peer.content, Values)
-            else _is_group(peer, ArrayLimits | ObjectLimits)
-            for peer in peers
+            any(isinstance(value, list | dict) for value in other.content.values)
+            if isinstance(other.content, Values)
+            else _is_group(other, ArrayLimits | ObjectLimits)
+            for other in alike
         )
         if sources > 1 and any(map(_has_members, values)):
             raise SchemaError(
                 "uniqueItems is not supported where enum or const names objects beside other ones",
-                self._outlines[rule].pointer,
+                self._skeletons[rule].pointer,
                 hint=_HINT,
             )
 
 
 def _one_by_one(atom: Atom) -> list[Atom]:
-    """An atom as atoms of one text each, where they are few."""
+    """Return an atom as atoms of one text each, where they are few."""
     if atom.size is None or atom.size > _LISTED:
         return [atom]
     texts = examples(atom.texts, atom.size)
@@ -288,7 +289,7 @@ def _one_by_one(atom: Atom) -> list[Atom]:
 
 
 def _most_of(number: int) -> int:
-    """How many of some items may stand in one array in any order, if a state is made for each set of them."""
+    """Count the items that may stand in one array in any order, with a state for each set of them."""
     states = sets = 1
     for most in range(number):
         sets = sets * (number - most) // (most + 1)
@@ -298,26 +299,24 @@ def _most_of(number: int) -> int:
     return number
 
 
-def _peers(outlines: Outlines, items: list[str]) -> dict[str, tuple[str, ...]]:
-    """The rules of what may be equal in items that are equal: for each rule all of them, itself included.
-
-    Items may be equal to each other. What is in two values may be equal if it stands in the same place, or in arrays
-    anywhere; names that are not declared are as one place.
-    """
+def _equality_classes(skeletons: Skeletons, items: list[str]) -> dict[str, tuple[str, ...]]:
+    """Divide rules into equality classes: of what may be equal in items that are equal."""
+    # Items may be equal to each other. What is in two values may be equal if it stands in the same place, or in arrays
+    # anywhere; names that are not declared are as one place.
     found: dict[str, tuple[str, ...]] = {}
     waiting = [items]
     while waiting:
         group = waiting.pop()
-        together = tuple(dict.fromkeys(peer for rule in group for peer in found.get(rule, (rule,))))
+        together = tuple(dict.fromkeys(other for rule in group for other in found.get(rule, (rule,))))
         if not together or found.get(together[0]) == together:
             continue
         found.update(dict.fromkeys(together, together))
         places: dict[str, list[str]] = {}
         for rule in together:
-            for part in outlines[rule].parts:
-                if outlines[rule].is_union:
+            for part in skeletons[rule].parts:
+                if skeletons[rule].is_union:
                     place = "one of"
-                elif _is_group(outlines[rule], ArrayLimits):
+                elif _is_group(skeletons[rule], ArrayLimits):
                     place = "item"
                 else:
                     place = "other" if part.name else f"member {part.label}"
@@ -328,12 +327,12 @@ def _peers(outlines: Outlines, items: list[str]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _is_group(outline: Outline, kind: Any) -> bool:
-    return isinstance(outline.content, Group) and isinstance(outline.content.limits, kind)
+def _is_group(skeleton: Skeleton, kind: Any) -> bool:
+    return isinstance(skeleton.content, Group) and isinstance(skeleton.content.limits, kind)
 
 
 def _has_members(value: Any) -> bool:
-    """Whether a value is an object of several members, or has one in it."""
+    """Tell whether a value is an object of several members, or has one in it."""
     if isinstance(value, dict):
         return len(value) > 1 or any(map(_has_members, value.values()))
     return isinstance(value, list) and any(map(_has_members, value))
@@ -341,12 +340,12 @@ def _has_members(value: Any) -> bool:
 
 @cache
 def _short_numbers() -> Dfa:
-    """What numbers without a limit are in arrays and objects that must differ: there are many copies of them."""
+    """Return the short numbers that stand for all in arrays and objects that must differ."""
     return Dfa.from_regex(r"-?[0-9]{1,20}(\.[0-9]{1,10})?")
 
 
 def _plain_number(value: Any, pointer: str) -> bytes:
-    """A number without an exponent and without zeros at its end.
+    """Return a number without an exponent and without zeros at its end.
 
     >>> from decimal import Decimal
     >>> _plain_number(Decimal("1.50"), ""), _plain_number(Decimal("-1E-7"), ""), _plain_number(Decimal("-0.0"), "")

@@ -37,7 +37,7 @@ from sfgen.schema.scalars.strings import StringLimits, is_clean
 from sfgen.schema.scalars.written_text import any_text, no_text, written
 from sfgen.schema.writing.layout import Layout, WritingOptions
 from sfgen.schema.writing.literals import as_integer
-from sfgen.schema.writing.skeleton import Content, Names, Outline, Outlines, Part, Union, Values
+from sfgen.schema.writing.skeleton import Content, Names, Part, Skeleton, Skeletons, Union, Values
 from sfgen.schema.writing.structures import item_choices, label_of
 
 MAX_RULES = 10_000
@@ -52,7 +52,7 @@ _Around: TypeAlias = "tuple[Conjunction, _Around] | None"
 """The conjunctions around a value, the nearest first."""
 
 
-class Outliner:
+class RuleFinder:
     """Finds the rules of one document."""
 
     def __init__(self, document: SchemaDocument, options: WritingOptions, layout: Layout) -> None:
@@ -68,19 +68,17 @@ class Outliner:
         self._names: dict[str, int] = {}
         self._waiting: deque[tuple[str, Group, str, _Around]] = deque()
         self._parts = 0
-        self._other_names = OtherNames(self._branches, self.groups, options.banned)
+        self._other_names = _OtherNames(self._branches, self.groups, options.banned)
         self.are_names_clean = True
         """Whether no name that is not declared has a banned word."""
-        self.outlines: Outlines = {}
+        self.skeletons: Skeletons = {}
         self.inferred: dict[str, str] = {}
         """The types that were inferred, by the pointers of schemas that tell them."""
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """What could not be negated: where, and which keywords.
-
-        Some valid values are not written for that reason.
-        """
+        """What could not be negated: where, and which keywords."""
+        # Some valid values are not written for that reason.
         return self._branches.left_out
 
     def all(self, root: Conjunction, name: str) -> str:
@@ -92,7 +90,7 @@ class Outliner:
         return start
 
     def _value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
-        """The rule of a value."""
+        """Return the rule of a value."""
         found = self._branches.target(found)
         rule = self._by_conjunction.get((found, depth))
         if rule is None:
@@ -132,19 +130,19 @@ class Outliner:
         if len(contents) == 1:
             content, plain = contents.popitem()
             return self._content(content, plain, hint, depth, pointer, around)
-        rule = self._new(hint, Outline(Union(), depth, pointer))
+        rule = self._new(hint, Skeleton(Union(), depth, pointer))
         if not contents:
-            self.outlines[rule].why_empty = (why.reason, why.pointer) if why else ("", pointer)
+            self.skeletons[rule].why_empty = (why.reason, why.pointer) if why else ("", pointer)
         for content, plain in contents.items():
             inner = (
                 _own_name(plain) or _title(plain) or f"{hint} {content.type if isinstance(content, Group) else 'value'}"
             )
             branch = self._content(content, plain, inner, depth, pointer, around)
-            self.outlines[rule].parts.append(Part("", branch, False))
+            self.skeletons[rule].parts.append(Part("", branch, False))
         return rule
 
     def _of_inferred_type(self, groups: tuple[Group, ...], plain: Plain) -> tuple[Group, ...]:
-        """The groups of the type that a branch is about, where it says none."""
+        """Return the groups of the type that a branch is about, where it says none."""
         if not self._options.infer_types:
             return groups
         told = inferred_type(plain, self._hidden, self._document.draft)
@@ -159,7 +157,7 @@ class Outliner:
         return hidden_pointers(self._document)
 
     def _has_banned(self, value: Any) -> bool:
-        """Whether a string or a name in a value has a banned word."""
+        """Tell whether a string or a name in a value has a banned word."""
         banned = self._options.banned
         if banned is None:
             return False
@@ -171,38 +169,38 @@ class Outliner:
     def _content(
         self, content: Group | Values, plain: Plain, hint: str, depth: int, pointer: str, around: _Around
     ) -> str:
-        """The rule of values of one sort."""
+        """Return the rule of values of one sort."""
         is_nested = isinstance(content, Values) or content.type in ("array", "object")
         key = (content, depth if is_nested else 0)
         rule = self._by_content.get(key)
         if rule is None:
-            outline = Outline(content, depth, plain[0].pointer if plain else pointer)
+            skeleton = Skeleton(content, depth, plain[0].pointer if plain else pointer)
             if isinstance(content, Values):
-                rule = self._new(hint, outline)
+                rule = self._new(hint, skeleton)
             elif is_nested:
-                rule = self._new(hint, outline)
+                rule = self._new(hint, skeleton)
                 self._waiting.append((rule, content, hint, around))
             else:
-                rule = self._new(bare_name(content) or hint, outline)
-                outline.expression = scalar_expression(content, outline.pointer)
-                if outline.expression == NOTHING:
-                    outline.why_empty = why_nothing(content, plain), outline.pointer
+                rule = self._new(bare_name(content) or hint, skeleton)
+                skeleton.expression = scalar_expression(content, skeleton.pointer)
+                if skeleton.expression == NOTHING:
+                    skeleton.why_empty = why_nothing(content, plain), skeleton.pointer
             self._by_content[key] = rule
         return rule
 
     def _fill(self, rule: str, group: Group, hint: str, around: _Around) -> None:
         """Find the parts of an object or an array."""
-        outline = self.outlines[rule]
-        depth = self._layout.depth_below(outline.depth)
+        skeleton = self.skeletons[rule]
+        depth = self._layout.depth_below(skeleton.depth)
         if isinstance(group.limits, ObjectLimits):
-            outline.parts = self._object_parts(group.limits, hint, depth, around)
+            skeleton.parts = self._object_parts(group.limits, hint, depth, around)
         elif isinstance(group.limits, ArrayLimits):
-            outline.parts = self._array_parts(group.limits, hint, depth, around)
-        self._parts += len(outline.parts)
+            skeleton.parts = self._array_parts(group.limits, hint, depth, around)
+        self._parts += len(skeleton.parts)
         if self._parts > MAX_PARTS:
             raise SchemaTooLarge(
                 f"it passes the limit of {MAX_PARTS:,} properties and items, all references followed",
-                outline.pointer,
+                skeleton.pointer,
                 hint="Leave some of them out.",
             )
 
@@ -222,15 +220,15 @@ class Outliner:
         return parts
 
     def _property(self, one: Property, names: Conjunction, depth: int, around: _Around) -> str:
-        """The rule of the value of a property; one without a text where its name is not allowed or banned."""
+        """Return the rule of a property's value; one without a text if its name is refused or banned."""
         if not self._satisfaction.of(one.name, names):
             why = f"the name {one.name!r} does not satisfy propertyNames", names[0].pointer
-            return self._new("forbidden name", Outline(Union(), depth, why[1], why_empty=why))
+            return self._new("forbidden name", Skeleton(Union(), depth, why[1], why_empty=why))
         banned = self._options.banned
         if banned is not None and scan(one.name.encode(), banned):
             pointer = one.value[0].pointer if one.value else ""
             why = f"the name {one.name!r} has a banned word", pointer
-            return self._new("banned name", Outline(Union(), depth, pointer, why_empty=why))
+            return self._new("banned name", Skeleton(Union(), depth, pointer, why_empty=why))
         return self._value(one.value, one.name or "empty name", depth, around)
 
     def _array_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
@@ -246,7 +244,7 @@ class Outliner:
         return parts
 
     def _chosen_parts(self, limits: ArrayLimits, hint: str, depth: int, around: _Around) -> list[Part]:
-        """The items of an array some of whose items must be something."""
+        """Return the items of an array some of whose items must be something."""
         pointer = around[0][0].pointer if around is not None and around[0] else ""
         places = [(f"[{index}]", item, f"{hint} {index}") for index, item in enumerate(limits.prefix)]
         if limits.rest is not None:
@@ -258,35 +256,35 @@ class Outliner:
         ]
 
     def _name_rule(self, content: Names) -> str:
-        """The rule of names that are not declared."""
+        """Return the rule of names that are not declared."""
         rule = self._by_content.get((content, 0))
         if rule is None:
-            outline = Outline(content, 0, content.names[0].pointer if content.names else "")
+            skeleton = Skeleton(content, 0, content.names[0].pointer if content.names else "")
             expression, is_clean = self._other_names.of(content)
             self.are_names_clean = self.are_names_clean and is_clean
-            outline.expression = expression
+            skeleton.expression = expression
             if expression.dfa.is_empty:
-                outline.why_empty = "no name satisfies propertyNames", outline.pointer
+                skeleton.why_empty = "no name satisfies propertyNames", skeleton.pointer
             word = "other name" if content.declared else "name"
-            rule = self._by_content[content, 0] = self._new(word, outline)
+            rule = self._by_content[content, 0] = self._new(word, skeleton)
         return rule
 
-    def _new(self, wanted: str, outline: Outline) -> str:
-        """Keep an outline under a name that no other has."""
+    def _new(self, wanted: str, skeleton: Skeleton) -> str:
+        """Keep a skeleton under a name that no other has."""
         name = wanted
-        while name in self.outlines:
+        while name in self.skeletons:
             self._names[wanted] = self._names.get(wanted, 1) + 1
             name = f"{wanted} {self._names[wanted]}"
-        if len(self.outlines) >= MAX_RULES:
+        if len(self.skeletons) >= MAX_RULES:
             raise SchemaTooLarge(
-                f"it needs more than {MAX_RULES:,} rules", outline.pointer, hint="Leave some properties out."
+                f"it needs more than {MAX_RULES:,} rules", skeleton.pointer, hint="Leave some properties out."
             )
-        self.outlines[name] = outline
+        self.skeletons[name] = skeleton
         return name
 
 
 def _own_name(found: Conjunction) -> str:
-    """The name under which a schema is defined, if it is one."""
+    """Return the name under which a schema is defined."""
     if len(found) != 1:
         return ""
     *_, place, name = ("", "", *found[0].pointer.split("/"))
@@ -294,14 +292,14 @@ def _own_name(found: Conjunction) -> str:
 
 
 def _title(found: Conjunction) -> str:
-    """What the only schema calls itself, if that is short."""
+    """Return the title of the only schema, if it is short."""
     schema = found[0].schema if len(found) == 1 else None
     title = schema.get("title", "") if isinstance(schema, dict) else ""
     return title if isinstance(title, str) and len(title) <= _LONGEST_TITLE else ""
 
 
 def _no_value_left(plain: Plain, has_values: bool, has_banned: bool) -> Contradiction:
-    """Why no value of the enums and constants of a branch is left."""
+    """Tell why no value of the enums and constants of a branch is left."""
     words = [(word, one.pointer) for one in plain for word in ("enum", "const") if word in one.schema]
     word, pointer = words[0]
     if not has_values:
@@ -319,7 +317,7 @@ def _no_value_left(plain: Plain, has_values: bool, has_banned: bool) -> Contradi
 
 
 def _nearest(around: _Around) -> str:
-    """Where the nearest schema around a value stands that says something."""
+    """Find the nearest schema around a value that says something."""
     while around is not None and not around[0]:
         around = around[1]
     return "" if around is None else around[0][0].pointer
@@ -344,7 +342,7 @@ def _check_ends(found: Conjunction, around: _Around) -> None:
         outer = outer[1]
 
 
-class OtherNames:
+class _OtherNames:
     """Makes these automata for one document."""
 
     def __init__(self, branches: Branches, groups: Groups, banned: BannedWords | None) -> None:
@@ -360,7 +358,7 @@ class OtherNames:
         return Leaf(self._dfa(limits) & self._allowed(content.names)), is_clean(limits)
 
     def _allowed(self, names: Conjunction) -> Dfa:
-        """The written forms of the strings that satisfy a conjunction."""
+        """Return the written forms of the strings that satisfy a conjunction."""
         if not names:
             return written(any_text())
         return reduce(or_, (self._of_branch(plain) for plain in self._branches.of(names)), no_text())

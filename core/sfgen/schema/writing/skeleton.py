@@ -18,6 +18,9 @@ from sfgen.schema.meaning.conjunction import Conjunction
 from sfgen.schema.meaning.groups import Group
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits
 
+MOST_ROUNDS = 30
+"""How deep equal rules may lie in each other to be found."""
+
 
 @dataclass(frozen=True)
 class Values:
@@ -64,7 +67,7 @@ class Part(NamedTuple):
 
 
 @dataclass(eq=False)
-class Outline:
+class Skeleton:
     """A rule that is not written yet."""
 
     content: Content
@@ -80,73 +83,35 @@ class Outline:
         return isinstance(self.content, Union)
 
 
-Outlines: TypeAlias = dict[str, Outline]
+Skeletons: TypeAlias = dict[str, Skeleton]
 """Rules by name."""
 
 
-MOST_ROUNDS = 30
-"""How deep equal rules may lie in each other to be found."""
+# ---- rules without a text --------------------------------------------------------------------------------------------
 
 
-def shared(outlines: Outlines, start: str) -> str:
-    """Merge the rules that say the same, under the first's name."""
-    for _ in range(MOST_ROUNDS):
-        first: dict[Hashable, str] = {}
-        renamed: dict[str, str] = {}
-        for name, outline in outlines.items():
-            same = first.setdefault(_signature(outline), name)
-            if same != name:
-                renamed[name] = same
-        if not renamed:
-            return start
-        start = renamed.get(start, start)
-        for name in renamed:
-            del outlines[name]
-        for outline in outlines.values():
-            if any(part.rule in renamed for part in outline.parts):
-                outline.parts = [part._replace(rule=renamed.get(part.rule, part.rule)) for part in outline.parts]
-    return start
-
-
-def _signature(outline: Outline) -> Hashable:
-    """What a rule says, the names of its parts included."""
-    return (_without_places(outline.content), outline.depth, tuple(outline.parts))
-
-
-def _without_places(content: Content) -> Hashable:
-    """What a rule says by itself, wherever in the schema its parts stand."""
-    limits = getattr(content, "limits", content)
-    if isinstance(limits, ArrayLimits):
-        counts = tuple((one.minimum, one.maximum) for one in limits.contains)
-        some = (limits.minimum, limits.maximum, counts, limits.are_unique)
-        return ("array", len(limits.prefix), limits.rest is None, *some)
-    if isinstance(limits, ObjectLimits):
-        return ("object", limits.minimum, limits.maximum)
-    return content
-
-
-def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
+def with_texts(skeletons: Mapping[str, Skeleton]) -> set[str]:
     """Name the rules that have a text."""
     callers: dict[str, list[str]] = {}
     missing: dict[str, int] = {}
     counted = set[str]()  # rules that need a number of parts, whichever
     ready: list[str] = []
-    for name, outline in outlines.items():
-        needed = {part.rule for part in outline.parts if part.is_needed or outline.is_union}
-        lacking = _lacking(outline)
-        if outline.why_empty is None and lacking:
-            for part in outline.parts:
+    for name, skeleton in skeletons.items():
+        needed = {part.rule for part in skeleton.parts if part.is_needed or skeleton.is_union}
+        lacking = _lacking(skeleton)
+        if skeleton.why_empty is None and lacking:
+            for part in skeleton.parts:
                 for rule in (part.rule, part.name):
                     if rule:
                         callers.setdefault(rule, []).append(name)
             counted.add(name)
-            missing[name] = 0 if _has_enough(outline, ()) else -1
-        elif outline.why_empty is not None:
+            missing[name] = 0 if _has_enough(skeleton, ()) else -1
+        elif skeleton.why_empty is not None:
             missing[name] = -1
         elif not needed:
-            missing[name] = -1 if outline.is_union else 0
+            missing[name] = -1 if skeleton.is_union else 0
         else:
-            missing[name] = 1 if outline.is_union else len(needed)
+            missing[name] = 1 if skeleton.is_union else len(needed)
             for rule in needed:
                 callers.setdefault(rule, []).append(name)
         if missing[name] == 0:
@@ -155,7 +120,7 @@ def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
     while ready:
         for caller in callers.get(ready.pop(), ()):
             if caller in counted:
-                if caller not in found and _has_enough(outlines[caller], found):
+                if caller not in found and _has_enough(skeletons[caller], found):
                     found.add(caller)
                     ready.append(caller)
                 continue
@@ -166,31 +131,31 @@ def with_texts(outlines: Mapping[str, Outline]) -> set[str]:
     return found
 
 
-def _lacking(outline: Outline) -> int:
-    """How many parts an object must have besides those that it needs, or sorts of items an array."""
-    limits = getattr(outline.content, "limits", None)
+def _lacking(skeleton: Skeleton) -> int:
+    """Count the parts that an object lacks besides those it needs, or the sorts of items of an array."""
+    limits = getattr(skeleton.content, "limits", None)
     if isinstance(limits, ArrayLimits):
         return len(limits.contains)
     if not isinstance(limits, ObjectLimits):
         return 0
-    return max(0, limits.minimum - sum(part.is_needed for part in outline.parts))
+    return max(0, limits.minimum - sum(part.is_needed for part in skeleton.parts))
 
 
-def _has_enough(outline: Outline, found: Collection[str]) -> bool:
-    """Whether the parts that have texts are all that are needed, and as many as there must be."""
-    limits = getattr(outline.content, "limits", None)
+def _has_enough(skeleton: Skeleton, found: Collection[str]) -> bool:
+    """Tell whether the parts that have texts are all that are needed, and as many as there must be."""
+    limits = getattr(skeleton.content, "limits", None)
     if isinstance(limits, ArrayLimits):
-        return _has_items(outline, limits, found)
-    written = [part for part in outline.parts if part.rule in found and (not part.name or part.name in found)]
-    if not all(part.rule in found for part in outline.parts if part.is_needed):
+        return _has_items(skeleton, limits, found)
+    written = [part for part in skeleton.parts if part.rule in found and (not part.name or part.name in found)]
+    if not all(part.rule in found for part in skeleton.parts if part.is_needed):
         return False
-    needed = sum(part.is_needed for part in outline.parts)
-    return any(part.name for part in written) or len(written) >= needed + _lacking(outline)
+    needed = sum(part.is_needed for part in skeleton.parts)
+    return any(part.name for part in written) or len(written) >= needed + _lacking(skeleton)
 
 
-def _has_items(outline: Outline, limits: ArrayLimits, found: Collection[str]) -> bool:
-    """Whether an array may have as many items as it must, and of each sort that it must contain one."""
-    labels = [part.label.partition(" contains ")[::2] for part in outline.parts if part.rule in found]
+def _has_items(skeleton: Skeleton, limits: ArrayLimits, found: Collection[str]) -> bool:
+    """Tell whether an array can have enough items, and one of each sort that it must contain."""
+    labels = [part.label.partition(" contains ")[::2] for part in skeleton.parts if part.rule in found]
     places = {place for place, _ in labels}
     order = [f"[{index}]" for index in range(len(limits.prefix))]
     first_missing = next((index for index, place in enumerate(order) if place not in places), len(order))
@@ -202,29 +167,29 @@ def _has_items(outline: Outline, limits: ArrayLimits, found: Collection[str]) ->
     )
 
 
-def without_empty(outlines: Outlines, full: Collection[str]) -> list[str]:
+def without_empty(skeletons: Skeletons, full: Collection[str]) -> list[str]:
     """Remove the parts without a text from rules that have one."""
     notes = []
-    for name in [name for name in outlines if name in full]:
+    for name in [name for name in skeletons if name in full]:
         kept = []
-        content = outlines[name].content
+        content = skeletons[name].content
         is_object = isinstance(content, Group) and content.type == "object"
-        for part in outlines[name].parts:
+        for part in skeletons[name].parts:
             if part.rule in full and (not part.name or part.name in full):
                 kept.append(part)
             elif is_object and not part.name:
-                reason, pointer = _why(outlines, part.rule, full)
+                reason, pointer = _why(skeletons, part.rule, full)
                 if reason:
                     notes.append(f"The property {part.label!r} is never written: {reason} at {pointer or 'the top'}.")
-        outlines[name].parts = kept
-    for name in [name for name in outlines if name not in full]:
-        del outlines[name]
+        skeletons[name].parts = kept
+    for name in [name for name in skeletons if name not in full]:
+        del skeletons[name]
     return notes
 
 
-def no_text(outlines: Outlines, start: str, full: Collection[str]) -> SchemaError:
+def no_text(skeletons: Skeletons, start: str, full: Collection[str]) -> SchemaError:
     """Make the error of a schema that has no text."""
-    reason, pointer = _why(outlines, start, full)
+    reason, pointer = _why(skeletons, start, full)
     return SchemaError(
         reason or "nothing satisfies false",
         pointer,
@@ -234,29 +199,69 @@ def no_text(outlines: Outlines, start: str, full: Collection[str]) -> SchemaErro
     )
 
 
-def _why(outlines: Outlines, name: str, full: Collection[str]) -> tuple[str, str]:
-    """The first reason why a rule has no text, and where; without words where the schema says ``false``."""
+def _why(skeletons: Skeletons, name: str, full: Collection[str]) -> tuple[str, str]:
+    """Find the first reason why a rule has no text, and its place; ``false`` needs no words."""
     passed = []
     while name not in passed:
         passed.append(name)
-        outline = outlines[name]
-        if outline.why_empty is not None:
-            return outline.why_empty
-        parts = [part for part in outline.parts if (part.is_needed or outline.is_union) and part.rule not in full]
-        if not parts and _lacking(outline):
-            if isinstance(getattr(outline.content, "limits", None), ArrayLimits):
-                return "no item satisfies contains", outline.pointer
-            return "minProperties is above the number of properties that there may be", outline.pointer
+        skeleton = skeletons[name]
+        if skeleton.why_empty is not None:
+            return skeleton.why_empty
+        parts = [part for part in skeleton.parts if (part.is_needed or skeleton.is_union) and part.rule not in full]
+        if not parts and _lacking(skeleton):
+            if isinstance(getattr(skeleton.content, "limits", None), ArrayLimits):
+                return "no item satisfies contains", skeleton.pointer
+            return "minProperties is above the number of properties that there may be", skeleton.pointer
         if not parts:
-            return "", outline.pointer
+            return "", skeleton.pointer
         # What is empty by itself says more than what leads back.
-        name = next((part.rule for part in parts if outlines[part.rule].why_empty is not None), parts[0].rule)
+        name = next((part.rule for part in parts if skeletons[part.rule].why_empty is not None), parts[0].rule)
     circle = passed[passed.index(name) :]
     labels = [
         part.label
         for rule, following in zip(circle, [*circle[1:], name], strict=True)
-        for part in outlines[rule].parts
+        for part in skeletons[rule].parts
         if part.rule == following and part.label
     ]
     what = "/".join(dict.fromkeys(labels))
-    return f"required {what!r} needs another one of its own kind within it, without end", outlines[name].pointer
+    return f"required {what!r} needs another one of its own kind within it, without end", skeletons[name].pointer
+
+
+# ---- rules that say the same -----------------------------------------------------------------------------------------
+
+
+def shared(skeletons: Skeletons, start: str) -> str:
+    """Merge the rules that say the same, under the first's name."""
+    for _ in range(MOST_ROUNDS):
+        first: dict[Hashable, str] = {}
+        renamed: dict[str, str] = {}
+        for name, skeleton in skeletons.items():
+            same = first.setdefault(_signature(skeleton), name)
+            if same != name:
+                renamed[name] = same
+        if not renamed:
+            return start
+        start = renamed.get(start, start)
+        for name in renamed:
+            del skeletons[name]
+        for skeleton in skeletons.values():
+            if any(part.rule in renamed for part in skeleton.parts):
+                skeleton.parts = [part._replace(rule=renamed.get(part.rule, part.rule)) for part in skeleton.parts]
+    return start
+
+
+def _signature(skeleton: Skeleton) -> Hashable:
+    """Return what a rule says, the names of its parts included."""
+    return (_without_places(skeleton.content), skeleton.depth, tuple(skeleton.parts))
+
+
+def _without_places(content: Content) -> Hashable:
+    """Return what a rule says by itself, wherever in the schema its parts stand."""
+    limits = getattr(content, "limits", content)
+    if isinstance(limits, ArrayLimits):
+        counts = tuple((one.minimum, one.maximum) for one in limits.contains)
+        some = (limits.minimum, limits.maximum, counts, limits.are_unique)
+        return ("array", len(limits.prefix), limits.rest is None, *some)
+    if isinstance(limits, ObjectLimits):
+        return ("object", limits.minimum, limits.maximum)
+    return content

@@ -38,6 +38,21 @@ MOST_COPIES = 16
 
 _NESTED = 16  # optional items that stand in one expression
 
+MAX_CONTAINS = 4
+"""The most ``contains`` that hold of one array."""
+
+MAX_ATOMS = 50
+"""The most parts into which what items may be is divided where they must differ."""
+
+MOST_OPEN = 2_000
+"""The most properties of one object that may be left out, or stand in any order."""
+
+Hits = tuple[bool, ...]
+"""Which of the ``contains`` an item satisfies."""
+
+_State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
+"""The items; how many of them satisfy each ``contains``; how many were read of each atom that has an end."""
+
 
 def array_expression(
     limits: ArrayLimits, prefix: Sequence[str | None], rest: str | None, layout: Layout, depth: int, tails: Tails
@@ -70,7 +85,7 @@ class _Writer:
         self.closing = Literal(layout.closing(b"]", depth))
 
     def whole(self) -> Expression:
-        """All of the array."""
+        """Return all of the array."""
         branches: list[Expression] = []
         if self.maximum is None or self.maximum > 0:
             if self.prefix:
@@ -87,7 +102,7 @@ class _Writer:
         return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
     def _behind_first(self) -> Expression:
-        """What may stand behind the first of the items that are described one by one."""
+        """Return what may stand behind the first of the items that are described one by one."""
         expression = self._others(len(self.prefix))
         nested = 0
         for index in reversed(range(1, len(self.prefix))):
@@ -99,7 +114,7 @@ class _Writer:
         return expression
 
     def _others(self, count: int) -> Expression:
-        """What may stand behind ``count`` items that are all described one by one, or all alike."""
+        """Return what may stand behind ``count`` items that are all described one by one, or all alike."""
         if self.rest is None or self.maximum == count:
             return self.closing if count >= self.minimum else NOTHING
         if not self._is_counted(count):
@@ -113,26 +128,16 @@ class _Writer:
         return Alternation((self.closing, counted)) if count >= self.minimum else counted
 
     def _is_counted(self, count: int) -> bool:
-        """Whether the items behind some are too many to be copied."""
+        """Tell whether the items behind some are too many to be copied."""
         return max(self.minimum, self.maximum or 0) - count > MOST_COPIES
 
     def _counted(self, opening: bytes, item: Call, count: int) -> CountedList:
-        """One item or more behind ``count`` others."""
+        """Write one item or more behind ``count`` others."""
         maximum = None if self.maximum is None else self.maximum - count
         return CountedList(opening, item, self.comma_bytes, self.closing.data, max(1, self.minimum - count), maximum)
 
 
-MAX_CONTAINS = 4
-"""The most ``contains`` that hold of one array."""
-
-MAX_ATOMS = 50
-"""The most parts into which what items may be is divided where they must differ."""
-
-Hits = tuple[bool, ...]
-"""Which of the ``contains`` an item satisfies."""
-
-_State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""The items; how many of them satisfy each ``contains``; how many were read of each atom that has an end."""
+# ---- arrays with contains, or with different items -------------------------------------------------------------------
 
 
 def item_choices(contains: Sequence[Contains], item: Conjunction, pointer: str) -> list[tuple[Hits, Conjunction]]:
@@ -155,10 +160,9 @@ def label_of(place: str, hits: Hits) -> str:
 
 
 class Atom(NamedTuple):
-    """Items that are read by the same rules: an indivisible part.
+    """Items that are read by the same rules: an indivisible part."""
 
-    The rules of the items divide all items into such parts.
-    """
+    # The rules of the items divide all items into such parts.
 
     texts: Dfa  # the items, in one form each
     rules: frozenset[str]
@@ -166,10 +170,8 @@ class Atom(NamedTuple):
 
 
 def atoms(automata: Mapping[str, Dfa], pointer: str) -> list[Atom]:
-    """Divide the languages of some rules into their atoms.
-
-    These are the smallest parts that no rule divides.
-    """
+    """Divide the languages of some rules into their atoms."""
+    # These are the smallest parts that no rule divides.
     found: list[tuple[Dfa, frozenset[str]]] = []
     for rule, texts in automata.items():
         divided, rest = list[tuple[Dfa, frozenset[str]]](), texts
@@ -204,7 +206,7 @@ def chosen_items(
     ends = [atom.size is not None and (maximum is None or atom.size < maximum) for atom in different]
 
     def items(rule: str, read: tuple[int, ...]) -> Iterable[tuple[Call, tuple[int, ...]]]:
-        """The ways to read an item of a rule, and how many texts of each atom that has an end are read then."""
+        """Return the ways to read an item of a rule, and how many texts of each atom that has an end are read then."""
         if not different:
             yield Call(rule), read
         for number, atom in enumerate(different):
@@ -237,7 +239,7 @@ def chosen_items(
 
 
 def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
-    """The most items that are written; where they must differ, no more than are counted if they could run out."""
+    """Return the most items that are written: of different ones that could run out, no more than are counted."""
     if not different:
         return limits.maximum
     maximum = limits.maximum
@@ -251,8 +253,7 @@ def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
     return MAX_COPIES if maximum is None else min(maximum, MAX_COPIES)
 
 
-MOST_OPEN = 2_000
-"""The most properties of one object that may be left out, or stand in any order."""
+# ---- objects ---------------------------------------------------------------------------------------------------------
 
 
 class WrittenProperty(NamedTuple):
