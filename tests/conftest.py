@@ -166,8 +166,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Say at the end, on a line each, what was skipped for lack of programs and of packages, and how to get them."""
-    from tests.support.running.packages import missing_packages
-    from tests.support.running.programs import advice
+    from tests.support.running.installed import advice, missing_packages
 
     reports = terminalreporter.stats.get("skipped", [])
     reasons = [report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple)]

@@ -9,9 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 import typer
-from tests.support.sources.document_examples import commands_not_run
-from tests.support.sources.document_links import anchors, links
-from tests.support.sources.documents import DOCUMENTS, ROOT, name_of
+from tests.support.sources.documents import DOCUMENTS, ROOT, anchors, commands_not_run, links, name_of
 from tests.support.sources.imports import imports, modules
 
 from sfgen_cli.app import app

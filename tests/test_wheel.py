@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.support.running.packages import needs_package
+from tests.support.running.installed import needs_package
 from tests.support.sources.imports import ROOT, SOURCES
 
 pytestmark = needs_package("hatchling")

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.command.rendered import rendered
-from tests.support.models.byte_tokens import BYTES
+from tests.support.command.browser import rendered
+from tests.support.models.vocabularies import BYTES
 from tests.support.patterns.automata import graphs
-from tests.support.running.programs import needs
+from tests.support.running.installed import needs
 from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary

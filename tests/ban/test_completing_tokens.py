@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import rounds, tried
 
 from sfgen.ban import BannedWords, SeamMatcher

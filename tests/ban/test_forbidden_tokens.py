@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.models.generated import small_vocabulary
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Vocabulary

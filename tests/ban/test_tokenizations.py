@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.byte_tokens import BYTES
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import BYTES, loaded
 
 from sfgen.ban.tokenizations import MATCHED, Route, Routes, transitions
 from sfgen.errors import BannedWordsError

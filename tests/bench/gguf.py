@@ -60,7 +60,7 @@ class Subject:
 def subjects(folder: Path, *, sketch: bool) -> list[Subject]:
     """Write the model in all forms."""
     import torch
-    from tests.support.models.gguf_files import NUMBERS, write_gguf
+    from tests.support.models.gguf import NUMBERS, write_gguf
     from transformers import LlamaConfig, LlamaForCausalLM
 
     source, directory = next(iter(find(("gpt2",)).values())), folder / "llama"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.command.forked import forked, run_forked
+from tests.support.command.processes import forked, run_forked
 from tests.support.running.tried import tried
 
 from sfgen.ban import BannedWords, scan

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.command.terminal import SFGEN, Terminal
-from tests.support.running.programs import needs
+from tests.support.running.installed import needs
 
 PROMPT = "ready> "
 START = {

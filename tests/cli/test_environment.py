@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command.forked import run_forked
+from tests.support.command.processes import run_forked
 from tests.support.command.terminal import SFGEN, Terminal, in_a_terminal, plain
 
 from sfgen_cli.shell.progress import PREPARING

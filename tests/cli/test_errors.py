@@ -12,7 +12,7 @@ from tests.support.errors.case import Case
 from tests.support.errors.cases import CASES
 from tests.support.errors.out_of_reach import OUT_OF_REACH
 from tests.support.errors.sites import passed, recorded, sites
-from tests.support.running.packages import is_installed, needs_package
+from tests.support.running.installed import is_installed, needs_package
 
 Sfgen = Callable[..., Any]
 UNIFORM = ["-m", "uniform"]

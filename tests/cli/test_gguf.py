@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.models.gguf_files import write_gguf
-from tests.support.running.packages import needs_package
+from tests.support.models.gguf import write_gguf
+from tests.support.running.installed import needs_package
 
 from sfgen.models.tiny import DIRECTORY
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.support.command.forked import run_forked
+from tests.support.command.processes import run_forked
 from tests.support.command.terminal import Seen, Terminal, in_a_terminal, plain
 
 from sfgen.ban import BannedWords, scan

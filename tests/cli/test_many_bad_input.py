@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command.forked import run_forked
 from tests.support.command.many_prompts import written
+from tests.support.command.processes import run_forked
 
 GOOD: dict[str, Any] = {"prompt": "a"}
 GEN = ["gen", "-m", "uniform", "-r", "[a-z]{30}", "--seed", "7"]

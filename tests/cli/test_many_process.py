@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pyte
 import pytest
-from tests.support.command.forked import forked, run_forked
 from tests.support.command.many_prompts import joined, timeless, written
+from tests.support.command.processes import forked, run_forked
 from tests.support.running.tried import rounds
 
 SLOW = ["gen", "-m", "uniform", "-r", "[a-z]{80}", "--seed", "7"]

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command.forked import forked
 from tests.support.command.many_prompts import timeless
-from tests.support.command.worker_processes import gone, workers_of
+from tests.support.command.processes import forked, gone, workers_of
 from tests.support.running.tried import rounds
 
 Sfgen = Callable[..., Any]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.support.command.browser import Browser
-from tests.support.running.programs import needs
+from tests.support.running.installed import needs
 from tests.support.running.tried import tried
 from tests.support.traces import Run, ban_run, long_run, runs
 

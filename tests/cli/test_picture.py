@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
-from tests.support.command.rendered import rendered
-from tests.support.running.programs import needs
+from tests.support.command.browser import rendered
+from tests.support.running.installed import needs
 
 from sfgen_cli.live.picture import svg
 

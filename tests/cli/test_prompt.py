@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command.forked import forked, run_forked
+from tests.support.command.processes import forked, run_forked
 from tests.support.command.terminal import Terminal, in_a_terminal
 
 from sfgen_cli.shell.ending import run

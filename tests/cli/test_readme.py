@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from tests.support.command.typed import typed
 from tests.support.real.model import FILE, needs_file
-from tests.support.sources.document_examples import Example, asks_for, console_blocks, lines, python_blocks
-from tests.support.sources.documents import DOCUMENTS, name_of
+from tests.support.sources.documents import DOCUMENTS, Example, asks_for, console_blocks, lines, name_of, python_blocks
 
 Sfgen = Callable[..., Any]
 TEXTS = {name_of(document): document.read_text(encoding="utf-8") for document in DOCUMENTS}

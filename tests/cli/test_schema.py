@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command.forked import forked
 from tests.support.command.many_prompts import timeless
+from tests.support.command.processes import forked
 from tests.support.command.terminal import in_a_terminal, plain
 from tests.support.models.random_models import save as save_model
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.support.command.forked import forked
+from tests.support.command.processes import forked
 from tests.support.models.scripted import ScriptedModel, random_scores
 from tests.support.running.tried import tried
 from tests.support.traces import Run, runs, write_runs

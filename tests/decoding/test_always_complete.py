@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.support.models.real_tokenizers import loaded
 from tests.support.models.scripted import ScoreOf, ScriptedModel
+from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import some_of
 
 from sfgen import Dfa, Index, Sampler, Vocabulary, generate

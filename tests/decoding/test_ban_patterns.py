@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.oracles.banned_text import BannedText
-from tests.support.models.real_tokenizers import loaded
 from tests.support.models.scripted import ScriptedModel, preferring, random_scores
+from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import rounds
 
 from sfgen import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, cast, get_args
@@ -13,19 +13,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.models.one_text import drive_one
 from tests.support.models.scripted import ScriptedModel, preferring, random_scores
 from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary
-from sfgen.decoding import prepare
+from sfgen.decoding import AskAgain, prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.events import Ask, Event
-from sfgen.decoding.loop import Loop
+from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, ModelError, SfgenError
 from sfgen.models.sessions import SeparateRows
-from sfgen.protocols import Answer, Scores
+from sfgen.protocols import Answer, Scores, ScoresRows, Session
+
+
+def drive_one(steps: Steps, new_session: Callable[[], Session]) -> Iterator[Event]:
+    session, answer = None, None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            return
+        answer = None
+        if isinstance(step, Ask):
+            session = session or new_session()
+            if step.keep is not None:
+                session.rewind(step.keep)
+            if step.rows is None or not isinstance(session, ScoresRows):
+                answer = session.extend(step.token_ids)
+            else:
+                answer = session.extend_rows(step.token_ids, step.rows)
+        elif isinstance(step, AskAgain):
+            answer = session.score_again(step.rows) if isinstance(session, ScoresRows) else None
+        else:
+            yield step
+
 
 PIECES = [b"a", b"b", b" ", b"ab", b"ba", b"aa", b".", b" a", b"bb"]
 VOCABULARY = Vocabulary([*PIECES, None], end_token_ids=[len(PIECES)])

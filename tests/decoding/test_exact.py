@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.oracles.exact_texts import Small, strings
-from tests.support.models.chi_square import fits
 from tests.support.models.scripted import ScoreOf, ScriptedModel, random_scores
-from tests.support.models.toy_models import Leaf, Toy, total_variation
+from tests.support.models.toy_models import Leaf, Toy, fits, total_variation
 from tests.support.running.tried import rounds
 
 from sfgen import (

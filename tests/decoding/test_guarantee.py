@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.oracles.banned_text import BannedText
-from tests.support.models.byte_tokens import BYTES
 from tests.support.models.scripted import ScriptedModel, preferring
+from tests.support.models.vocabularies import BYTES
 
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.ban import MatchMode

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.oracles.banned_text import BannedText
-from tests.support.models.real_tokenizers import loaded
 from tests.support.models.scripted import ScriptedModel
+from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import rounds, some_of
 
 from sfgen import BannedWords, Sampler, Vocabulary, generate

@@ -13,10 +13,9 @@ from random import Random
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.support.models.byte_tokens import BYTES
 from tests.support.models.scripted import ScriptedModel, random_scores
-from tests.support.patterns.plain import every_byte
-from tests.support.patterns.random_patterns import RandomPattern, compiled
+from tests.support.models.vocabularies import BYTES
+from tests.support.patterns.random_patterns import RandomPattern, compiled, every_byte
 
 from sfgen import BannedWords, Dfa, Index, Result, Sampler, Vocabulary, generate
 from sfgen.errors import IndexFileError, PatternError, SfgenError

@@ -9,9 +9,8 @@ from typing import get_args
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.support.models.chi_square import beyond, fits
 from tests.support.models.scripted import ScoreOf, random_scores
-from tests.support.models.toy_models import DEAD, Distribution, Leaf, Toy, all_outcomes, total_variation
+from tests.support.models.toy_models import DEAD, Distribution, Leaf, Toy, all_outcomes, beyond, fits, total_variation
 from tests.support.running.tried import rounds
 
 from sfgen import Sampler, generate

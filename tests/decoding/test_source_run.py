@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.support.models.real_tokenizers import loaded
 from tests.support.models.scripted import ScriptedModel
+from tests.support.models.vocabularies import loaded
 
 from sfgen import BannedWords, Finished, RolledBack, Sampler, TextReleased, TokenChosen, Vocabulary, stream
 from sfgen.decoding.strategies import StrategyName

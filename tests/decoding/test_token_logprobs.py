@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.guides.bracket_texts import INDEX, VOCABULARY, BracketModel
+from tests.support.guides.brackets import INDEX, VOCABULARY, BracketModel
 from tests.support.models.scripted import ScriptedModel
 from tests.support.running.tried import tried
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.models.vocabularies import byte_vocabulary
 
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream
 from sfgen.errors import InternalError

@@ -16,8 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.support.real.model import FILE
-from tests.support.sources.document_examples import Example, asks_for, console_blocks, python_blocks
-from tests.support.sources.documents import DOCUMENTS, name_of
+from tests.support.sources.documents import DOCUMENTS, Example, asks_for, console_blocks, name_of, python_blocks
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.oracles.quotations import DOCUMENTS
 from tests.support import golden
-from tests.support.grammars.lark_texts import EXAMPLES
+from tests.support.grammars.lark import EXAMPLES
 from tests.support.guides.kinds import (
     LARK,
     LARK_RECURSIVE,

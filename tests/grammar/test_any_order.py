@@ -9,8 +9,8 @@ from itertools import permutations
 
 import pytest
 from tests.oracles.bounded_recogniser import BoundedIndex
-from tests.support.grammars.random_networks import TokenNetwork
-from tests.support.models.byte_tokens import BYTES
+from tests.support.grammars.random_grammars import TokenNetwork
+from tests.support.models.vocabularies import BYTES
 from tests.support.running.tried import rounds
 
 from sfgen import Dfa, Vocabulary

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.grammars.random_grammars import KNOWN
-from tests.support.grammars.random_networks import Pair, TokenNetwork, pairs
+from tests.support.grammars.random_grammars import KNOWN, Pair, TokenNetwork, pairs
 from tests.support.running.tried import tried
 
 import sfgen

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.oracles.bounded_recogniser import BoundedIndex, BoundedRecogniser
-from tests.support.grammars.random_grammars import KNOWN, grammars, quoted_text
-from tests.support.grammars.random_networks import Pair, TokenNetwork, pairs
+from tests.support.grammars.random_grammars import KNOWN, Pair, TokenNetwork, grammars, pairs, quoted_text
 from tests.support.grammars.rule_texts import RuleTexts
-from tests.support.models.byte_tokens import BYTES
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import BYTES, loaded
 from tests.support.running.tried import tried
 
 from sfgen import Dfa, Vocabulary

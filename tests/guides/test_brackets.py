@@ -11,8 +11,7 @@ import pyte
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.guides.bracket_texts import INDEX, VOCABULARY, BracketModel, is_balanced
-from tests.support.guides.brackets import PAIRS, Brackets
+from tests.support.guides.brackets import INDEX, PAIRS, VOCABULARY, BracketModel, Brackets, is_balanced
 from tests.support.guides.languages import brackets
 from tests.support.running.tried import tried
 from tests.support.traces import frame

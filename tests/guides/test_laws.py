@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.support.guides.conformance import Walk, check_as_new, check_position
+from tests.support.guides.conformance import Walk, check_as_new, check_position, check_text, check_walk, take_random
 from tests.support.guides.kinds import KINDS, LARK, PATTERNS, case_of, language_of
-from tests.support.guides.walks import check_text, check_walk, take_random
 from tests.support.running.tried import tried
 
 from sfgen import Dfa, Vocabulary

@@ -16,10 +16,11 @@ from tests.support.guides.conformance import (
     check_as_new,
     check_refusals,
     check_validate,
+    likely,
+    take_random,
 )
 from tests.support.guides.kinds import KINDS, case_of
 from tests.support.guides.languages import Language
-from tests.support.guides.walks import likely, take_random
 from tests.support.running.tried import tried
 
 from sfgen import Dfa, Index, Vocabulary

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.guides.bracket_texts import INDEX, VOCABULARY, BracketModel
+from tests.support.guides.brackets import INDEX, VOCABULARY, BracketModel
 from tests.support.models.scripted import ScriptedSession
 from tests.support.running.tried import tried
 

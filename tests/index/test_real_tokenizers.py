@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import some_of
 
 from sfgen import Dfa, Index, Vocabulary

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 from tests.support.patterns.automata import allowed, token_distances
 from tests.support.patterns.random_patterns import RandomPattern
 

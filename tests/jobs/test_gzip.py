@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.command.forked import forked, run_forked
 from tests.support.command.many_prompts import SmallModel
+from tests.support.command.processes import forked, run_forked
 from tests.support.running.tried import some_of, tried
 
 import sfgen

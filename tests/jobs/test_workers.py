@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from tests.support.command.many_prompts import timeless
-from tests.support.command.worker_processes import workers_of
+from tests.support.command.processes import workers_of
 from tests.support.running.tried import rounds
 
 from sfgen import GenerationConfig, Job, Sampler, load_model, run_job

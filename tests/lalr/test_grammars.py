@@ -8,8 +8,15 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 from tests.oracles.lark_language import LarkLanguage
-from tests.support.grammars.lark_guides import reads
-from tests.support.grammars.lark_texts import EXAMPLES, Example, mutants, read_by_lark, read_by_sfgen, vocabulary_of
+from tests.support.grammars.lark import (
+    EXAMPLES,
+    Example,
+    mutants,
+    read_by_lark,
+    read_by_sfgen,
+    reads,
+    vocabulary_of,
+)
 from tests.support.running.tried import tried
 
 from sfgen import Grammar, Index, Vocabulary

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from tests.oracles.lark_language import LarkLanguage
-from tests.support.grammars.lark_guides import finished, reads
-from tests.support.grammars.random_lark import ALPHABET, lark_grammars
-from tests.support.models.byte_tokens import BYTES, byte_vocabulary
+from tests.support.grammars.lark import ALPHABET, finished, lark_grammars, reads
+from tests.support.models.vocabularies import BYTES, byte_vocabulary
 from tests.support.running.tried import tried
 
 from sfgen import Grammar, Index, Vocabulary

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.grammars.lark_guides import can_read, finished, tried
-from tests.support.grammars.lark_texts import EXAMPLES, Example, vocabulary_of
-from tests.support.models.real_tokenizers import loaded
+from tests.support.grammars.lark import EXAMPLES, Example, can_read, finished, tried, vocabulary_of
+from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import rounds
 
 from sfgen import Index, Vocabulary

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lark import Lark
-from tests.support.grammars.lark_texts import EXAMPLES, Example, mutants
+from tests.support.grammars.lark import EXAMPLES, Example, mutants
 from tests.support.running.tried import tried
 
 from sfgen import Grammar

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.models.gguf_models import Pair, pair
+from tests.support.models.gguf import Pair, pair
 from tests.support.models.random_models import save
 
 ModelDirectory = Callable[..., Path]

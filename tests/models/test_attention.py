@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from tests.support.models.attention_models import batch_for, model_of
-from tests.support.models.forgetful import ForgetfulSession
+from tests.support.models.sessions import ForgetfulSession
 
 from sfgen.models.transformers_forward import is_misread, without_plans
 from sfgen.models.transformers_session import TransformersSession

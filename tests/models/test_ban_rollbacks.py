@@ -7,8 +7,8 @@ from typing import Any, get_args
 
 import pytest
 from tests.oracles.banned_text import BannedText
-from tests.support.models.forgetful import ForgetfulSession
 from tests.support.models.random_models import random_model
+from tests.support.models.sessions import ForgetfulSession
 from tests.support.running.tried import rounds, some_of
 
 from sfgen import BannedWords, Sampler, Vocabulary, generate

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 from tests.support.models.attention_models import CONTEXT, TOGETHER, batch_for, model_of
-from tests.support.models.forgetful import Forgetful, ForgetfulSession
 from tests.support.models.random_models import ARCHITECTURES, random_model
+from tests.support.models.sessions import Forgetful, ForgetfulSession
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, generate, load_model
 from sfgen.ban import scan

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.models.gguf_files import write_gguf
+from tests.support.models.gguf import write_gguf
 
 from sfgen import Dfa, Index, from_transformers, generate, load_model
 from sfgen.models import load_vocabulary

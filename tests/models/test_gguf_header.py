@@ -13,8 +13,7 @@ import gguf
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.models.gguf_files import write_gguf
-from tests.support.models.gguf_models import Pair
+from tests.support.models.gguf import Pair, write_gguf
 from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.gguf_files import write_gguf
+from tests.support.models.gguf import write_gguf
 from tests.support.models.random_models import random_model
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 from tests.support.real.model import FILE, needs_file
-from tests.support.running.packages import needs_package
+from tests.support.running.installed import needs_package
 from tests.support.running.tried import tried
 
 from sfgen.errors import VocabularyError

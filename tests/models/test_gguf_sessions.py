@@ -13,10 +13,9 @@ import pytest
 import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.models.batch_rounds import Round, assert_equals_reading_each_again, rounds_among
-from tests.support.models.forgetful import ForgetfulSession
-from tests.support.models.gguf_models import Pair, pair
-from tests.support.running.packages import needs_package
+from tests.support.models.gguf import Pair, pair
+from tests.support.models.sessions import ForgetfulSession, Round, assert_equals_reading_each_again, rounds_among
+from tests.support.running.installed import needs_package
 from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError, SfgenError

@@ -9,9 +9,8 @@ from typing import Any, get_args
 
 import pytest
 from tests.oracles.banned_text import BannedText
-from tests.support.models.gguf_files import write_gguf
-from tests.support.models.gguf_models import Pair
-from tests.support.running.packages import needs_package
+from tests.support.models.gguf import Pair, write_gguf
+from tests.support.running.installed import needs_package
 
 import sfgen
 from sfgen import BannedWords, Dfa, Finished, Index, JsonSchema, Result, Sampler, generate

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.gguf_files import write_gguf
-from tests.support.models.gguf_models import Pair, pair
-from tests.support.models.gguf_tokenizers import SPLITS
+from tests.support.models.gguf import SPLITS, Pair, pair, write_gguf
 from tests.support.models.random_models import random_model
-from tests.support.models.real_tokenizers import loaded
-from tests.support.running.packages import needs_package
+from tests.support.models.vocabularies import loaded
+from tests.support.running.installed import needs_package
 from tests.support.running.tried import tried
 
 import sfgen

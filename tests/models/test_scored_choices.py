@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.models.gguf_models import Pair
-from tests.support.models.scored_choices import logprob_of
-from tests.support.running.packages import needs_package
+from tests.oracles.scored_choices import logprob_of
+from tests.support.models.gguf import Pair
+from tests.support.running.installed import needs_package
 
 import sfgen
 from sfgen import ChoiceScore, Job

@@ -11,8 +11,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.forgetful import ForgetfulSession
 from tests.support.models.random_models import random_model
+from tests.support.models.sessions import ForgetfulSession
 from tests.support.running.tried import tried
 
 from sfgen.models import transformers_session

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.oracles.banned_text import BannedText
-from tests.support.models.batch_rounds import Round, assert_equals_reading_each_again, rounds_among
-from tests.support.models.float64_tiny import Float64Tiny
+from tests.support.models.sessions import Float64Tiny, Round, assert_equals_reading_each_again, rounds_among
 from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, generate

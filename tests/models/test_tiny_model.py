@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.models.float64_tiny import Float64Tiny
+from tests.support.models.sessions import Float64Tiny
 from tests.support.running.tried import some_of
 
 from sfgen import BannedWords, Dfa, Finished, Index, Result, Sampler, generate, load_model

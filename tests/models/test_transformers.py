@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.models.forgetful import Forgetful
 from tests.support.models.random_models import random_model
+from tests.support.models.sessions import Forgetful
 
 from sfgen import BannedWords, Dfa, Index, Sampler, Vocabulary, generate, load_model
 from sfgen.errors import ModelError

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.models.forgetful import ForgetfulSession
 from tests.support.models.random_models import ARCHITECTURES, random_model
+from tests.support.models.sessions import ForgetfulSession
 from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError

@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 import pytest
 from tests.oracles.banned_text import banned_words_in
+from tests.support.real.circumstances import TALK, TAPESTRY
 from tests.support.real.model import gguf_model, needs_file
-from tests.support.real.texts import TALK, TAPESTRY
 from tests.support.running.tried import some_of
 
 from sfgen import BannedWords, Result, RolledBack, Sampler, SfgenError, TextReleased, TokenChosen, stream

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from tests.support.command.forked import run_forked
+from tests.support.command.processes import run_forked
 from tests.support.real.model import FILE, gguf_model, needs_directory, needs_file, transformers_model
 
 from sfgen import Sampler, generate, score

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.oracles.banned_text import banned_words_in
-from tests.support.models.chi_square import fits
-from tests.support.models.toy_models import Distribution, Leaf
+from tests.support.models.toy_models import Distribution, Leaf, fits
+from tests.support.real.circumstances import log_shares
 from tests.support.real.model import gguf_model, needs_file
-from tests.support.real.texts import log_shares
 from tests.support.running.tried import rounds
 
 import sfgen

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 from tests.oracles.banned_text import banned_words_in
-from tests.support.command.forked import forked, run_forked
+from tests.support.command.processes import forked, run_forked
+from tests.support.real.circumstances import TAPESTRY
 from tests.support.real.model import FILE, gguf_model, needs_directory, needs_file, transformers_model
-from tests.support.real.texts import TAPESTRY
 from tests.support.running.tried import some_of
 
 from sfgen import GenerationConfig, Job, RolledBack, generate, job_records, run_job

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from tests.support.real.circumstances import distance, log_probabilities, long_tokens
 from tests.support.real.model import gguf_model, needs_directory, needs_file, transformers_model
-from tests.support.real.texts import distance, log_probabilities, long_tokens
 
 
 class Engine(NamedTuple):

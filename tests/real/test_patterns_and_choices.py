@@ -9,9 +9,16 @@ from functools import cache
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.real.circumstances import CIRCUMSTANCES, Circumstances, drawn, fewest_tokens, is_refused, written
+from tests.support.real.circumstances import (
+    CIRCUMSTANCES,
+    Circumstances,
+    drawn,
+    fewest_tokens,
+    is_refused,
+    log_shares,
+    written,
+)
 from tests.support.real.model import gguf_model, needs_file
-from tests.support.real.texts import log_shares
 
 from sfgen import Dfa, Index, SfgenError, generate, score
 from sfgen.errors import GenerationError

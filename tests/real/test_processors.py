@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.oracles.banned_text import banned_words_in
+from tests.support.real.circumstances import TALK, TAPESTRY
 from tests.support.real.model import DIRECTORY, FILE, gguf_model, needs_directory, needs_file, transformers_model
-from tests.support.real.texts import TALK, TAPESTRY
 from tests.support.running.tried import some_of
 
 from sfgen import BannedWords, Dfa, Index, JsonSchema, generate

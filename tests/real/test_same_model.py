@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from tests.support.real.circumstances import log_probabilities, long_text, long_tokens
 from tests.support.real.model import gguf_model, needs_directory, needs_file, transformers_model
-from tests.support.real.texts import log_probabilities, long_text, long_tokens
 from tests.support.running.tried import rounds
 
 from sfgen.errors import UsageError

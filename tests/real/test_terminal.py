@@ -7,8 +7,8 @@ import re
 import pytest
 from tests.oracles.banned_text import banned_words_in
 from tests.support.command.terminal import Terminal, in_a_terminal, plain
+from tests.support.real.circumstances import TAPESTRY
 from tests.support.real.model import FILE, gguf_model, needs_file
-from tests.support.real.texts import TAPESTRY
 
 from sfgen import generate
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.oracles.banned_text import banned_words_in
+from tests.support.real.circumstances import TALK, TAPESTRY, scores_along
 from tests.support.real.model import gguf_model, needs_file
-from tests.support.real.texts import TALK, TAPESTRY, scores_along
 from tests.support.running.tried import rounds, some_of
 
 import sfgen

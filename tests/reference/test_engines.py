@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.support.models.scripted import ScoreOf, ScriptedModel, random_scores
-from tests.support.patterns.plain import PlainPattern, every_byte
-from tests.support.patterns.random_patterns import RandomPattern, compiled
+from tests.support.patterns.random_patterns import PlainPattern, RandomPattern, compiled, every_byte
 from tests.support.running.tried import some_of
 
 from sfgen import Dfa, Index, Result, Sampler, Vocabulary, generate

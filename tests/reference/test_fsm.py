@@ -13,7 +13,7 @@ import interegular
 import numpy as np
 import pytest
 from interegular.fsm import FSM, Alphabet, anything_else
-from tests.support.patterns.plain import PlainPattern
+from tests.support.patterns.random_patterns import PlainPattern
 from tests.support.patterns.texts import TreeSampler, mutated, short_texts
 
 from sfgen import Vocabulary

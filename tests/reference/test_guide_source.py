@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.models.vocabularies import byte_vocabulary
 from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Finished, Index, Sampler, TextReleased, Vocabulary, generate, stream

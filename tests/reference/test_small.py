@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.support.patterns.plain import PlainPattern
+from tests.support.patterns.random_patterns import PlainPattern
 from tests.support.patterns.texts import short_texts
 
 from sfgen import Vocabulary

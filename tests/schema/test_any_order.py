@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.oracles.schema_oracle import Oracle
-from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.models.vocabularies import byte_vocabulary
 from tests.support.schemas.named import SCHEMAS
 
 from sfgen import Index, JsonSchema, Sampler, generate

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.oracles.recogniser import Recogniser
 from tests.support.grammars.rule_texts import RuleTexts
 from tests.support.running.tried import some_of, tried
-from tests.support.schemas.json_schema_strategy import from_schema
+from tests.support.schemas.instances import from_schema
 from tests.support.schemas.named import PLAIN, SCHEMAS, an_object
 
 from sfgen.errors import SchemaError

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.oracles.recogniser import RecogniserIndex
 from tests.oracles.schema_oracle import Oracle
 from tests.support.grammars.rule_texts import RuleTexts
-from tests.support.models.byte_tokens import BYTES
+from tests.support.models.vocabularies import BYTES
 from tests.support.running.tried import rounds, tried
 
 from sfgen import Dfa, Index, JsonSchema, Vocabulary

@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from tests.support.grammars.rule_texts import RuleTexts
-from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.models.vocabularies import byte_vocabulary
 from tests.support.running.tried import rounds, tried
 from tests.support.schemas.pydantic_types import (
     COMPLETED,

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.support.models.byte_tokens import byte_vocabulary
+from tests.support.models.vocabularies import byte_vocabulary
 
 from sfgen import JsonSchema
 from sfgen.protocols import Guide

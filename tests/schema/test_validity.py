@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from tests.support.running.tried import tried
-from tests.support.schemas.json_schema_strategy import from_schema
+from tests.support.schemas.instances import from_schema
 
 from sfgen.errors import SchemaError
 from sfgen.schema.reading.document import value_at

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.oracles.scored_choices import MERGES, ScoredMerges, log_shares, logprob_of, spellings
 from tests.support.command.many_prompts import SmallModel
-from tests.support.models.scored_choices import MERGES, ScoredMerges, log_shares, logprob_of, spellings
 from tests.support.models.scripted import ScriptedModel
 from tests.support.running.tried import tried
 

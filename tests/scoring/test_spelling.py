@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.scored_choices import MERGES, ScoredMerges
+from tests.oracles.scored_choices import MERGES, ScoredMerges
 from tests.support.models.spellers import FAMILIES, SMALL, speller
 from tests.support.running.tried import tried
 

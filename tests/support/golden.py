@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.support.models.real_tokenizers import loaded
 from tests.support.models.scripted import ScriptedModel
+from tests.support.models.vocabularies import loaded
 
 import sfgen
 from sfgen import BannedWords, GenerationConfig, Grammar, JsonSchema, Substring, Vocabulary

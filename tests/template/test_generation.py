@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.byte_tokens import BYTES
 from tests.support.models.scripted import ScriptedModel, random_scores
+from tests.support.models.vocabularies import BYTES
 from tests.support.running.tried import tried
 
 import sfgen

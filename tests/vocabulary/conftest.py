@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.models import real_tokenizers
+from tests.support.models import vocabularies
 
 from sfgen.vocabulary import Vocabulary
 
@@ -43,7 +43,7 @@ class Loaded:
 
 @cache
 def load(directory: Path, name: str) -> Loaded:
-    return Loaded(name, *real_tokenizers.loaded(directory))
+    return Loaded(name, *vocabularies.loaded(directory))
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 
 from sfgen import Vocabulary
 from sfgen.vocabulary import TokenTrie, shapes

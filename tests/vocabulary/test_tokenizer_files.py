@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 
 from sfgen.errors import VocabularyError
 from sfgen.vocabulary import Vocabulary

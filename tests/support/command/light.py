@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
-from tests.support.command.forked import become_a_command, run_command
+from tests.support.command.processes import become_a_command, run_command
 
 _ROOT = Path(__file__).parents[3]
 _STREAMS = ("stdin", "stdout", "stderr")

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any
 
 import pyte
-from tests.support.command.forked import forked
+from tests.support.command.processes import forked
 
 COLUMNS, LINES = 100, 30
 SFGEN = (sys.executable, "-m", "sfgen_cli")

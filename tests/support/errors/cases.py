@@ -5,8 +5,7 @@ from __future__ import annotations
 from tests.support.errors.case import Case
 from tests.support.errors.files import ENDLESS, INDEXES, MANY, RECORDS, TRACES, VOCABULARIES
 from tests.support.errors.gguf import GGUF
-from tests.support.errors.grammars import GRAMMARS
-from tests.support.errors.lark import LARK
+from tests.support.errors.grammars import GRAMMARS, LARK
 from tests.support.errors.models import MODELS, TOKENIZER_CASES
 from tests.support.errors.patterns import PATTERNS
 from tests.support.errors.pydantic import PYDANTIC

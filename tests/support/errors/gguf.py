@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.errors.case import Before, Case, both, files, patched
-from tests.support.models.gguf_files import write_gguf
-from tests.support.models.gguf_models import pair
+from tests.support.models.gguf import pair, write_gguf
 
 _GEN = "gen -m model.gguf -r '[ab]{9}' --max-tokens 20 x"
 _LIB = "llama_cpp"

@@ -12,8 +12,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from tests.oracles.bounded_recogniser import BoundedIndex
 from tests.oracles.quotations import DOCUMENTS, quotations
-from tests.support.grammars.random_grammars import KNOWN, grammars, letters_of
-from tests.support.grammars.random_networks import TokenNetwork
+from tests.support.grammars.random_grammars import KNOWN, TokenNetwork, grammars, letters_of
 from tests.support.guides.brackets import Brackets
 from tests.support.guides.conformance import Case
 from tests.support.guides.languages import Language, brackets, finite, free_text, grammatical, regular

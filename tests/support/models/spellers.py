@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.support.models.real_tokenizers import loaded
+from tests.support.models.vocabularies import loaded
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.decoding import Session

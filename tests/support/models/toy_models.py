@@ -9,6 +9,7 @@ A *leaf* is a finished text: its tokens, with the end token last unless the limi
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
@@ -283,3 +284,24 @@ def all_outcomes(run: Callable[[], Outcome], most: int = 20_000) -> dict[Outcome
             return outcomes
         script[-1] += 1
     raise AssertionError(f"more than {most} series of draws")
+
+
+def fits(counts: Counter[Leaf], expected: Distribution) -> float:
+    """Pearson's chi-square test: how likely the counts are to lie so far off, or farther, if they are drawn from it.
+
+    Rare texts are counted as one.
+    """
+    total = sum(counts.values())
+    rare = {leaf for leaf in counts.keys() | expected.keys() if expected.get(leaf, 0.0) * total < 5}
+    cells = [(counts[leaf], share * total) for leaf, share in expected.items() if leaf not in rare]
+    cells.append((sum(counts[leaf] for leaf in rare), sum(expected.get(leaf, 1e-9) for leaf in rare) * total))
+    cells = [(seen, wanted) for seen, wanted in cells if wanted or seen]
+    return beyond(sum((seen - wanted) ** 2 / wanted for seen, wanted in cells), len(cells) - 1)
+
+
+def beyond(statistic: float, degrees: int) -> float:
+    """How likely a chi-square variable is to be larger, nearly (Wilson and Hilferty 1931)."""
+    if degrees == 0:
+        return float(statistic < 1e-9)
+    spread = 2 / (9 * degrees)
+    return 0.5 * math.erfc(((statistic / degrees) ** (1 / 3) - 1 + spread) / math.sqrt(2 * spread))

@@ -22,7 +22,7 @@ DIRECTORY = FOLDER / "gemma-3-270m"
 def needs_file() -> list[pytest.MarkDecorator]:
     """Marks for tests that read the GGUF file, which CI has."""
     import pytest
-    from tests.support.running.packages import ALL, needs_package
+    from tests.support.running.installed import ALL, needs_package
 
     absent = not FILE.is_file() and not os.environ.get(ALL)
     return [

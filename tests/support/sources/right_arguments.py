@@ -15,7 +15,7 @@ import interegular
 import numpy as np
 import torch
 from interegular.fsm import FSM
-from tests.support.models.byte_tokens import BYTES
+from tests.support.models.vocabularies import BYTES
 from tests.support.sources.public_calls import Call
 from transformers import AutoTokenizer
 

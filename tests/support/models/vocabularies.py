@@ -1,8 +1,13 @@
-"""The vocabulary most tests have: each byte a token by itself, pieces of text beside them, and an end token."""
+"""The vocabulary of bytes that most tests have, and tokenizers read once for all tests, which change none of them."""
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
+from typing import Any
+
 from sfgen import Vocabulary
+from sfgen.vocabulary.pretrained import load_tokenizer
 
 BYTES = tuple(bytes([byte]) for byte in range(256))
 """Each byte as a token: its id is its value."""
@@ -15,3 +20,10 @@ def byte_vocabulary(*pieces: bytes) -> Vocabulary:
     ((b'\\xff', b'ab', None), (257,))
     """
     return Vocabulary([*BYTES, *pieces, None], end_token_ids=[256 + len(pieces)])
+
+
+@cache
+def loaded(directory: Path) -> tuple[Any, Vocabulary]:
+    """The tokenizer in a directory, and its vocabulary."""
+    tokenizer = load_tokenizer(directory)
+    return tokenizer, Vocabulary.from_tokenizer(tokenizer)

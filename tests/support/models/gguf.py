@@ -1,15 +1,19 @@
-"""Writes a transformers model as a GGUF file, in the names and the layout that llama.cpp expects."""
+"""Small models as GGUF files, in the names and the layout that llama.cpp expects, their tokenizers included."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.support.models.gguf_tokenizers import add_tokenizer
+from tests.support.models.random_models import TOKENIZERS, random_model
+
+from sfgen.vocabulary.decoder import byte_token
 
 Weights: TypeAlias = dict[str, NDArray[np.float32]]
 Tensors: TypeAlias = Iterator[tuple[str, NDArray[np.float32]]]
@@ -187,3 +191,125 @@ _ARCHITECTURES: dict[
     "mamba": ("mamba", _describe_mamba, _mamba),
 }
 """By transformers' name: llama.cpp's name, what the metadata say, the tensors."""
+
+
+SPLITS = {"gpt2": "gpt-2", "llama3": "llama-bpe", "qwen": "qwen2"}
+"""How llama.cpp calls the expression by which each byte-level tokenizer of the tests splits a text."""
+_SPACE = "\u2581"
+
+
+def add_tokenizer(writer: Any, directory: Path, rows: int, *, split: str = "gpt-2") -> None:
+    """Write a tokenizer: byte-level BPE, or SentencePiece's BPE, which is the one with byte tokens.
+
+    Args:
+        writer: A ``gguf.GGUFWriter``.
+        directory: Where ``tokenizer.json``, ``tokenizer_config.json`` and ``config.json`` lie.
+        rows: The rows of the output layer; those without a token are filled up.
+        split: How llama.cpp calls the expression that splits a text, for byte-level BPE.
+    """
+    described = json.loads((directory / "tokenizer.json").read_text(encoding="utf-8"))
+    settings = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
+    vocabulary, added = described["model"]["vocab"], {each["id"]: each for each in described["added_tokens"]}
+    has_bytes = "<0x0A>" in vocabulary
+    merges = [tuple(each.split(" ")) if isinstance(each, str) else tuple(each) for each in described["model"]["merges"]]
+    tokens, kinds = _tokens(vocabulary, added, rows, settings, has_bytes=has_bytes)
+    writer.add_tokenizer_model("llama" if has_bytes else "gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    if has_bytes:
+        # SentencePiece joins the pair with the best score; here that is the one that was learned first.
+        order = {left + right: -float(number) for number, (left, right) in reversed(list(enumerate(merges)))}
+        writer.add_token_scores([order.get(token, -1e6) for token in tokens])
+        normalizer = json.dumps(described["normalizer"])
+        writer.add_add_space_prefix('"Prepend"' in normalizer)
+    else:
+        writer.add_tokenizer_pre(split)
+        writer.add_token_merges([" ".join(pair) for pair in merges])
+    ids = {each["content"]: number for number, each in added.items()}
+    begin = ids.get(settings.get("bos_token"))
+    writer.add_add_bos_token(
+        begin is not None and str(settings["bos_token"]) in json.dumps(described["post_processor"])
+    )
+    if begin is not None:
+        writer.add_bos_token_id(begin)
+    if settings.get("eos_token") is not None:
+        writer.add_eos_token_id(ids[settings["eos_token"]])
+    template = directory / "chat_template.jinja"
+    if template.exists():
+        writer.add_chat_template(template.read_text(encoding="utf-8"))
+
+
+def _tokens(
+    vocabulary: dict[str, int], added: dict[int, Any], rows: int, settings: dict[str, Any], *, has_bytes: bool
+) -> tuple[list[str], list[int]]:
+    """The text and the type of each token."""
+    from gguf import TokenType
+
+    strings = {number: string for string, number in vocabulary.items()}
+    tokens, kinds = [], []
+    for number in range(rows):
+        if number in added:
+            content = added[number]["content"]
+            if content == settings.get("unk_token"):
+                kind = TokenType.UNKNOWN
+            elif added[number]["special"] or (content == "<mask>" and "Gemma" in settings["tokenizer_class"]):
+                kind = TokenType.CONTROL
+            else:
+                kind, content = TokenType.USER_DEFINED, content.replace(_SPACE, " ") if has_bytes else content
+        elif number in strings:
+            content = strings[number]
+            is_byte = has_bytes and byte_token(content) is not None
+            kind = TokenType.BYTE if is_byte else TokenType.NORMAL
+        else:
+            content, kind = f"[PAD{number}]", TokenType.UNUSED
+        tokens.append(content)
+        kinds.append(kind)
+    return tokens, kinds
+
+
+END_TOKENS = {
+    "gpt2": ["<|endoftext|>"], "llama3": ["<|end_of_text|>", "<|eot_id|>"], "qwen": ["<|endoftext|>", "<|im_end|>"],
+    "llama2": ["</s>"], "gemma2": ["<eos>"],
+}  # fmt: skip
+"""The tokens that llama.cpp takes for end tokens, by their names: those that models of the family name, too."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One model, twice.
+
+    Attributes:
+        directory: As transformers reads it.
+        file: As llama.cpp does.
+    """
+
+    directory: Path
+    file: Path
+
+
+def pair(architecture: str, tokenizer: str, folder: Path, *, template: str = "", **changes: Any) -> Pair:
+    """Write a model twice.
+
+    Args:
+        architecture: One of ``random_models.ARCHITECTURES`` that ``gguf_files`` knows.
+        tokenizer: One of ``END_TOKENS``.
+        folder: Where to.
+        template: A chat template.
+        changes: Of the model's configuration.
+    """
+    import transformers
+
+    from sfgen.vocabulary.pretrained import quiet_transformers
+
+    directory = folder / f"{architecture}-{tokenizer}"
+    with quiet_transformers():
+        loaded: Any = transformers.AutoTokenizer.from_pretrained(TOKENIZERS / tokenizer)
+        ends = [loaded.convert_tokens_to_ids(token) for token in END_TOKENS[tokenizer]]
+        settings = {"vocab_size": len(loaded) + 3, "bos_token_id": loaded.bos_token_id, "eos_token_id": ends, **changes}
+        random_model(architecture, **settings).save_pretrained(directory)
+    for file in (TOKENIZERS / tokenizer).iterdir():
+        shutil.copy(file, directory)
+    if template:
+        (directory / "chat_template.jinja").write_text(template, encoding="utf-8")
+    file = directory.with_suffix(".gguf")
+    return Pair(directory, write_gguf(directory, file, split=SPLITS.get(tokenizer, "")))
