@@ -201,23 +201,23 @@ class Completion:
 
     def _known(self, state: int, register: Register) -> bytes:
         """Return the shortest text to the end of a rule, or raise ``_Unknown``."""
-        found = self._rests.get((state, register))
-        if found is None:
+        known = self._rests.get((state, register))
+        if known is None:
             raise _Unknown(state, register)
-        return found[0]
+        return known[0]
 
     def _find_rest(self, state: int, register: Register) -> tuple[bytes, Register]:
-        found = bytearray()
+        text = bytearray()
         while not self._network.accepting[state]:
             byte, way, after = self._best_step(state, register)
             if way.pushes:
                 called, after = self._called(state, byte, way, after)
-                found += called
+                text += called
                 state, register = way.pushes[0].state, after
             else:
-                found.append(byte)
+                text.append(byte)
                 state, register = way.state, after
-        return bytes(found), register
+        return bytes(text), register
 
     def _best_step(self, state: int, register: Register) -> tuple[int, Way, Register]:
         """Return the smallest byte of a shortest way, the way, and the rule's register behind it."""
@@ -285,14 +285,14 @@ class Completion:
 
         A distinct text that was read before is replaced by the shortest new one of the same call.
         """
-        found = bytes([byte]) + self._known(way.state, 0)
+        text = bytes([byte]) + self._known(way.state, 0)
         if len(way.pushes) == 1 and way.pushes[0].is_distinct:
-            if found in texts_read(register):
-                found = self._new_text(self._first_bytes(state, way.pushes), texts_read(register))
-            return found, with_text(register, found)
+            if text in texts_read(register):
+                text = self._new_text(self._first_bytes(state, way.pushes), texts_read(register))
+            return text, with_text(register, text)
         for push in way.pushes[:0:-1]:
-            found += self._known(push.state, with_text(0, found) if push.is_distinct else 0)
-        return found, register
+            text += self._known(push.state, with_text(0, text) if push.is_distinct else 0)
+        return text, register
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
         """Return the shortest rest of a leaf that makes a text outside ``texts``."""
@@ -318,12 +318,12 @@ class Completion:
         states.
         """
         key = tuple(begun)
-        found = self._in_order.get(key)
-        if found is None:
+        search = self._in_order.get(key)
+        if search is None:
             if len(self._in_order) >= _KEPT_SEARCHES:
                 self._in_order.clear()
-            found = self._in_order[key] = _TextsInOrder(self._network, self._distances, self._bytes, key)
-        return found.first_beside(texts)
+            search = self._in_order[key] = _TextsInOrder(self._network, self._distances, self._bytes, key)
+        return search.first_beside(texts)
 
 
 def shortest_text(reader: Reader) -> bytes:
@@ -379,9 +379,11 @@ class _TextsInOrder:
                 heapq.heappush(self._waiting, (len(text) + 1 + left, text + bytes([byte]), row[label]))
 
 
-def _shortest(found: Iterable[Shortest]) -> Shortest:
+def _shortest(completions: Iterable[Shortest]) -> Shortest:
     """Return the shortest text, the first in byte order; ``_NO_WAY`` of none."""
-    return min((each for each in found if each is not _NO_WAY), key=lambda each: _by_length(each.text), default=_NO_WAY)
+    return min(
+        (each for each in completions if each is not _NO_WAY), key=lambda each: _by_length(each.text), default=_NO_WAY
+    )
 
 
 def _by_length(text: bytes) -> tuple[int, bytes]:

@@ -50,23 +50,23 @@ class Distances:
         """Return the fewest bytes from a state, with its register, to the end of its rule."""
         if state in self.members:
             return self.members[state].of(state, names_taken(register))
-        found = self.base.item(state)
+        distance = self.base.item(state)
         unit = self.unit.item(state)
         if unit and isinstance(register, int):
             missing = self.needs.item(state) - register
             if missing > 0:
-                found += unit * missing
-        return int(found)
+                distance += unit * missing
+        return int(distance)
 
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
     """Return the distances of a network over the usable bytes, bool ``[256]``; those over all bytes are cached."""
     if usable is not None:
         return _distances(network, usable)
-    found = _by_all_bytes.get(network)
-    if found is None:
-        found = _by_all_bytes[network] = _distances(network, None)
-    return found
+    distances = _by_all_bytes.get(network)
+    if distances is None:
+        distances = _by_all_bytes[network] = _distances(network, None)
+    return distances
 
 
 _by_all_bytes: WeakKeyDictionary[Network, Distances] = WeakKeyDictionary()
@@ -78,19 +78,19 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
         classes[:] = False
         classes[network.byte_classes[usable]] = True
     needs = np.maximum(0, network.minimum - network.owes)
-    members = [MemberDistances(found) for found in find_member_states(network, classes)]
+    members = [MemberDistances(new_unit) for new_unit in find_member_states(network, classes)]
     unit = np.zeros(len(network), dtype=np.int64)
     counting = _before_closing(network)
     order = _ordered(network, len(classes))
     most = _MOST_MISSING // np.maximum(1, needs.astype(np.int64))
     while True:
         base = _bases(network, classes, order, members, unit * needs, _missing_behind(network, unit, needs))
-        found = np.zeros_like(unit)
+        new_unit = np.zeros_like(unit)
         for states in counting:
-            found[states] = np.minimum(_unit(network, states, base + unit * needs, classes), most[states])
-        if np.array_equal(found, unit):
+            new_unit[states] = np.minimum(_unit(network, states, base + unit * needs, classes), most[states])
+        if np.array_equal(new_unit, unit):
             return Distances(base, unit, needs, {state: each for each in members for state in each.member_states})
-        unit = found
+        unit = new_unit
 
 
 def _bases(
@@ -129,7 +129,7 @@ def _missing_behind(network: Network, unit: NDArray[np.int64], needs: NDArray[np
 
 def _before_closing(network: Network) -> list[NDArray[np.intp]]:
     """Return the states before the closing step of each rule with a minimum."""
-    found = []
+    groups = []
     closes = network.kinds == CLOSES
     for rule in np.unique(network.rule_of[closes & (network.minimum > 0)]).tolist():
         states = np.flatnonzero(network.rule_of == rule)
@@ -140,8 +140,8 @@ def _before_closing(network: Network) -> list[NDArray[np.intp]]:
                 if target >= 0 and target not in later:
                     later.add(target)
                     waiting.append(target)
-        found.append(np.setdiff1d(states, list(later)))
-    return found
+        groups.append(np.setdiff1d(states, list(later)))
+    return groups
 
 
 def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], classes: NDArray[np.bool_]) -> int:

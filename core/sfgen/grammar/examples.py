@@ -71,15 +71,15 @@ def most_telling_first(reached: Mapping[str, Set[str]]) -> list[str]:
     >>> most_telling_first({"": {"a"}, "x": {"a", "b"}, "y": {"a", "c", "d"}, "z": {"d"}})
     ['', 'y', 'x', 'z']
     """
-    waiting, known, found = list(reached), set[str](), list[str]()
+    waiting, known, ordered = list(reached), set[str](), list[str]()
     while waiting:
-        text = waiting[0] if not found else max(waiting, key=lambda each: len(reached[each] - known))
-        if found and reached[text] <= known:
+        text = waiting[0] if not ordered else max(waiting, key=lambda each: len(reached[each] - known))
+        if ordered and reached[text] <= known:
             break
         waiting.remove(text)
-        found.append(text)
+        ordered.append(text)
         known |= reached[text]
-    return found + waiting
+    return ordered + waiting
 
 
 class _Values:
@@ -236,7 +236,7 @@ class _Texts:
 
     def _series_with(self, series: Series, rule: str, text: bytes) -> bytes | None:
         members = [*series.members, *([Member(series.more, False)] if series.more is not None else [])]
-        found = []
+        texts = []
         for chosen, member in enumerate(members):
             inner = self._with(member.expression, rule, text)
             if inner is not None:
@@ -245,8 +245,8 @@ class _Texts:
                     for at, other in enumerate(members)
                     if at == chosen or other.is_needed
                 ]
-                found.append(self._series(written, series.separator))
-        return _shorter(found)
+                texts.append(self._series(written, series.separator))
+        return _shorter(texts)
 
 
 def _with_places(grammar: Grammar) -> dict[str, Expression]:
@@ -292,8 +292,8 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
             case _:
                 return expression
 
-    found = {name: read(expression) for name, expression in grammar.rules.items()}
-    return {**found, **rules}
+    rewritten = {name: read(expression) for name, expression in grammar.rules.items()}
+    return {**rewritten, **rules}
 
 
 def _calls(expression: Expression) -> Iterator[str]:

@@ -102,15 +102,15 @@ class LeafMasks:
 
     def mask(self, state: int) -> tuple[Mask, Int32]:
         """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32), counts ignored."""
-        found = self._known.get(state)
-        if found is None:
+        made = self._known.get(state)
+        if made is None:
             mask, count, _ = self._walk.mask(state, _QUICK)
             if count < 0:
                 mask, _, _ = self._shapes.mask(state)
             mask.setflags(write=False)
             nothing = np.zeros(len(self._dfa), dtype=np.bool_)
-            found = self._known[state] = mask, self._exits(state, nothing)[0]
-        return found
+            made = self._known[state] = mask, self._exits(state, nothing)[0]
+        return made
 
     def counted_mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
         """Return the mask and the exits of a counted text.
@@ -136,19 +136,19 @@ class LeafMasks:
         """Return the trie nodes at which the leaf may end, and the count before each."""
         trie = self._vocabulary.trie
         nodes, ends = self._closing_nodes
-        found, sums = np.empty((2, len(nodes)), dtype=np.int32)
+        exits, sums = np.empty((2, len(nodes)), dtype=np.int32)
         stack, running = np.zeros((2, trie.max_depth + 1), dtype=np.int32)
         count: int = _list_exits(
-            state, nodes, ends, found, sums, stack, running, counts,
+            state, nodes, ends, exits, sums, stack, running, counts,
             self._dfa.transitions, self._dfa.byte_classes, self._dfa.accepting,
             trie.bytes, trie.depths, trie.subtree_ends,
         )  # fmt: skip
-        return found[:count].copy(), sums[:count].copy()
+        return exits[:count].copy(), sums[:count].copy()
 
     def _counts(self, text: CountedText, owes: Int32, state: int) -> _Counts:
         key = state, text.counts.tobytes()
-        found = self._counted.get(key)
-        if found is None:
+        counts = self._counted.get(key)
+        if counts is None:
             trie = self._vocabulary.trie
             of_token = np.full(len(self._vocabulary), _NOT_READ, dtype=np.uint8)
             closes = np.zeros(len(self._vocabulary), dtype=np.bool_)
@@ -160,8 +160,8 @@ class LeafMasks:
             )  # fmt: skip
             exits, of_exit = self._exits(state, text.counts)
             highest = max(highest, int(of_exit.max(initial=0)))
-            found = self._counted[key] = _Counts(of_token, closes, exits, of_exit, highest)
-        return found
+            counts = self._counted[key] = _Counts(of_token, closes, exits, of_exit, highest)
+        return counts
 
 
 _lock = threading.Lock()

@@ -126,17 +126,17 @@ class Masks:
     def of(self, state: int, register: int, node: Node) -> TokenMask:
         """Return the mask of a configuration with canonical register and node."""
         key = state, register, node
-        found = self._masks.get(key)
-        if found is None:
-            found = self._make(state, register, node)
+        token_mask = self._masks.get(key)
+        if token_mask is None:
+            token_mask = self._make(state, register, node)
             with self._lock:
                 if key not in self._masks:
-                    self._masks[key] = found
-                    self._bytes += found.mask.nbytes
+                    self._masks[key] = token_mask
+                    self._bytes += token_mask.mask.nbytes
                 while self._bytes > _KEPT and len(self._masks) > 1:
                     oldest = self._masks.pop(next(iter(self._masks)))
                     self._bytes -= oldest.mask.nbytes
-        return found
+        return token_mask
 
     def is_made(self, state: int, register: int, node: Node) -> bool:
         """Tell whether the mask of a configuration is cached."""
@@ -187,12 +187,12 @@ class Masks:
 
     def _local_mask(self, state: int, register: int) -> LocalMask:
         key = state, register
-        found = self._local.get(key)
-        if found is None:
+        local = self._local.get(key)
+        if local is None:
             leaf = self._leaf(state)
-            found = self._walked_mask(state, register) if leaf is None else self._leaf_mask(leaf, state, register)
-            self._local[key] = found
-        return found
+            local = self._walked_mask(state, register) if leaf is None else self._leaf_mask(leaf, state, register)
+            self._local[key] = local
+        return local
 
     def _walked_mask(self, state: int, register: int) -> LocalMask:
         """Make a local mask by a walk of the trie."""
@@ -258,8 +258,8 @@ class Masks:
         places = np.empty(3 * _MOST_PLACES, dtype=np.int64)
         loaded = list[Node]()
         counts = self._walk(mask, doubtful, list(position), group_of=group_of, places=places, loaded=loaded)
-        found = places[: 3 * counts[PLACES]].reshape(-1, 3).tolist()
-        configurations = [Configuration(state, register, loaded[node]) for state, register, node in found]
+        triples = places[: 3 * counts[PLACES]].reshape(-1, 3).tolist()
+        configurations = [Configuration(state, register, loaded[node]) for state, register, node in triples]
         return Places(group_of, (None, None, *configurations))
 
     def _walk(
@@ -367,9 +367,9 @@ _BELOW = Node((), 0, False)
 
 def _narrow(network: Network) -> NDArray[np.bool_]:
     """Tell which states complete a text of a distinct call in finitely many ways, bool ``[states]``."""
-    found = np.zeros(len(network), dtype=np.bool_)
-    found[list(network.completions)] = True
-    return found
+    is_narrow = np.zeros(len(network), dtype=np.bool_)
+    is_narrow[list(network.completions)] = True
+    return is_narrow
 
 
 def _facts(network: Network, distances: Distances, member_states: Mapping[int, int]) -> NDArray[np.int32]:

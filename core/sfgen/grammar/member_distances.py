@@ -91,8 +91,8 @@ class _Finder:
                 rest, values[name] = tails[state]
                 for earlier, length in self._back([state], ended).items():
                     if earlier != state:
-                        found = choices.setdefault(earlier, {})
-                        found[name] = min(found.get(name, FAR), length + rest)
+                        lengths = choices.setdefault(earlier, {})
+                        lengths[name] = min(lengths.get(name, FAR), length + rest)
         others: dict[int, set[tuple[int, int, int]]] = {}
         for state, site in self._sites:
             if site.is_distinct and site.target in tails:
@@ -120,24 +120,24 @@ class _Finder:
     def _tails(self) -> dict[int, tuple[int, int]]:
         """Return the bytes from behind each name to its value, and the value's entry."""
         behind_names = {*self._names.takes, *(site.target for _, site in self._sites if site.is_distinct)}
-        found: dict[int, tuple[int, int]] = {}
+        tails: dict[int, tuple[int, int]] = {}
         for state, site in self._sites:
             if not site.is_distinct:
                 for earlier, length in self._back([state], behind_names).items():
-                    if length < found.get(earlier, (FAR, 0))[0]:
-                        found[earlier] = length, site.entry
-        return found
+                    if length < tails.get(earlier, (FAR, 0))[0]:
+                        tails[earlier] = length, site.entry
+        return tails
 
     def _back(self, ends: list[int], stop: Collection[int]) -> dict[int, int]:
         """Return the fewest bytes from earlier states to one of ``ends``, not beyond ``stop``."""
-        found = dict.fromkeys(ends, 0)
+        lengths = dict.fromkeys(ends, 0)
         for state in (queue := list(ends)):
             if state not in stop:
                 for earlier in self._before[state]:
-                    if earlier not in found:
-                        found[earlier] = found[state] + 1
+                    if earlier not in lengths:
+                        lengths[earlier] = lengths[state] + 1
                         queue.append(earlier)
-        return found
+        return lengths
 
     def _steps(self) -> Iterator[tuple[int, int, int]]:
         """Yield each step between two states, and the number of members that begin there."""
@@ -154,15 +154,15 @@ class _Finder:
         before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
         for state, target, begins in self._steps():
             before[target].append((state, begins))
-        found = {state: 0 for state in self._states if self._network.accepting[state]}
-        queue = deque(found)
+        fewest = {state: 0 for state in self._states if self._network.accepting[state]}
+        queue = deque(fewest)
         while queue:
             state = queue.popleft()
             for earlier, begins in before[state]:
-                if found[state] + begins < found.get(earlier, ENDLESS):
-                    found[earlier] = found[state] + begins
+                if fewest[state] + begins < fewest.get(earlier, ENDLESS):
+                    fewest[earlier] = fewest[state] + begins
                     queue.append(earlier) if begins else queue.appendleft(earlier)
-        return found
+        return fewest
 
     def _room(self) -> dict[int, int]:
         """Return the most members that can begin behind each state: longest ways, last states first."""
@@ -173,14 +173,14 @@ class _Finder:
         for state, target, begins in self._steps():
             before[target].append((state, begins))
             waits[state] += 1
-        found = dict.fromkeys(self._states, 0)
+        most = dict.fromkeys(self._states, 0)
         for state in (queue := [state for state in self._states if not waits[state]]):
             for earlier, begins in before[state]:
-                found[earlier] = max(found[earlier], found[state] + begins)
+                most[earlier] = max(most[earlier], most[state] + begins)
                 waits[earlier] -= 1
                 if not waits[earlier]:
                     queue.append(earlier)
-        return found
+        return most
 
 
 _KEPT = 1 << 14
@@ -199,8 +199,8 @@ class _Prices(NamedTuple):
 class MemberDistances:
     """The distances of one rule with members in any order."""
 
-    def __init__(self, found: _MemberStates) -> None:
-        self.names, self.member_states, self._values, self.openings = found
+    def __init__(self, states: _MemberStates) -> None:
+        self.names, self.member_states, self._values, self.openings = states
         self.lengths: Mapping[int, int] = {}
         self.prices = _Prices((), (), FAR, FAR)
         self._known: dict[tuple[int, int], int] = {}
@@ -208,12 +208,12 @@ class MemberDistances:
     @property
     def called(self) -> set[int]:
         """The entries of all called rules."""
-        found = set(self._values)
+        entries = set(self._values)
         for member in self.member_states.values():
-            found.update(*([name, value] for _, name, value in member.others))
+            entries.update(*([name, value] for _, name, value in member.others))
             if member.tail is not None:
-                found.add(member.tail[1])
-        return found - {-1}
+                entries.add(member.tail[1])
+        return entries - {-1}
 
     def update(self, whole: NDArray[np.int64]) -> None:
         """Set the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
@@ -236,12 +236,12 @@ class MemberDistances:
     def of(self, state: int, taken: int) -> int:
         """Return the fewest bytes from a state to the rule's end; ``FAR`` or more without a way."""
         key = state, taken
-        found = self._known.get(key)
-        if found is None:
+        distance = self._known.get(key)
+        if distance is None:
             if len(self._known) > _KEPT:
                 self._known.clear()
-            found = self._known[key] = self._of(self.member_states[state], taken)
-        return found
+            distance = self._known[key] = self._of(self.member_states[state], taken)
+        return distance
 
     def of_choice(self, name: int, length: int) -> int:
         """Return the bytes of a named member with its value."""
@@ -273,18 +273,18 @@ class MemberDistances:
         count = missing.bit_count()
         if count > room:
             return FAR
-        found = self.prices.close
+        total = self.prices.close
         for name, price in enumerate(self.prices.names):
             if missing >> name & 1:
-                found += price
+                total += price
         lacks -= count
         for name in self.prices.by_price:
             if lacks <= 0 or self.prices.names[name] >= self.prices.other:
                 break
             if not taken >> name & 1:
-                found += self.prices.names[name]
+                total += self.prices.names[name]
                 lacks -= 1
-        return found + max(0, lacks) * self.prices.other
+        return total + max(0, lacks) * self.prices.other
 
 
 NO_MEMBER = -1
@@ -352,12 +352,12 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
 def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> Int:
     """D where a member has ended."""
     missing = numbers[rule + RULE_NEEDED] & ~taken
-    found = numbers[rule + RULE_CLOSE]
+    total = numbers[rule + RULE_CLOSE]
     prices = rule + RULE_NAMES
     name = np.int64(0)
     while missing != 0:
         if missing & 1 != 0:
-            found += numbers[prices + name]
+            total += numbers[prices + name]
             lacks -= 1
             room -= 1
         missing >>= 1
@@ -371,6 +371,6 @@ def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> In
         if lacks <= 0 or numbers[prices + name] >= other:
             break
         if (taken >> name) & 1 == 0:
-            found += numbers[prices + name]
+            total += numbers[prices + name]
             lacks -= 1
-    return found + max(np.int64(0), lacks) * other
+    return total + max(np.int64(0), lacks) * other

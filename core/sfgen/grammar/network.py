@@ -320,15 +320,24 @@ def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], *, pushes_al
     states.split_empty()
     is_end = states.ends()
     actions = states.open_calls(np.zeros_like(is_end) if pushes_all else is_end)
-    found = Network(
+    network = Network(
         names, states.entries[names[0]], states.rule_of, states.table, states.byte_classes, states.accepting, is_end,
         states.kinds, states.minimum, states.maximum, states.owes, actions, states.calls, states.leaves,
         _completions(states.calls, states.leaves, None), states.names_in,
     )  # fmt: skip
-    arrays = found.table, found.accepting, is_end, found.kinds, found.minimum, found.maximum, found.owes, found.rule_of
+    arrays = (
+        network.table,
+        network.accepting,
+        is_end,
+        network.kinds,
+        network.minimum,
+        network.maximum,
+        network.owes,
+        network.rule_of,
+    )
     for array in arrays:
         array.setflags(write=False)
-    return found
+    return network
 
 
 def _completions(
@@ -337,12 +346,12 @@ def _completions(
     usable: NDArray[np.bool_] | None,
 ) -> dict[int, int]:
     """Count the ways to complete a text of a distinct call from each state, where there are finitely many."""
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for entry in sorted({site.entry for sites in calls.values() for site in sites if site.is_distinct}):
         leaf = leaves.get(entry)
         if isinstance(leaf, Leaf):
-            found |= {entry + state: number for state, number in completions(leaf.dfa, usable).items()}
-    return found
+            counts |= {entry + state: number for state, number in completions(leaf.dfa, usable).items()}
+    return counts
 
 
 _Ways = dict[int, tuple[Way, ...]]
@@ -368,17 +377,17 @@ class _Openings:
 
     def of(self, state: int) -> _Ways:
         """Return a state's ways by byte class: its own steps, and those of the rules that it calls."""
-        found: dict[int, list[Way]] = {}
+        ways_of: dict[int, list[Way]] = {}
         row = self._table[state]
         for label in np.flatnonzero(row >= 0).tolist():
-            found[label] = [Way(int(row[label]), (), False)]
+            ways_of[label] = [Way(int(row[label]), (), False)]
         for site in self._calls.get(state, ()):
             outer: tuple[Push, ...] = ()
             if site.is_distinct or not self._is_end[site.target]:
                 outer = (Push(site.target, True, site.is_distinct),)
             for label, ways in self._entry(site.entry).items():
-                found.setdefault(label, []).extend(Way(way.state, outer + way.pushes, True) for way in ways)
-        return {label: tuple(dict.fromkeys(ways)) for label, ways in found.items()}
+                ways_of.setdefault(label, []).extend(Way(way.state, outer + way.pushes, True) for way in ways)
+        return {label: tuple(dict.fromkeys(ways)) for label, ways in ways_of.items()}
 
     def _entry(self, entry: int) -> _Ways:
         """Return the ways of the first state of a rule, with a new register."""

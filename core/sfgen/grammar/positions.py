@@ -85,13 +85,13 @@ class TokenPositions:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
         return self._unbounded(position, self._masks_of(position))
 
-    def _unbounded(self, position: Position, found: list[TokenMask] | None) -> Mask:
+    def _unbounded(self, position: Position, masks: list[TokenMask] | None) -> Mask:
         """Return the mask of a position from the masks of its configurations."""
-        if found is None:
+        if masks is None:
             return self._remembered(position, lambda: self._plain_mask(position))
-        if len(found) == 1 and not found[0].doubts.size and not _has_texts(position):
-            return found[0].mask
-        return self._remembered(position, lambda: self._joined(position, found))
+        if len(masks) == 1 and not masks[0].doubts.size and not _has_texts(position):
+            return masks[0].mask
+        return self._remembered(position, lambda: self._joined(position, masks))
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
@@ -121,24 +121,24 @@ class TokenPositions:
         return state, self.reader.stacks.canonical_register(state, register), node.canonical
 
     def _remembered(self, position: Position, make: Callable[[], Mask]) -> Mask:
-        found = self._kept.get(position)
-        if found is None:
-            found = make()
-            found.setflags(write=False)
+        mask = self._kept.get(position)
+        if mask is None:
+            mask = make()
+            mask.setflags(write=False)
             with self._lock:
                 if len(self._kept) > _KEPT:
                     self._kept.clear()
-                found = self._kept.setdefault(position, found)
-        return found
+                mask = self._kept.setdefault(position, mask)
+        return mask
 
-    def _joined(self, position: Position, found: list[TokenMask]) -> Mask:
+    def _joined(self, position: Position, masks: list[TokenMask]) -> Mask:
         """Join masks; drop tokens that repeat a text of a distinct call, and ends right behind one."""
-        mask = found[0].mask
-        if len(found) > 1:
+        mask = masks[0].mask
+        if len(masks) > 1:
             mask = mask.copy()
-            for more in found[1:]:
+            for more in masks[1:]:
                 mask |= more.mask
-        doubts = [masked.doubts for masked in found if masked.doubts.size] + list(self._repeating(position))
+        doubts = [masked.doubts for masked in masks if masked.doubts.size] + list(self._repeating(position))
         repeated = [
             token
             for token in self._doubtful(position, np.unique(np.concatenate(doubts)).tolist() if doubts else [])
@@ -280,22 +280,22 @@ class TokenPositions:
         """Return the bytes by which the number-th shortest text of a distinct call may exceed the shortest."""
         number = 1 << number.bit_length()  # rounded up, to compute few
         if number not in self._spreads:
-            found = [spread(leaf.dfa, number) if isinstance(leaf, Leaf) else None for leaf in self._distinct]
-            self._spreads[number] = FAR if None in found else max(each for each in found if each is not None)
+            spreads = [spread(leaf.dfa, number) if isinstance(leaf, Leaf) else None for leaf in self._distinct]
+            self._spreads[number] = FAR if None in spreads else max(each for each in spreads if each is not None)
         return self._spreads[number]
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
         """Return the token mask of a position with ``room`` tokens left."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
-        found = self._masks_of(position)
-        plain = self._unbounded(position, found)
-        if found is None:
+        masks = self._masks_of(position)
+        plain = self._unbounded(position, masks)
+        if masks is None:
             return self._only(plain, self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
         # Each byte is a token, so no text takes more tokens than bytes.
         farthest = max(
             self.distance((configuration,)) + masked.growth
-            for configuration, masked in zip(position, found, strict=True)
+            for configuration, masked in zip(position, masks, strict=True)
         )
         if farthest <= room - 1 and farthest + self._excess(position, farthest) <= room - 1:
             return plain
@@ -325,14 +325,14 @@ class TokenPositions:
         them.
         """
         key = tuple([Configuration(state, names_taken(register), node) for state, register, node in position])
-        found = self._places.get(key)
-        if found is None:
-            found = self._masks.places(position)
+        places = self._places.get(key)
+        if places is None:
+            places = self._masks.places(position)
             with self._lock:
                 if len(self._places) >= _KEPT_PLACES:
                     self._places.pop(next(iter(self._places)))
-                self._places[key] = found
-        return found
+                self._places[key] = places
+        return places
 
     def _configuration_fits(self, configuration: Configuration, room: int) -> bool:
         """Tell whether ``room`` tokens complete the text from a place, distinct texts not compared."""
@@ -365,27 +365,27 @@ class TokenPositions:
 
     def _tokens_of_beginnings(self, data: bytes) -> set[int]:
         """Return the tokens that are prefixes of some bytes, the whole included."""
-        found = set[int]()
+        tokens = set[int]()
         for end in range(1, len(data) + 1):
             node = self._node_of(data[:end])
             if node is None:
                 break
             trie = self.vocabulary.trie
-            found |= set(trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist())
-        return found
+            tokens |= set(trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist())
+        return tokens
 
     def _one_by_one(self, position: Position, tokens: Int32, room: int) -> Int32:
         """Return the tokens, of some, after which ``room`` tokens complete the text."""
         read = ReadByBytes(self.reader, position)
         known: dict[int, bool] = {REFUSED: False}
-        found = []
+        fitting = []
         for token in tokens.tolist():
             number = read.after(self.vocabulary.tokens[token] or b"")
             if number not in known:
                 known[number] = self.fits(read.positions[number], room)
             if known[number]:
-                found.append(token)
-        return np.array(found, dtype=np.int32)
+                fitting.append(token)
+        return np.array(fitting, dtype=np.int32)
 
 
 def cannot_be_written() -> DeadEnd:

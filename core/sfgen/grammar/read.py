@@ -47,16 +47,16 @@ class Reader:
     def read(self, position: Position, data: bytes) -> Position | None:
         """Return the position after some bytes; ``None`` where they are refused."""
         for byte in data:
-            found: Found = {}
+            reached: Found = {}
             label = self._classes[byte]
             for configuration in self.with_returns(position):
-                self._step(found, *configuration, label, byte)
-            if not found:
+                self._step(reached, *configuration, label, byte)
+            if not reached:
                 return None
             position = tuple(
                 [
                     Configuration(state, register, node)
-                    for (state, register), nodes in found.items()
+                    for (state, register), nodes in reached.items()
                     for node in (nodes if len(nodes) == 1 else self._joined(nodes))
                 ]
             )
@@ -97,40 +97,40 @@ class Reader:
 
     def _labels(self, position: Position) -> set[int]:
         """Return the byte classes that a position reads, registers ignored."""
-        found = set[int]()
+        labels = set[int]()
         for state, _, _ in self.with_returns(position):
             row = self._table[state * self._width : (state + 1) * self._width].tolist()
-            found |= {label for label, entry in enumerate(row) if entry != DEAD}
-        return found
+            labels |= {label for label, entry in enumerate(row) if entry != DEAD}
+        return labels
 
     def with_returns(self, position: Position) -> Sequence[Configuration]:
         """Add the configurations that finished rules return to, each once."""
         waiting = [each for each in position if self._accepting[each.state] and each.node.frames]
         if not waiting:
             return position
-        found = dict.fromkeys(position)
+        configurations = dict.fromkeys(position)
         while waiting:
             state, register, node = waiting.pop()
             if self._accepting[state]:
-                new = [back for back in self._returns(register, node) if back not in found]
-                found |= dict.fromkeys(new)
+                new = [back for back in self._returns(register, node) if back not in configurations]
+                configurations |= dict.fromkeys(new)
                 waiting += new
-        return list(found)
+        return list(configurations)
 
     # ---- one byte --------------------------------------------------------------------------------------------------
 
-    def _step(self, found: Found, state: int, register: Register, node: Node, label: int, byte: int) -> None:
-        """Add the configurations behind one byte to ``found``."""
+    def _step(self, reached: Found, state: int, register: Register, node: Node, label: int, byte: int) -> None:
+        """Add the configurations behind one byte to ``reached``."""
         entry = self._table[state * self._width + label]
         if entry >= 0:
-            self._enter(found, entry, register, node, byte)
+            self._enter(reached, entry, register, node, byte)
         elif entry != DEAD:
             for way in self.network.actions[-2 - entry]:
                 below = self._pushed(way.pushes, register, node)
                 if below is None:
                     continue
                 fresh: Register = b"" if way.pushes and way.pushes[-1].is_distinct else 0
-                self._enter(found, way.state, fresh if way.is_fresh else register, below, byte)
+                self._enter(reached, way.state, fresh if way.is_fresh else register, below, byte)
 
     def _pushed(self, pushes: Sequence[Push], register: Register, below: Node) -> Node | None:
         """Push frames; ``None`` without room for another member."""
@@ -141,8 +141,8 @@ class Reader:
             below = self.stacks.push(push.state, kept, below, push.is_distinct)
         return below
 
-    def _enter(self, found: Found, state: int, register: Register, node: Node, byte: int) -> None:
-        """Add the configuration of a step into a state to ``found``; return from ended rules."""
+    def _enter(self, reached: Found, state: int, register: Register, node: Node, byte: int) -> None:
+        """Add the configuration of a step into a state to ``reached``; return from ended rules."""
         kind = self._kinds[state]
         if isinstance(register, bytes):
             register += bytes([byte])
@@ -166,7 +166,7 @@ class Reader:
                 register = 0
         if self._most[state] != UNBOUNDED and cast(int, register) + self._owes[state] > self._most[state]:
             return
-        self._add(found, state, register, node)
+        self._add(reached, state, register, node)
 
     def _can_differ(self, state: int, text: bytes, node: Node) -> bool:
         """Tell whether a text of a distinct call can still become a new one."""
@@ -174,15 +174,15 @@ class Reader:
             return True
         return any(self.network.new_texts(state, text, texts_read(frame.register)) != 0 for frame in node.frames)
 
-    def _add(self, found: Found, state: int, register: Register, node: Node) -> None:
+    def _add(self, reached: Found, state: int, register: Register, node: Node) -> None:
         while self._is_end[state] and node.frames:
             backs = self._returns(register, node)
             if len(backs) != 1:
                 for back in backs:
-                    self._add(found, *back)
+                    self._add(reached, *back)
                 return
             state, register, node = backs[0]
-        nodes = found.setdefault((state, register), [])
+        nodes = reached.setdefault((state, register), [])
         if node not in nodes:
             nodes.append(node)
 
@@ -191,11 +191,11 @@ class Reader:
         if not node.is_distinct:
             return [Configuration(*frame) for frame in node.frames]
         text = cast(bytes, register)
-        found = []
+        configurations = []
         for state, below_register, below in node.frames:
             if text not in texts_read(below_register):
-                found.append(Configuration(state, with_text(below_register, text), below))
-        return found
+                configurations.append(Configuration(state, with_text(below_register, text), below))
+        return configurations
 
 
 class ReadByBytes:
@@ -226,12 +226,12 @@ class ReadByBytes:
     def _step(self, number: int, byte: int) -> int:
         """Read a byte at a position for the first time."""
         position = self._reader.read(self.positions[number], bytes([byte]))
-        found = REFUSED if position is None else self._numbers.setdefault(position, len(self.positions))
-        if position is not None and found == len(self.positions):
+        after = REFUSED if position is None else self._numbers.setdefault(position, len(self.positions))
+        if position is not None and after == len(self.positions):
             self.positions.append(position)
             self._steps.append({})
-        self._steps[number][byte] = found
-        return found
+        self._steps[number][byte] = after
+        return after
 
 
 AnyPosition = TypeVar("AnyPosition")

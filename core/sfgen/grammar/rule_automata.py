@@ -92,29 +92,29 @@ class RuleAutomaton(NamedTuple):
 def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
     """Build the automata of simplified rules."""
     nullable = rules_with(grammar.rules, _has_empty)
-    found, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
+    automata, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():
         match expression:
             case Leaf():
-                found.append(_leaf(name, expression))
+                automata.append(_leaf(name, expression))
             case CountedText():
-                found.append(_counted_text(name, expression))
+                automata.append(_counted_text(name, expression))
             case CountedList():
                 if expression.item.rule in nullable:
                     raise InternalError(f"the items of {name!r} are counted, and may be empty")
-                found.append(_counted_list(name, expression))
+                automata.append(_counted_list(name, expression))
             case AnyOrder() if nullable & {call.rule for call in calls(expression) if not call.distinct}:
                 raise InternalError(f"the members of {name!r} have any order, and may be empty")
             case _:
                 own = set(calls(expression))
                 if together and (len(together) == _TOGETHER or len(called | own) > _CALLS_TOGETHER):
-                    found.append(_deterministic(together, nullable))
+                    automata.append(_deterministic(together, nullable))
                     together, called = {}, set()
                 together[name] = expression
                 called |= own
     if together:
-        found.append(_deterministic(together, nullable))
-    return found
+        automata.append(_deterministic(together, nullable))
+    return automata
 
 
 def _has_empty(part: Part, nullable: Collection[str]) -> bool:

@@ -48,14 +48,14 @@ def simplify(grammar: Grammar) -> Grammar:
     """
     grammar = without_copies(grammar)
     rules = _with_small_rules_inside(dict(grammar.rules), grammar.start)
-    found = dict[str, Expression]()
+    simplified = dict[str, Expression]()
     waiting = [grammar.start]
     while waiting:  # the first of a chain of alternations has copied all, so the others are dropped
         name = waiting.pop()
-        if name not in found:
-            found[name] = _with_branches_inside(name, rules)
-            waiting += [call.rule for call in calls(found[name])]
-    return Grammar(_needed(found, grammar.start), grammar.start)
+        if name not in simplified:
+            simplified[name] = _with_branches_inside(name, rules)
+            waiting += [call.rule for call in calls(simplified[name])]
+    return Grammar(_needed(simplified, grammar.start), grammar.start)
 
 
 def without_copies(grammar: Grammar) -> Grammar:
@@ -101,86 +101,86 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
 
 def productive(rules: Rules) -> dict[str, Expression]:
     """Drop the rules, branches and optional members without a text."""
-    found = rules_with(rules, _part_has_text)
-    return {name: _pruned(rules[name], found) for name in rules if name in found}
+    with_text = rules_with(rules, _part_has_text)
+    return {name: _pruned(rules[name], with_text) for name in rules if name in with_text}
 
 
-def _has_text(expression: Expression, found: Collection[str]) -> bool:
-    return _has(expression, found, _part_has_text)
+def _has_text(expression: Expression, known: Collection[str]) -> bool:
+    return _has(expression, known, _part_has_text)
 
 
-def _part_has_text(part: Part, found: Collection[str]) -> bool:
+def _part_has_text(part: Part, known: Collection[str]) -> bool:
     match part:
         case Leaf(dfa):
             return not dfa.is_empty
         case CountedList(item=item, minimum=minimum, maximum=maximum):
-            return (minimum == 0 or item.rule in found) and (maximum is None or minimum <= maximum)
+            return (minimum == 0 or item.rule in known) and (maximum is None or minimum <= maximum)
         case CountedText(dfa, minimum=minimum, maximum=maximum):
             return not dfa.is_empty and (maximum is None or minimum <= maximum)
         case AnyOrder():
-            return _has_members(part, found)
+            return _has_members(part, known)
         case Bytes(ranges):
             return bool(ranges)
         case Literal() | Take():
             return True
 
 
-def _has_members(expression: AnyOrder, found: Collection[str]) -> bool:
+def _has_members(expression: AnyOrder, known: Collection[str]) -> bool:
     """Tell whether the required members, and enough members, have texts."""
-    named = sum(member.value.rule in found for member in expression.members)
+    named = sum(member.value.rule in known for member in expression.members)
     needed = [member for member in expression.members if member.is_needed]
-    has_others = any(other.name.rule in found and other.value.rule in found for other in expression.others)
+    has_others = any(other.name.rule in known and other.value.rule in known for other in expression.others)
     most = expression.maximum
     return (
-        all(member.value.rule in found for member in needed)
+        all(member.value.rule in known for member in needed)
         and (has_others or named >= expression.minimum)
         and (most is None or max(len(needed), expression.minimum) <= most)
     )
 
 
-def _pruned(expression: Expression, found: set[str]) -> Expression:
+def _pruned(expression: Expression, known: set[str]) -> Expression:
     """Drop the parts without a text from an expression that has one."""
     match expression:
         case Concatenation(items):
-            return Concatenation(tuple(_pruned(item, found) for item in items))
+            return Concatenation(tuple(_pruned(item, known) for item in items))
         case Alternation(branches):
-            return _alternation([_pruned(branch, found) for branch in branches if _has_text(branch, found)])
+            return _alternation([_pruned(branch, known) for branch in branches if _has_text(branch, known)])
         case Repeat(child, minimum, maximum):
-            return Repeat(_pruned(child, found), minimum, maximum) if _has_text(child, found) else EMPTY
+            return Repeat(_pruned(child, known), minimum, maximum) if _has_text(child, known) else EMPTY
         case Series(members, separator, more):
             kept = tuple(
-                Member(_pruned(member.expression, found), member.is_needed)
+                Member(_pruned(member.expression, known), member.is_needed)
                 for member in members
-                if _has_text(member.expression, found)
+                if _has_text(member.expression, known)
             )
-            rest = None if more is None or not _has_text(more, found) else _pruned(more, found)
+            rest = None if more is None or not _has_text(more, known) else _pruned(more, known)
             return Series(kept, separator, rest)
         case StateMachine(states):
-            return _pruned_machine(states, found)
-        case CountedList(opening, item, closing=closing) if item.rule not in found:
+            return _pruned_machine(states, known)
+        case CountedList(opening, item, closing=closing) if item.rule not in known:
             return Literal(opening + closing)
         case AnyOrder(members, others):
             return replace(
                 expression,
-                members=tuple(member for member in members if member.value.rule in found),
-                others=tuple(other for other in others if other.name.rule in found and other.value.rule in found),
+                members=tuple(member for member in members if member.value.rule in known),
+                others=tuple(other for other in others if other.name.rule in known and other.value.rule in known),
             )
         case _:
             return expression
 
 
-def _pruned_machine(states: tuple[tuple[Step, ...], ...], found: set[str]) -> StateMachine:
+def _pruned_machine(states: tuple[tuple[Step, ...], ...], known: set[str]) -> StateMachine:
     """Drop the steps that no text completes; unreachable states lose theirs."""
-    live = _with_ends(states, lambda step: _has_text(step.expression, found))
+    live = _with_ends(states, lambda step: _has_text(step.expression, known))
     kept: dict[int, tuple[Step, ...]] = {}
     waiting = [0]
     while waiting:
         state = waiting.pop()
         if state not in kept:
             kept[state] = tuple(
-                Step(_pruned(expression, found), target)
+                Step(_pruned(expression, known), target)
                 for expression, target in states[state]
-                if (target is None or target in live) and _has_text(expression, found)
+                if (target is None or target in live) and _has_text(expression, known)
             )
             waiting += [step.target for step in kept[state] if step.target is not None]
     return StateMachine(tuple(kept.get(state, ()) for state in range(len(states))))
@@ -262,13 +262,13 @@ def _with_branches_inside(name: str, rules: dict[str, Expression]) -> Expression
 
 def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
     """Keep the rules that the start reaches, the start first."""
-    found, waiting = {start: None}, [start]
+    reached, waiting = {start: None}, [start]
     while waiting:
         for call in calls(rules[waiting.pop()]):
-            if call.rule not in found:
-                found[call.rule] = None
+            if call.rule not in reached:
+                reached[call.rule] = None
                 waiting.append(call.rule)
-    return {name: rules[name] for name in found}
+    return {name: rules[name] for name in reached}
 
 
 def with_rules(bodies: Rules, expression: Expression) -> Expression:
@@ -324,37 +324,37 @@ def rules_with(rules: Rules, holds: _Holds) -> set[str]:
 
     A sequence has it if all parts do, a choice if one branch does, and an optional part always.
     """
-    found: set[str] = set()
+    holding: set[str] = set()
     names = list(rules)
     while True:
-        before = len(found)
+        before = len(holding)
         names.reverse()  # alternate directions, as rules often call later ones
         for name in names:
-            if name not in found and _has(rules[name], found, holds):
-                found.add(name)
-        if len(found) == before:
-            return found
+            if name not in holding and _has(rules[name], holding, holds):
+                holding.add(name)
+        if len(holding) == before:
+            return holding
 
 
-def _has(expression: Expression, found: Collection[str], holds: _Holds) -> bool:
+def _has(expression: Expression, known: Collection[str], holds: _Holds) -> bool:
     """Tell whether an expression has a property, given the rules that have it."""
     match expression:
         case Call(rule):
-            return rule in found
+            return rule in known
         case Concatenation(parts):
-            return all(_has(part, found, holds) for part in parts)
+            return all(_has(part, known, holds) for part in parts)
         case Alternation(branches):
-            return any(_has(branch, found, holds) for branch in branches)
+            return any(_has(branch, known, holds) for branch in branches)
         case Repeat(child, minimum):
-            return minimum == 0 or _has(child, found, holds)
+            return minimum == 0 or _has(child, known, holds)
         case Series(members, separator):
             needed = [member.expression for member in members if member.is_needed]
             between = () if len(needed) < 2 else (separator,)
-            return all(_has(part, found, holds) for part in (*needed, *between))
+            return all(_has(part, known, holds) for part in (*needed, *between))
         case StateMachine(states):
-            return 0 in _with_ends(states, lambda step: _has(step.expression, found, holds))
+            return 0 in _with_ends(states, lambda step: _has(step.expression, known, holds))
         case _:
-            return holds(expression, found)
+            return holds(expression, known)
 
 
 def _with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
@@ -364,10 +364,10 @@ def _with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool
         for step in steps:
             if is_taken(step):
                 sources.setdefault(step.target, []).append(state)
-    found = set[int]()
+    ending = set[int]()
     waiting: list[int | None] = [None]
     while waiting:
-        new = set(sources.get(waiting.pop(), ())) - found
-        found |= new
+        new = set(sources.get(waiting.pop(), ())) - ending
+        ending |= new
         waiting += new
-    return found
+    return ending

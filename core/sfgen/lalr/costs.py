@@ -87,10 +87,10 @@ def by_terminal(costs: NDArray[np.int32], terminals: NDArray[np.intp], count: in
     """Return the least cost over the labels of each terminal, int32 ``[rows, terminals]``; ``FAR`` without a label."""
     if np.array_equal(terminals, np.arange(count)):  # one label for each terminal, the usual case
         return costs
-    found = np.full((len(costs), count), FAR, dtype=np.int32)
+    least = np.full((len(costs), count), FAR, dtype=np.int32)
     firsts = np.flatnonzero(np.diff(terminals, prepend=-1))
-    found[:, terminals[firsts]] = np.minimum.reduceat(costs, firsts, axis=1)
-    return found
+    least[:, terminals[firsts]] = np.minimum.reduceat(costs, firsts, axis=1)
+    return least
 
 
 class _Matrix(NamedTuple):
@@ -147,22 +147,22 @@ class Readings:
 
     def reached(self, state: int, obligation: int) -> NDArray[np.bool_]:
         """Tell which labels some text reaches from a gap, bool ``[labels + 1]``."""
-        found: NDArray[np.bool_] = self._gap(self._bytes, state, obligation) < FAR
-        return found
+        is_reached: NDArray[np.bool_] = self._gap(self._bytes, state, obligation) < FAR
+        return is_reached
 
     def _gap(self, costs: NDArray[np.int32], state: int, obligation: int) -> NDArray[np.int32]:
         start = self._lexer.starts[self.items.tables.context_of[state], obligation]
-        found = np.full(costs.shape[1], FAR, dtype=np.int32) if start == NO_STATE else costs[start].copy()
+        units = np.full(costs.shape[1], FAR, dtype=np.int32) if start == NO_STATE else costs[start].copy()
         if self._lexer.obligation_holds_at_end[obligation]:
-            found[-1] = 0
-        return found
+            units[-1] = 0
+        return units
 
     def reduced(self, state: int, rule: int) -> NDArray[np.bool_]:
         """Return the labels before which a state reduces, bool ``[labels + 1]``."""
-        found = self._masks.get((state, rule))
-        if found is None:
-            found = self._masks[state, rule] = self.items.reduces(state, rule)[self.terminals]
-        return found
+        is_reduced = self._masks.get((state, rule))
+        if is_reduced is None:
+            is_reduced = self._masks[state, rule] = self.items.reduces(state, rule)[self.terminals]
+        return is_reduced
 
     def of(self, state: int, symbol: int) -> _Matrix:
         """Return the costs of a symbol in a state."""
@@ -170,13 +170,13 @@ class Readings:
             return self._readings[int(self.items.reading_of[state, -1 - symbol])]
         target = self.items.after(state, symbol)
         key = int(self.items.tables.context_of[target]), symbol
-        found = self._shifts.get(key)
-        if found is None:
+        shift = self._shifts.get(key)
+        if shift is None:
             labels = self._labels_of[symbol]
             rows = [self.gap(target, self.obligations[label]) for label in labels.tolist()]
             costs = np.array(rows, dtype=np.int32).reshape(len(rows), len(self.terminals))
-            found = self._shifts[key] = _Matrix(labels, costs)
-        return found
+            shift = self._shifts[key] = _Matrix(labels, costs)
+        return shift
 
     def rest(self, state: int, item: Item) -> _Matrix | None:
         """Return the costs of the rest of an item's rule; ``None`` for an empty rest."""
@@ -222,9 +222,9 @@ class Readings:
         for rule in self.items.rules_of[nonterminal]:
             symbols = self.items.tables.rules[rule].symbols
             if symbols:
-                found = self._read(state, symbols, rule)
-                rows = np.searchsorted(known.labels, found.labels)
-                costs[rows] = np.minimum(costs[rows], found.costs)
+                read = self._read(state, symbols, rule)
+                rows = np.searchsorted(known.labels, read.labels)
+                costs[rows] = np.minimum(costs[rows], read.costs)
             else:
                 labels = np.flatnonzero(self.reduced(state, rule))
                 costs[np.searchsorted(known.labels, labels), labels] = 0
@@ -247,15 +247,15 @@ class Readings:
 
     def _dependents(self) -> list[list[int]]:
         """List the readings whose rules contain each reading."""
-        found: list[set[int]] = [set() for _ in self._readings]
+        users: list[set[int]] = [set() for _ in self._readings]
         for number, (start, nonterminal) in enumerate(self.items.readings):
             for rule in self.items.rules_of[nonterminal]:
                 state = start
                 for symbol in self.items.tables.rules[rule].symbols:
                     if symbol < 0:
-                        found[self.items.reading_of[state, -1 - symbol]].add(number)
+                        users[self.items.reading_of[state, -1 - symbol]].add(number)
                     state = self.items.after(state, symbol)
-        return [sorted(numbers) for numbers in found]
+        return [sorted(numbers) for numbers in users]
 
 
 @kernel
@@ -383,22 +383,22 @@ class NodeCosts:
             self._stacks.states[node],
             tuple([_more(vector, -added) for vector in vectors]),
         )
-        found = self._classes.get(key)
-        if found is None:
-            found = self._classes[key] = NodeClass(*key)
-        return found, added
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = NodeClass(*key)
+        return known, added
 
     def _find_behind(self, node_class: NodeClass) -> _Vector:
         """Compute the costs behind each label with a node class on top."""
-        found = self.array(_REFUSED)
+        costs = self.array(_REFUSED)
         if node_class.state == self._tables.start:
             for nonterminal in np.flatnonzero(self._tables.gotos[node_class.state] == self._tables.end).tolist():
                 read = self._readings.of(node_class.state, -1 - nonterminal)
                 behind = self.array(self._behind_reading(node_class, nonterminal))
-                _lower(found, read.labels, read.costs, behind)
+                _lower(costs, read.labels, read.costs, behind)
         for item, vector in zip(self._items.kernels[node_class.state], node_class.behind_items, strict=True):
-            self._lower_by_rest(found, node_class.state, item, self.array(vector))
-        return self._vector(found)
+            self._lower_by_rest(costs, node_class.state, item, self.array(vector))
+        return self._vector(costs)
 
     def _behind_reading(self, node_class: NodeClass, nonterminal: int) -> _Vector:
         """Return the costs behind each label after a nonterminal on top of a node class."""
@@ -411,17 +411,17 @@ class NodeCosts:
 
         A rule of the nonterminal may begin with the nonterminal itself, so costs are lowered until nothing changes.
         """
-        found: dict[int, NDArray[np.int32]] = {}
+        costs: dict[int, NDArray[np.int32]] = {}
         uses: dict[int, list[tuple[int, int, Item]]] = {}
         waiting = [wanted]
         while waiting:
             nonterminal = waiting.pop()
-            if nonterminal in found:
+            if nonterminal in costs:
                 continue
             if nonterminal in node_class.behind_reading:
-                found[nonterminal] = self.array(node_class.behind_reading[nonterminal])
+                costs[nonterminal] = self.array(node_class.behind_reading[nonterminal])
                 continue
-            lowered = found[nonterminal] = self.array(_REFUSED)
+            lowered = costs[nonterminal] = self.array(_REFUSED)
             state = self._items.after(node_class.state, -1 - nonterminal)
             if node_class.state == self._tables.start and state == self._tables.end:
                 lowered[-1] = 0
@@ -433,21 +433,21 @@ class NodeCosts:
                 else:
                     position = self._items.kernels[node_class.state].index(Item(item.rule, item.read - 1))
                     self._lower_by_rest(lowered, state, item, self.array(node_class.behind_items[position]))
-        changed = list(found)
+        changed = list(costs)
         while changed:
             begun = changed.pop()
             for nonterminal, state, item in uses.get(begun, ()):
-                if self._lower_by_rest(found[nonterminal], state, item, found[begun]) and nonterminal not in changed:
+                if self._lower_by_rest(costs[nonterminal], state, item, costs[begun]) and nonterminal not in changed:
                     changed.append(nonterminal)
-        node_class.behind_reading |= {nonterminal: self._vector(lowered) for nonterminal, lowered in found.items()}
+        node_class.behind_reading |= {nonterminal: self._vector(lowered) for nonterminal, lowered in costs.items()}
 
-    def _lower_by_rest(self, found: NDArray[np.int32], state: int, item: Item, behind: NDArray[np.int32]) -> bool:
+    def _lower_by_rest(self, costs: NDArray[np.int32], state: int, item: Item, behind: NDArray[np.int32]) -> bool:
         """Lower costs by the rest of an item and the costs behind it; tell whether some fell."""
         rest = self._readings.rest(state, item)
         if rest is not None:
-            return _lower(found, rest.labels, rest.costs, behind)
-        less = self._readings.reduced(state, item.rule) & (behind < found)
-        found[less] = behind[less]
+            return _lower(costs, rest.labels, rest.costs, behind)
+        less = self._readings.reduced(state, item.rule) & (behind < costs)
+        costs[less] = behind[less]
         return bool(less.any())
 
     def _vector(self, array: NDArray[np.int32]) -> _Vector:
@@ -468,10 +468,10 @@ class NodeCosts:
 
 
 def _lower(
-    found: NDArray[np.int32], labels: NDArray[np.int32], costs: NDArray[np.int32], behind: NDArray[np.int32]
+    lowered: NDArray[np.int32], labels: NDArray[np.int32], costs: NDArray[np.int32], behind: NDArray[np.int32]
 ) -> bool:
     """Lower costs by a matrix and the costs behind it; tell whether some fell."""
     totals = (costs + behind).min(axis=1)
-    is_less = totals < found[labels]
-    found[labels[is_less]] = totals[is_less]
+    is_less = totals < lowered[labels]
+    lowered[labels[is_less]] = totals[is_less]
     return bool(is_less.any())

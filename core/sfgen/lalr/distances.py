@@ -187,16 +187,16 @@ class _Bounds:
         """Return the most units from each nonterminal on top of a state until that state is popped."""
         tables = self._items.tables
         targets = {int(n): int(tables.gotos[state, n]) for n in np.flatnonzero(tables.gotos[state] != NO_STATE)}
-        found = {n: 0 if state == tables.start and target == tables.end else FAR for n, target in targets.items()}
+        pops = {n: 0 if state == tables.start and target == tables.end else FAR for n, target in targets.items()}
         is_new = True
         while is_new:
             is_new = False
             for nonterminal, target in targets.items():
-                cost = self._pop(target, found)
-                if cost < found[nonterminal]:
-                    found[nonterminal] = cost
+                cost = self._pop(target, pops)
+                if cost < pops[nonterminal]:
+                    pops[nonterminal] = cost
                     is_new = True
-        return found
+        return pops
 
     def _pop(self, target: int, pops: dict[int, int]) -> int:
         """Return the most units from a state on top until the state below is popped."""
@@ -210,10 +210,10 @@ class _Bounds:
 
     def _rest(self, item: Item) -> int:
         """Return the most units of the cheapest rest of an item."""
-        found = self._rests.get(item)
-        if found is None:
-            found = self._rests[item] = self._sum(self._items.tables.rules[item.rule].symbols[item.read :])
-        return found
+        cost = self._rests.get(item)
+        if cost is None:
+            cost = self._rests[item] = self._sum(self._items.tables.rules[item.rule].symbols[item.read :])
+        return cost
 
     def _sum(self, symbols: tuple[int, ...]) -> int:
         """Return the most units of the cheapest text of some symbols."""
@@ -222,13 +222,13 @@ class _Bounds:
     def _find_nonterminal_costs(self) -> list[int]:
         self._nonterminal_cost = [FAR] * len(self._items.rules_of)
         while True:
-            found = [
+            costs = [
                 min([FAR, *[self._sum(self._items.tables.rules[rule].symbols) for rule in rules]])
                 for rules in self._items.rules_of
             ]
-            if found == self._nonterminal_cost:
-                return found
-            self._nonterminal_cost = found
+            if costs == self._nonterminal_cost:
+                return costs
+            self._nonterminal_cost = costs
 
 
 def _gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
@@ -239,15 +239,15 @@ def _gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
     tables = items.tables
     targets = [np.unique(column[column > 0] - 1).tolist() for column in np.ascontiguousarray(tables.actions.T)]
     end = len(readings.terminals) - 1
-    found = [(tables.start, 0, end)]
+    gaps = [(tables.start, 0, end)]
     seen_labels = np.zeros(end + 1, dtype=np.bool_)
     seen_labels[-1] = True
-    for state, obligation, _ in found:  # the list grows
+    for state, obligation, _ in gaps:  # the list grows
         labels = np.flatnonzero(readings.reached(state, obligation) & ~seen_labels)
         seen_labels[labels] = True
         for label in labels.tolist():
-            found += [(target, readings.obligations[label], label) for target in targets[readings.terminals[label]]]
-    return found
+            gaps += [(target, readings.obligations[label], label) for target in targets[readings.terminals[label]]]
+    return gaps
 
 
 def explored_safety(items: Items, readings: Readings, most_first: int, most_nodes: int = MOST_NODES) -> _Safety:
@@ -298,20 +298,20 @@ class _Taken:
 
     def at(self, node: int) -> int:
         """Return the terminals that the parser takes at a node."""
-        found = self._found.get(node)
-        if found is None:
+        terminals = self._found.get(node)
+        if terminals is None:
             after = self._stacks.after
             known = self._known[self._stacks.states[node]]
-            found = sum([1 << terminal for terminal in known if after(node, terminal) != NO_STATE])
-            self._found[node] = found
-        return found
+            terminals = sum([1 << terminal for terminal in known if after(node, terminal) != NO_STATE])
+            self._found[node] = terminals
+        return terminals
 
     def behind_items(self, node: int) -> tuple[int, ...]:
         """Return the terminals that the parser takes after each item of a node."""
-        found = []
+        taken = []
         for item in self._items.kernels[self._stacks.states[node]]:
             below = self._stacks.pop(node, item.read)
             nonterminal = self._items.tables.rules[item.rule].nonterminal
             state = self._items.after(self._stacks.states[below], -1 - nonterminal)
-            found.append(self.at(self._stacks.push(state, below)))
-        return tuple(found)
+            taken.append(self.at(self._stacks.push(state, below)))
+        return tuple(taken)

@@ -73,57 +73,57 @@ class _Derivations:
 
     def _shortest_rules(self) -> dict[int, tuple[int, int]]:
         """Return the fewest terminals of each nonterminal, and the rule that has them."""
-        found: dict[int, tuple[int, int]] = {}
+        shortest: dict[int, tuple[int, int]] = {}
         has_changed = True
         while has_changed:
             has_changed = False
             for number, rule in enumerate(self._rules):
-                parts = [1 if symbol >= 0 else found.get(-1 - symbol, (None, 0))[0] for symbol in rule.symbols]
+                parts = [1 if symbol >= 0 else shortest.get(-1 - symbol, (None, 0))[0] for symbol in rule.symbols]
                 if None in parts:
                     continue
                 length = sum(part for part in parts if part is not None)
-                if rule.nonterminal not in found or length < found[rule.nonterminal][0]:
-                    found[rule.nonterminal] = length, number
+                if rule.nonterminal not in shortest or length < shortest[rule.nonterminal][0]:
+                    shortest[rule.nonterminal] = length, number
                     has_changed = True
-        return found
+        return shortest
 
     def _ways_from_start(self) -> dict[int, tuple[int, int] | None]:
         """Return the rule that leads to each reachable nonterminal, and the position in it; ``None`` for the start."""
-        found: dict[int, tuple[int, int] | None] = {self._start: None}
+        ways: dict[int, tuple[int, int] | None] = {self._start: None}
         waiting = deque([self._start])
         while waiting:
             for number in self._by_nonterminal.get(waiting.popleft(), ()):
                 for position, symbol in enumerate(self._rules[number].symbols):
-                    if symbol < 0 and -1 - symbol not in found:
-                        found[-1 - symbol] = number, position
+                    if symbol < 0 and -1 - symbol not in ways:
+                        ways[-1 - symbol] = number, position
                         waiting.append(-1 - symbol)
-        return found
+        return ways
 
     def shortest(self, symbols: Sequence[int]) -> list[int]:
         """Return the fewest terminals of some symbols."""
-        found, waiting = list[int](), list(reversed(symbols))
+        terminals, waiting = list[int](), list(reversed(symbols))
         while waiting:
             symbol = waiting.pop()
             if symbol >= 0:
-                found.append(symbol)
+                terminals.append(symbol)
             else:
                 waiting += reversed(self._rules[self._least[-1 - symbol][1]].symbols)
-        return found
+        return terminals
 
     def through(self, rule: int) -> list[int] | None:
         """Return a short string of terminals that uses a rule; ``None`` where there is none."""
         nonterminal = self._rules[rule].nonterminal
         if nonterminal not in self._from_start or not self._has_text(rule):
             return None
-        found = self.shortest(self._rules[rule].symbols)
+        terminals = self.shortest(self._rules[rule].symbols)
         while (way := self._from_start[nonterminal]) is not None:
             above, position = way
             if not self._has_text(above):
                 return None
             symbols = self._rules[above].symbols
-            found = self.shortest(symbols[:position]) + found + self.shortest(symbols[position + 1 :])
+            terminals = self.shortest(symbols[:position]) + terminals + self.shortest(symbols[position + 1 :])
             nonterminal = self._rules[above].nonterminal
-        return found
+        return terminals
 
     def _has_text(self, rule: int) -> bool:
         """Tell whether the rule derives a string that is not too long."""
@@ -135,15 +135,15 @@ class _Derivations:
 
     def drawn(self, chance: random.Random) -> list[int]:
         """Draw a string of terminals."""
-        found, waiting = list[int](), [(-1 - self._start, 0)]
-        while waiting and len(found) <= _MOST_TERMINALS:
+        terminals, waiting = list[int](), [(-1 - self._start, 0)]
+        while waiting and len(terminals) <= _MOST_TERMINALS:
             symbol, depth = waiting.pop()
             if symbol >= 0:
-                found.append(symbol)
+                terminals.append(symbol)
                 continue
             rule = chance.choice(self._usable[-1 - symbol]) if depth < _DEPTH else self._least[-1 - symbol][1]
             waiting += [(each, depth + 1) for each in reversed(self._rules[rule].symbols)]
-        return found
+        return terminals
 
 
 class _Writer:
@@ -159,7 +159,7 @@ class _Writer:
 
     def text(self, terminals: Sequence[int]) -> str | None:
         """Return a short text that the lexer reads as some terminals; ``None`` where none is found."""
-        reader, found = self._reader, bytearray()
+        reader, data = self._reader, bytearray()
         node, lexer_state = BOTTOM, reader.start[0].lexer_state
         for number, terminal in enumerate(terminals):
             after = reader.stacks.after(node, terminal)
@@ -170,10 +170,10 @@ class _Writer:
             if way is None:
                 return None
             text, lexer_state = way
-            found += text
+            data += text
             node = after
         try:
-            return found.decode()
+            return data.decode()
         except UnicodeDecodeError:
             return None
 
@@ -192,19 +192,19 @@ class _Writer:
         """
         key = lexer_state, terminal
         if key not in self._known_endings:
-            found: dict[int, bytes] = {}
+            texts: dict[int, bytes] = {}
             seen, waiting = {lexer_state}, deque([(lexer_state, b"")])
             while waiting:
                 current, text = waiting.popleft()
                 for ended, obligation in self._reader.commits_of(current):
                     if ended == terminal:
-                        found.setdefault(obligation, text)
+                        texts.setdefault(obligation, text)
                 for (_, byte), label in self._labels:
                     after = self._rows[current][label]
                     if after != NO_STATE and after not in seen and self._reach[after, terminal]:
                         seen.add(after)
                         waiting.append((after, text + bytes([byte])))
-            self._known_endings[key] = [(text, obligation) for obligation, text in found.items()]
+            self._known_endings[key] = [(text, obligation) for obligation, text in texts.items()]
         return self._known_endings[key]
 
 

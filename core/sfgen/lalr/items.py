@@ -64,8 +64,8 @@ class Items:
 
     def reduces(self, state: int, rule: int) -> NDArray[np.bool_]:
         """Return the terminals before which a state reduces a rule, bool ``[terminals]``."""
-        found: NDArray[np.bool_] = self.tables.actions[state] == -1 - rule
-        return found
+        is_reduced: NDArray[np.bool_] = self.tables.actions[state] == -1 - rule
+        return is_reduced
 
     def _firsts(self, nonterminal: int) -> tuple[list[int], list[int]]:
         """Return the symbols and the empty rules with which a nonterminal may begin."""
@@ -109,14 +109,14 @@ def kernel_items(tables: ParseTables) -> list[list[Item]]:
         rules_of[rule.nonterminal].append(number)
     actions: list[list[int]] = tables.actions.tolist()
     gotos: list[list[int]] = tables.gotos.tolist()
-    found: list[set[Item]] = [set() for _ in actions]
+    kernels: list[set[Item]] = [set() for _ in actions]
     for start, nonterminal in np.argwhere(tables.gotos != NO_STATE).tolist():
         for number in rules_of[nonterminal]:
             state = start
             for read, symbol in enumerate(tables.rules[number].symbols, start=1):
                 state = gotos[state][-1 - symbol] if symbol < 0 else actions[state][symbol] - 1
-                found[state].add(Item(number, read))
-    return [sorted(items) for items in found]
+                kernels[state].add(Item(number, read))
+    return [sorted(items) for items in kernels]
 
 
 _Transition = tuple[int, int]
@@ -167,20 +167,20 @@ def _lookaheads(items: Items) -> dict[tuple[int, int], int]:
             if follow[transition] & ~follow[last]:
                 follow[last] |= follow[transition]
                 waiting.append(last)
-    found: dict[tuple[int, int], int] = {}
+    lookaheads: dict[tuple[int, int], int] = {}
     for transition, state, rule in reductions:
-        found[state, rule] = found.get((state, rule), 0) | follow[transition]
-    return found
+        lookaheads[state, rule] = lookaheads.get((state, rule), 0) | follow[transition]
+    return lookaheads
 
 
 def _nullable(items: Items) -> set[int]:
     """Return the nonterminals that expand to nothing."""
-    found: set[int] = set()
+    empty: set[int] = set()
     while True:
-        more = {rule.nonterminal for rule in items.tables.rules if all(-1 - symbol in found for symbol in rule.symbols)}
-        if more <= found:
-            return found
-        found |= more
+        more = {rule.nonterminal for rule in items.tables.rules if all(-1 - symbol in empty for symbol in rule.symbols)}
+        if more <= empty:
+            return empty
+        empty |= more
 
 
 def _shifted_behind(items: Items, transition: _Transition, nullable: set[int]) -> int:

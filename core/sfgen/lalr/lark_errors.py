@@ -62,13 +62,13 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
             text,
             hint=f"Its rules are {', '.join(rules)}." if rules else "Write one: start: NAME",
         )
-    found = _LINE_AND_COLUMN.search(message)
-    if found is not None:
+    place = _LINE_AND_COLUMN.search(message)
+    if place is not None:
         reason = _LINE_AND_COLUMN.sub("", message.split("\n", 1)[0]).rstrip(" :")
         return GrammarError(
             f"lark cannot read it: {reason}",
             text,
-            _offset(text, int(found[1]), int(found[2])),
+            _offset(text, int(place[1]), int(place[2])),
             hint="Write it as lark's documentation has it: rule: part part, NAME: /regular expression/, %ignore NAME.",
         )
     if "Reduce/Reduce" in message:
@@ -91,8 +91,8 @@ def undefined_hint(name: str) -> str:
 
 def position_of(text: str, pattern: str) -> int | None:
     """Return the offset, in characters, of the first group of a pattern's first match; ``None`` without one."""
-    found = re.search(pattern, text)
-    return None if found is None else found.start(1)
+    match = re.search(pattern, text)
+    return None if match is None else match.start(1)
 
 
 def definition_of(text: str, name: str) -> int | None:
@@ -176,10 +176,10 @@ class _Definition(NamedTuple):
 
 def check_expansions(text: str) -> None:
     """Refuse a grammar that lark would expand beyond the limits."""
-    found = definitions(text)
+    counts = definitions(text)
     sizes: dict[str, int] = {}
-    most = MAX_COPIES + sum(each.parts for each in found.values())
-    for name, counted in found.items():
+    most = MAX_COPIES + sum(each.parts for each in counts.values())
+    for name, counted in counts.items():
         if not name.isupper() and counted.alternatives > MAX_ALTERNATIVES:
             raise GrammarError(
                 f"the rule {name} passes the limit of {MAX_ALTERNATIVES:,} alternatives: lark writes out each "
@@ -188,7 +188,7 @@ def check_expansions(text: str) -> None:
                 counted.position,
                 hint="Make rules of the parts: each is then written out by itself.",
             )
-        if name.isupper() and _size(name, found, sizes) > most:
+        if name.isupper() and _size(name, counts, sizes) > most:
             raise GrammarError(
                 f"the terminal {name} passes the limit of {MAX_COPIES:,} parts copied from terminals that it names",
                 text,
@@ -203,27 +203,27 @@ def definitions(text: str) -> dict[str, _Definition]:
     >>> [found.alternatives for found in definitions('start: [A] (A | x)~2 [A]\nx: A? A*\nA: "a"').values()]
     [16, 4, 1]
     """
-    found: dict[str, _Definition] = {}
+    counts: dict[str, _Definition] = {}
     for match in _DEFINITION.finditer(text):
         counted = _Counter(text, match.end()).definition(match.start(1))
         if counted is not None:
-            found.setdefault(match[1], counted)
-    return found
+            counts.setdefault(match[1], counted)
+    return counts
 
 
-def _size(name: str, found: Mapping[str, _Definition], sizes: dict[str, int]) -> int:
+def _size(name: str, counts: Mapping[str, _Definition], sizes: dict[str, int]) -> int:
     """Return the parts of a terminal with those that it names copied in; circles are lark's to report."""
     waiting, opened = [name], set[str]()
     while waiting:
         last = waiting[-1]
-        inner = [other for other in found[last].names if other in found and other.isupper()]
+        inner = [other for other in counts[last].names if other in counts and other.isupper()]
         if last not in opened:
             opened.add(last)
             waiting += [other for other in dict.fromkeys(inner) if other not in sizes and other not in opened]
             continue
         waiting.pop()
         if last not in sizes:
-            sizes[last] = min(_MANY, found[last].parts + sum(sizes.get(other, 0) for other in inner))
+            sizes[last] = min(_MANY, counts[last].parts + sum(sizes.get(other, 0) for other in inner))
     return sizes[name]
 
 

@@ -287,14 +287,14 @@ class _Converter:
     def _states_in_order(self) -> list[int]:
         """List the states in breadth-first order from the start, by the names of symbols."""
         states = self.table.states
-        found = dict.fromkeys([self.table.start_states[self.start]])
-        waiting = list(found)
+        known = dict.fromkeys([self.table.start_states[self.start]])
+        waiting = list(known)
         for state in waiting:
             for symbol, (_, target) in sorted(states[state].items()):
                 if symbol.isupper() and symbol != END and symbol not in self.defined:
                     raise self._undefined(symbol)
-                if isinstance(target, int) and target not in found:
-                    found[target] = None
+                if isinstance(target, int) and target not in known:
+                    known[target] = None
                     waiting.append(target)
         return waiting
 

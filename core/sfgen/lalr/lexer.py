@@ -119,11 +119,11 @@ class _Numbered(Generic[T]):
         self._numbers: dict[T, int] = {}
 
     def number(self, thing: T) -> int:
-        found = self._numbers.get(thing)
-        if found is None:
-            found = self._numbers[thing] = len(self.all)
+        known = self._numbers.get(thing)
+        if known is None:
+            known = self._numbers[thing] = len(self.all)
             self.all.append(thing)
-        return found
+        return known
 
 
 class _Alternative(NamedTuple):
@@ -222,12 +222,12 @@ class _LexerStates:
     @cached_property
     def _contexts_behind(self) -> dict[int, tuple[int, ...]]:
         """The contexts of the gaps behind each terminal."""
-        found: defaultdict[int, set[int]] = defaultdict(set)
+        behind: defaultdict[int, set[int]] = defaultdict(set)
         states, terminals = (self._tables.actions > 0).nonzero()
         targets = self._tables.actions[states, terminals] - 1
         for terminal, context in zip(terminals.tolist(), self._tables.context_of[targets].tolist(), strict=True):
-            found[terminal].add(context)
-        return {terminal: tuple(sorted(contexts)) for terminal, contexts in found.items()}
+            behind[terminal].add(context)
+        return {terminal: tuple(sorted(contexts)) for terminal, contexts in behind.items()}
 
     @cached_property
     def _asked_at_start(self) -> tuple[int, ...]:
@@ -305,15 +305,15 @@ class _LexerStates:
         return self._trackers.number(machine.needed(tuple(trackers), soonest))
 
     def _about_threads(self, threads: int) -> _About:
-        found = self._about.get(threads)
-        if found is None:
+        about = self._about.get(threads)
+        if about is None:
             machine = self._machine
             all_threads = self._threads.all[threads]
             symbols = 0
             for state, _ in all_threads:
                 symbols |= machine.symbols_of(state)
             owners = frozenset(machine.programs.terminal_at(state) for state, _ in all_threads)
-            found = self._about[threads] = _About(
+            about = self._about[threads] = _About(
                 symbols,
                 not owners.isdisjoint(self._tables.ignored),
                 not owners <= self._tables.ignored,
@@ -325,7 +325,7 @@ class _LexerStates:
                 machine.asked_in(all_threads),
                 owners,
             )
-        return found
+        return about
 
     def _symbols(self, members: frozenset[int]) -> list[int]:
         """List the symbols that some alternative reads."""
@@ -337,11 +337,13 @@ class _LexerStates:
     def _after(self, alternative: int, symbol: int) -> tuple[int, ...]:
         """Return the alternatives behind a symbol."""
         key = alternative, symbol
-        found = self._alternatives_after.get(key)
-        if found is None:
+        alternatives = self._alternatives_after.get(key)
+        if alternatives is None:
             self._machine.spend(1)
-            found = self._alternatives_after[key] = tuple(self._find_after(self._alternatives.all[alternative], symbol))
-        return found
+            alternatives = self._alternatives_after[key] = tuple(
+                self._find_after(self._alternatives.all[alternative], symbol)
+            )
+        return alternatives
 
     def _find_after(self, before: _Alternative, symbol: int) -> list[int]:
         position = self._machine.position(self._trackers.all[before.trackers], symbol)
@@ -359,7 +361,7 @@ class _LexerStates:
             return []
         trackers = self._kept_trackers(position.trackers, obligation, threads)
         keywords = self._keywords_behind(before.keywords, position, about.open)
-        found = [
+        alternatives = [
             self._alternatives.number(_Alternative(context, threads, keywords, obligation, trackers, blanks, False))
         ]
         if context != _NO_CONTEXT:
@@ -367,55 +369,55 @@ class _LexerStates:
                 if terminal in self._tables.ignored:
                     assumed = self._assume(threads, index, obligation)
                     if assumed != NO_STATE:
-                        found.append(self._fresh(context, assumed, position.trackers, blanks))
-        return found
+                        alternatives.append(self._fresh(context, assumed, position.trackers, blanks))
+        return alternatives
 
     def _read(self, before: _Alternative, position: OrderedPlace) -> int:
         key = before.threads, before.trackers, position.label
-        found = self._threads_after.get(key)
-        if found is None:
+        read = self._threads_after.get(key)
+        if read is None:
             behind = position.read_in_order(self._threads.all[before.threads])
-            found = self._threads_after[key] = self._threads.number(behind)
-        return found
+            read = self._threads_after[key] = self._threads.number(behind)
+        return read
 
     def _keywords_behind(self, keywords: int, position: OrderedPlace, open_: frozenset[int]) -> int:
         if not self._keywords.all[keywords]:
             return keywords
         key = keywords, position.label
-        found = self._keywords_after.get(key)
-        if found is None:
+        number = self._keywords_after.get(key)
+        if number is None:
             behind = []
             for terminal, others in self._keywords.all[keywords]:
                 left = [(other, position.read(threads)) for other, threads in others]
                 behind.append((terminal, tuple((other, threads) for other, threads in left if threads)))
             left_open = tuple((terminal, others) for terminal, others in behind if others)
-            found = self._keywords_after[key] = self._keywords.number(left_open)
-        if all(terminal in open_ for terminal, _ in self._keywords.all[found]):
-            return found
-        return self._keywords.number(tuple(pair for pair in self._keywords.all[found] if pair[0] in open_))
+            number = self._keywords_after[key] = self._keywords.number(left_open)
+        if all(terminal in open_ for terminal, _ in self._keywords.all[number]):
+            return number
+        return self._keywords.number(tuple(pair for pair in self._keywords.all[number] if pair[0] in open_))
 
     def _left_of_obligation(self, before: _Alternative, position: OrderedPlace) -> int:
         obligations = self._obligations.all[before.obligation]
         if not obligations:
             return before.obligation
         key = before.obligation, before.trackers, position.label
-        found = self._obligations_after.get(key)
-        if found is None:
+        number = self._obligations_after.get(key)
+        if number is None:
             left = position.keep(obligations)
-            found = self._obligations_after[key] = NO_STATE if left is None else self._simple(left)
-        return found
+            number = self._obligations_after[key] = NO_STATE if left is None else self._simple(left)
+        return number
 
     def _assume(self, threads: int, index: int, pending: int) -> int:
         """Return the obligations of taking a thread's match; ``NO_STATE`` where they contradict each other."""
         key = threads, index, pending
-        found = self._assumed.get(key)
-        if found is None:
+        number = self._assumed.get(key)
+        if number is None:
             all_threads = self._threads.all[threads]
             assumed = self._obligations.all[pending] | all_threads[index][1]
             if index:
                 assumed |= {(True, frozenset(all_threads[:index]))}
-            found = self._assumed[key] = self._simple(assumed)
-        return found
+            number = self._assumed[key] = self._simple(assumed)
+        return number
 
     def _simple(self, obligations: Obligations) -> int:
         """Merge negative obligations into one; ``NO_STATE`` where two contradict each other."""
@@ -426,13 +428,13 @@ class _LexerStates:
         return self._obligations.number(wanted | {(True, never)} if never else wanted)
 
     def _commits(self, alternative: int) -> tuple[tuple[int, int], ...]:
-        found = self._commits_of.get(alternative)
-        if found is None:
-            found = self._commits_of[alternative] = tuple(self._find_commits(self._alternatives.all[alternative]))
-        return found
+        commits = self._commits_of.get(alternative)
+        if commits is None:
+            commits = self._commits_of[alternative] = tuple(self._find_commits(self._alternatives.all[alternative]))
+        return commits
 
     def _find_commits(self, alternative: _Alternative) -> list[tuple[int, int]]:
-        found = []
+        commits = []
         keywords = dict(self._keywords.all[alternative.keywords])
         for index, terminal in self._about_threads(alternative.threads).matches:
             if terminal in self._tables.ignored:
@@ -445,12 +447,12 @@ class _LexerStates:
                     terminal = other
                     break
             known = self._trackers.all[alternative.trackers]
-            found.append((terminal, self._behind_commits.number((assumed, self._kept_trackers(known, assumed)))))
-        return found
+            commits.append((terminal, self._behind_commits.number((assumed, self._kept_trackers(known, assumed)))))
+        return commits
 
     def _may_end(self, alternative: int) -> bool:
-        found = self._alternatives.all[alternative]
-        return found.is_fresh and self._holds_at_end(found.obligation)
+        reading = self._alternatives.all[alternative]
+        return reading.is_fresh and self._holds_at_end(reading.obligation)
 
     def _holds_at_end(self, obligations: int) -> bool:
         return all(map(self._machine.met_at_end, self._obligations.all[obligations]))
@@ -564,6 +566,6 @@ def _blocks(
     order = np.argsort(chosen)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    found = np.full(lexer_states, -1, dtype=np.int32)
-    found[alive] = rank[which]
-    return found
+    numbers = np.full(lexer_states, -1, dtype=np.int32)
+    numbers[alive] = rank[which]
+    return numbers

@@ -185,14 +185,14 @@ class Masks:
     def of(self, lexer_state: int, node: int) -> TokenMask:
         """Return the tokens of a configuration."""
         key = lexer_state, node
-        found = self._masks.get(key)
-        if found is None:
-            found = self._make(lexer_state, node)
+        token_mask = self._masks.get(key)
+        if token_mask is None:
+            token_mask = self._make(lexer_state, node)
             with self._lock:
                 while len(self._masks) >= self._most_kept:
                     del self._masks[next(iter(self._masks))]
-                self._masks[key] = found
-        return found
+                self._masks[key] = token_mask
+        return token_mask
 
     def is_made(self, lexer_state: int, node: int) -> bool:
         """Tell whether the mask of a configuration is cached."""
@@ -299,10 +299,10 @@ class Masks:
 
     def lexeme_tokens(self, lexer_state: int) -> LexemeTokens:
         """Return the tokens that depend on the lexer state alone, and where terminals end inside tokens."""
-        found = self._lexemes.get(lexer_state)
-        if found is None:
-            found = self._lexemes[lexer_state] = self._walk(lexer_state, _NOT_WANTED)
-        return found
+        tokens = self._lexemes.get(lexer_state)
+        if tokens is None:
+            tokens = self._lexemes[lexer_state] = self._walk(lexer_state, _NOT_WANTED)
+        return tokens
 
     def classes_of(self, lexer_states: Int32) -> Int32:
         """Return the class of each lexer state, int32."""
@@ -310,18 +310,18 @@ class Masks:
 
     def lexer_state_of(self, lexer_state: int) -> Int32:
         """Return the lexer state behind each token that ends no terminal, int32 ``[len(vocabulary)]``."""
-        found = np.full(len(self._vocabulary), NO_STATE, dtype=np.int32)
-        self._walk(lexer_state, found)
-        return found
+        states = np.full(len(self._vocabulary), NO_STATE, dtype=np.int32)
+        self._walk(lexer_state, states)
+        return states
 
     def _walk(self, lexer_state: int, lexer_state_of: Int32) -> LexemeTokens:
         trie, room = self._vocabulary.trie, self._room()
-        found = np.zeros((self._classes, self.words), dtype=np.uint32)
+        all_masks = np.zeros((self._classes, self.words), dtype=np.uint32)
         counts = np.zeros(1 + self._classes, dtype=np.int64)
         is_reached = np.zeros(len(self._class_of), dtype=np.bool_)
         while True:
             status: int = walk_lexeme(
-                lexer_state, counts, found.reshape(-1), self.words, room.exits, room.exit_labels, room.stack,
+                lexer_state, counts, all_masks.reshape(-1), self.words, room.exits, room.exit_labels, room.stack,
                 self._class_of, self._is_open, is_reached, lexer_state_of, *self._lexer_arguments,
             )  # fmt: skip
             if status != TOO_MANY:
@@ -332,7 +332,7 @@ class Masks:
         exits, labels = room.exits[: counts[0]], room.exit_labels[: counts[0]]
         order = np.lexsort((trie.bytes[exits], labels))
         kinds, firsts = np.unique(labels[order], return_index=True)
-        masks = found[has_tokens]
+        masks = all_masks[has_tokens]
         return LexemeTokens(
             self._first_of_class[has_tokens],
             masks,
@@ -367,8 +367,8 @@ class _Room:
 def _open_bytes(reader: Reader, obligations: Int32) -> NDArray[np.bool_]:
     """Tell which byte classes can follow each obligation in some context, bool ``[obligations, byte classes]``."""
     lexer = reader.lexer
-    found = np.zeros((len(obligations), lexer.step.shape[1]), dtype=np.bool_)
+    is_open = np.zeros((len(obligations), lexer.step.shape[1]), dtype=np.bool_)
     for number, obligation in enumerate(obligations.tolist()):
         lexer_states = lexer.starts[:, obligation]
-        found[number] = (lexer.step[lexer_states[lexer_states != NO_STATE]] != NO_STATE).any(axis=0)
-    return found
+        is_open[number] = (lexer.step[lexer_states[lexer_states != NO_STATE]] != NO_STATE).any(axis=0)
+    return is_open

@@ -171,13 +171,13 @@ class OrderedMachine(Machine):
 
     def symbols_of(self, state: int) -> int:
         """Return the symbols that a state reads, a bit for each."""
-        found = self._symbols.get(state)
-        if found is None:
-            found = 0
+        symbols = self._symbols.get(state)
+        if symbols is None:
+            symbols = 0
             for low, high, _ in self.edges.get(state, ()):
-                found |= (2 << high) - (1 << low)
-            self._symbols[state] = found
-        return found
+                symbols |= (2 << high) - (1 << low)
+            self._symbols[state] = symbols
+        return symbols
 
     def position(self, before: Trackers, label: int) -> OrderedPlace:
         """Return the position behind a symbol."""
@@ -204,14 +204,14 @@ class OrderedMachine(Machine):
         """Return the fewest characters until the threads evaluate each lookbehind."""
         if not self.has_lookbehinds:
             return (_NEVER,) * len(self.behind)
-        found = [0 if number in self._always_asked else _NEVER for number in range(len(self.behind))]
+        fewest = [0 if number in self._always_asked else _NEVER for number in range(len(self.behind))]
         waiting = [threads]
         while waiting:
             for state, obligations in waiting.pop():
                 for number, distances in enumerate(self._asked_in):
-                    found[number] = min(found[number], distances.get(state, _NEVER))
+                    fewest[number] = min(fewest[number], distances.get(state, _NEVER))
                 waiting.extend(inner for _, inner in obligations)
-        return tuple(found)
+        return tuple(fewest)
 
     def needed(self, trackers: Sequence[Threads | None], asked_in: Sequence[int]) -> Trackers:
         """Drop the lookbehind states that no thread will use."""
@@ -258,19 +258,19 @@ class OrderedMachine(Machine):
 
 def _distances(targets: list[int], before: dict[int, list[tuple[int, int]]]) -> dict[int, int]:
     """Return the fewest characters from each state to one of the targets."""
-    found = dict.fromkeys(targets, 0)
+    distances = dict.fromkeys(targets, 0)
     waiting = deque(targets)
     while waiting:
         state = waiting.popleft()
         for source, cost in before.get(state, ()):
-            distance = found[state] + cost
-            if distance < found.get(source, _NEVER):
-                found[source] = distance
+            distance = distances[state] + cost
+            if distance < distances.get(source, _NEVER):
+                distances[source] = distance
                 if cost:
                     waiting.append(source)
                 else:
                     waiting.appendleft(source)
-    return found
+    return distances
 
 
 class OrderedPlace(Place):
@@ -285,30 +285,30 @@ class OrderedPlace(Place):
 
     def read_in_order(self, threads: OrderedThreads) -> OrderedThreads:
         """Read the symbol with a list of threads."""
-        found = self._lists.get(threads)
-        if found is None:
+        behind = self._lists.get(threads)
+        if behind is None:
             # Of many keywords few read a given symbol.
             symbols, label = self.machine.symbols_of, self.label
             going = [thread for thread in threads if symbols(thread[0]) >> label & 1]
-            found = self._lists[threads] = self._first_wins(
+            behind = self._lists[threads] = self._first_wins(
                 target for thread in going for target in self._step_in_order(thread)
             )
-        return found
+        return behind
 
     def begin(self, states: Iterable[int]) -> OrderedThreads:
         """Start the threads of some programs, in their order."""
         return self.closure_in_order([(state, NO_OBLIGATIONS) for state in states])
 
     def _step_in_order(self, thread: Thread) -> OrderedThreads:
-        found = self._ordered_steps.get(thread)
-        if found is None:
+        behind = self._ordered_steps.get(thread)
+        if behind is None:
             state, obligations = thread
             label = self.label
             targets = [target for low, high, target in self.machine.edges.get(state, ()) if low <= label <= high]
             left = self.keep(obligations) if targets else None
             seeds = [] if left is None else [(target, left) for target in targets]
-            found = self._ordered_steps[thread] = self.closure_in_order(seeds)
-        return found
+            behind = self._ordered_steps[thread] = self.closure_in_order(seeds)
+        return behind
 
     def _first_wins(self, threads: Iterable[Thread]) -> OrderedThreads:
         """Drop threads that a preferred one makes needless; cut behind a match without an obligation.
@@ -316,7 +316,7 @@ class OrderedPlace(Place):
         Threads behind a match with an obligation serve only the texts that break it.
         """
         machine = self.machine
-        found: list[Thread] = []
+        kept: list[Thread] = []
         known: dict[int, list[Obligations]] = {}
         unless_matched = NO_OBLIGATIONS
         for state, obligations in threads:
@@ -328,20 +328,20 @@ class OrderedPlace(Place):
             if any(fewer <= obligations for fewer in others):
                 continue
             others.append(obligations)
-            found.append((state, obligations))
+            kept.append((state, obligations))
             if state in machine.ends:
                 outcome = self.decide(True, frozenset([(state, obligations)]))
                 if isinstance(outcome, bool):
                     break
                 unless_matched |= outcome
-        machine.spend(len(found) + 1)
-        return tuple(found)
+        machine.spend(len(kept) + 1)
+        return tuple(kept)
 
     def closure_in_order(self, seeds: Sequence[Thread]) -> OrderedThreads:
         """Follow epsilons in order of preference."""
         machine = self.machine
         programs = machine.programs
-        found: list[Thread] = []
+        ends: list[Thread] = []
         seen: dict[tuple[int, frozenset[int]], list[Obligations]] = {}
         nothing: frozenset[int] = frozenset()
         # Each entry has the states behind the repeated parts whose heads were passed here.
@@ -354,7 +354,7 @@ class OrderedPlace(Place):
             others.append(obligations)
             epsilons = machine.epsilons.get(state)
             if epsilons is None:
-                found.append((state, obligations))
+                ends.append((state, obligations))
                 continue
             if state in passed:
                 epsilons = [(programs.exits[state], 0)]
@@ -367,4 +367,4 @@ class OrderedPlace(Place):
                 elif outcome is not False and not any((not negative, t) in obligations for negative, t in outcome):
                     stack.append((target, obligations | outcome, passed))
         machine.spend(len(seen))
-        return self._first_wins(found)
+        return self._first_wins(ends)

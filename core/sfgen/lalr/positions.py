@@ -76,20 +76,20 @@ class LalrPositions:
 
     def _remembered(self, position: Position, room: int) -> Mask:
         key = position, room
-        found = self._kept.get(key)
-        if found is None:
+        joined = self._kept.get(key)
+        if joined is None:
             masks = [self._fitting(configuration, room) for configuration in position]
-            found = masks[0]
+            joined = masks[0]
             for mask in masks[1:]:
-                found = found | mask
+                joined = joined | mask
             if self.reader.accepts(position):
-                found = found | packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
-            found.setflags(write=False)
+                joined = joined | packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
+            joined.setflags(write=False)
             with self._lock:
                 if len(self._kept) > _KEPT:
                     self._kept.clear()
-                found = self._kept.setdefault(key, found)
-        return found
+                joined = self._kept.setdefault(key, joined)
+        return joined
 
     def _fitting(self, configuration: Configuration, room: int) -> Mask:
         """Return the text tokens of a configuration after which ``room`` tokens complete the text."""
@@ -138,32 +138,32 @@ class LalrPositions:
 
     def _ends_of(self, configuration: Configuration) -> TokenEnds:
         """Return the configurations behind a configuration's tokens in which a terminal ends."""
-        found = self._ends_behind.get(configuration)
-        if found is None:
-            found = self._masks.ends(*configuration)
+        ends = self._ends_behind.get(configuration)
+        if ends is None:
+            ends = self._masks.ends(*configuration)
             with self._lock:
                 if len(self._ends_behind) > _KEPT // 4:
                     self._ends_behind.clear()
-                self._ends_behind[configuration] = found
-        return found
+                self._ends_behind[configuration] = ends
+        return ends
 
     def _lexer_states_of(self, lexer_state: int) -> Int32:
-        found = self._lexer_state_of.get(lexer_state)
-        if found is None:
-            found = self._masks.lexer_state_of(lexer_state)
+        states = self._lexer_state_of.get(lexer_state)
+        if states is None:
+            states = self._masks.lexer_state_of(lexer_state)
             with self._lock:
                 if len(self._lexer_state_of) > _KEPT // 16:
                     self._lexer_state_of.clear()
-                self._lexer_state_of[lexer_state] = found
-        return found
+                self._lexer_state_of[lexer_state] = states
+        return states
 
     def _one_by_one(self, configuration: Configuration, room: int) -> Mask:
-        found = []
+        fitting = []
         for token in self.vocabulary.text_token_ids.tolist():
             after = self.reader.read((configuration,), self.vocabulary.tokens[token] or b"")
             if after is not None and self.fits(after, room):
-                found.append(token)
-        return packed(np.array(found, dtype=np.int32), len(self.vocabulary)).copy()
+                fitting.append(token)
+        return packed(np.array(fitting, dtype=np.int32), len(self.vocabulary)).copy()
 
     def _ends(self, position: Position) -> tuple[int, ...]:
         """Return the end tokens if the text may end."""
@@ -197,19 +197,19 @@ class LalrPositions:
         distance = self.reader.to_end.of(*configuration)
         if distance > LONGEST_TEXT:
             return int(UNREACHABLE) if distance >= FAR else distance
-        found = self._least.get(configuration)
-        if found is None:
+        fewest = self._least.get(configuration)
+        if fewest is None:
             text = np.frombuffer(self.reader.shortest((configuration,)), dtype=np.uint8)
             trie = self.vocabulary.trie
             tokens = np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
             tokens[-1] = 0
             fewest_tokens(text, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
-            found = int(tokens[0])
+            fewest = int(tokens[0])
             with self._lock:
                 if len(self._least) > _KEPT_ENDS:
                     self._least.clear()
-                self._least[configuration] = found
-        return found
+                self._least[configuration] = fewest
+        return fewest
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end."""

@@ -88,29 +88,29 @@ class Reader:
 
     def commits(self, configuration: Configuration) -> list[Configuration]:
         """List the gaps behind the terminals that may end here."""
-        found = []
+        gaps = []
         for terminal, obligation in self._commits[configuration.lexer_state]:
             node = self.stacks.after(configuration.node, terminal)
             lexer_state = NO_STATE if node == NO_STATE else self.lexer_state_at(node, obligation)
             if lexer_state != NO_STATE:
-                found.append(Configuration(lexer_state, node))
-        return found
+                gaps.append(Configuration(lexer_state, node))
+        return gaps
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """Return the position after some bytes; ``None`` where they are refused."""
-        found: Position | None = position
+        after: Position | None = position
         for byte in data:
             key = position, self._classes[byte]
             if key in self._steps:
-                found = self._steps[key]
+                after = self._steps[key]
             else:
                 if len(self._steps) > _KEPT:
                     self._steps.clear()
-                found = self._steps[key] = self._read(*key)
-            if found is None:
+                after = self._steps[key] = self._read(*key)
+            if after is None:
                 return None
-            position = found
-        return found
+            position = after
+        return after
 
     def _read(self, position: Position, label: int) -> Position | None:
         reached = dict[Configuration, None]()
@@ -142,16 +142,16 @@ class Reader:
 
     def _labels_of(self, lexer_state: int) -> tuple[list[int], list[tuple[int, int]]]:
         """Return the terminals of the safe labels that a lexer state reaches, and the other labels."""
-        found = self._known_labels.get(lexer_state)
-        if found is None:
+        known = self._known_labels.get(lexer_state)
+        if known is None:
             distances, end = self.distances, len(self.tables.terminals) - 1
             comes_to, safe = distances.cost[lexer_state] < FAR, distances.safe
             labels = [*distances.labels, (end, 0)]
-            found = self._known_labels[lexer_state] = (
+            known = self._known_labels[lexer_state] = (
                 sorted({labels[each][0] for each in np.flatnonzero(comes_to & safe).tolist()}),
                 [labels[each] for each in np.flatnonzero(comes_to & ~safe).tolist() if each < len(labels) - 1],
             )
-        return found
+        return known
 
     def accepts(self, position: Position) -> bool:
         """Tell whether the text may end at a position."""
@@ -201,38 +201,38 @@ class Reader:
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text to the end; of several the first in byte order."""
-        found, least = bytearray(), self.distance(position)
+        text, least = bytearray(), self.distance(position)
         if least > LONGEST_TEXT:
             raise TextTooLong(least, LONGEST_TEXT)
         while least:
             position = tuple([each for each in position if self.to_end.of(*each) == least])
             byte, position = self._nearer(position, least)
-            found.append(byte)
+            text.append(byte)
             least -= 1
-        return bytes(found)
+        return bytes(text)
 
     def _nearer(self, position: Position, least: int) -> tuple[int, Position]:
         """Return the smallest byte that is one nearer to the end, and the position after it."""
-        found = self._ways.get(position)
-        if found is None:
+        step = self._ways.get(position)
+        if step is None:
             byte = min(map(partial(self._nearest_byte, least=least), position))
             after = self.read(position, bytes([byte]))
             if after is None:
                 raise InternalError("there is no way to complete a text")
             if len(self._ways) > _KEPT:
                 self._ways.clear()
-            found = self._ways[position] = byte, after
-        return found
+            step = self._ways[position] = byte, after
+        return step
 
     def _nearest_byte(self, configuration: Configuration, least: int) -> int:
         """Return the smallest byte after which the end is ``least - 1`` bytes away."""
-        found = _NO_BYTE
+        nearest = _NO_BYTE
         for lexer_state, node in (configuration, *self.commits(configuration)):
             targets = self.lexer.step[lexer_state]
             labels = np.flatnonzero((targets != NO_STATE) & (self._smallest < _NO_BYTE))
             is_nearer = self.to_end.of_many(targets[labels], node) == least - 1
-            found = min(found, int(self._smallest[labels[is_nearer]].min(initial=_NO_BYTE)))
-        return found
+            nearest = min(nearest, int(self._smallest[labels[is_nearer]].min(initial=_NO_BYTE)))
+        return nearest
 
 
 _NO_BYTE = 256

@@ -66,10 +66,10 @@ class Stacks:
         After ``END`` it is the node of the complete text.
         """
         key = node, terminal
-        found = self._after.get(key)
-        if found is None:
-            found = self._after[key] = self._find_after(node, terminal)
-        return found
+        top = self._after.get(key)
+        if top is None:
+            top = self._after[key] = self._find_after(node, terminal)
+        return top
 
     def _find_after(self, node: int, terminal: int) -> int:
         while True:

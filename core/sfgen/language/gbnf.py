@@ -95,8 +95,8 @@ def read_gbnf(text: str, start: str = "root") -> Gbnf:
     start = arguments.text("start", start)
     if start not in reader.rules:
         raise GrammarError(f"there is no rule {start!r}", text, hint=_instead(start, list(reader.rules)))
-    for rule, found in reader.calls.items():
-        for name, position in found:
+    for rule, calls in reader.calls.items():
+        for name, position in calls:
             if name not in reader.rules:
                 hint = _instead(name, list(reader.rules))
                 raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
@@ -156,13 +156,13 @@ class _CharacterReader:
         self.at += 1
         is_negated = self.text.startswith("^", self.at)
         self.at += is_negated
-        found = list[tuple[int, int]]()
+        pairs = list[tuple[int, int]]()
         while not self.text.startswith("]", self.at):
-            found.append(self._range(opening))
+            pairs.append(self._range(opening))
         self.at += 1
-        if not found:
+        if not pairs:
             raise self.error("this class is empty", opening, hint='Write "" for the empty text, . for any character.')
-        ranges = complement(union(found)) if is_negated else union(found)
+        ranges = complement(union(pairs)) if is_negated else union(pairs)
         if not ranges:
             raise self.error("this class has no character", opening, hint="Surrogates are not characters.")
         return characters(ranges)
@@ -197,8 +197,8 @@ class _CharacterReader:
 
     def _by_number(self, begin: int, count: int) -> int:
         """Read the hexadecimal digits of an escape; return the code point."""
-        found = _HEXADECIMAL.match(self.text, self.at, self.at + count)
-        digits = found[0] if found else ""
+        match = _HEXADECIMAL.match(self.text, self.at, self.at + count)
+        digits = match[0] if match else ""
         if len(digits) < count:
             raise self.error(f"the escape \\{self.text[begin + 1]} has {count} hexadecimal digits", begin)
         self.at += count
@@ -302,16 +302,16 @@ class _RuleReader(_CharacterReader):
                 return self._call()
 
     def _terminal(self) -> Expression:
-        begin, found = self.at, characters()
+        begin, terminal = self.at, characters()
         match self.text[begin]:
             case '"':
-                found = self.literal()
+                terminal = self.literal()
             case "[":
-                found = self.character_class()
+                terminal = self.character_class()
             case _:
                 self.at += 1
-        self.terminals.setdefault(found, (self.text[begin : self.at], begin))
-        return found
+        self.terminals.setdefault(terminal, (self.text[begin : self.at], begin))
+        return terminal
 
     def _call(self) -> Expression | None:
         begin = self.at
@@ -336,14 +336,14 @@ class _RuleReader(_CharacterReader):
             raise self.error(f"more than {MAX_NESTING} brackets are open", opening, hint=hint)
         self.at += 1
         self._skip(_SPACE_AND_LINES)
-        found = self._alternatives()
+        inner = self._alternatives()
         if self.at == len(self.text):
             raise self.error("this bracket is never closed", opening)
         if self.text[self.at] != ")":
             raise self._unexpected()
         self.at += 1
         self._brackets.pop()
-        return found
+        return inner
 
     def _times(self) -> tuple[int, int | None] | None:
         """Read the bounds of a repetition; ``None`` where none follows."""
@@ -417,11 +417,11 @@ class _RuleReader(_CharacterReader):
         self._skip(_SPACE_AND_LINES if self._brackets else _SPACE)
 
     def _skip(self, pattern: re.Pattern[str]) -> str:
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             return ""
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]
 
 
 def _alternation(branches: list[Expression]) -> Expression:

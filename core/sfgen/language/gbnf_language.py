@@ -157,15 +157,15 @@ class AsWritten:
     def _first_terminals(self, entry: int) -> list[str]:
         """Return the terminals with which a rule may begin."""
         names, rule_of = self.network.names, self.network.rule_of
-        found, seen, waiting = dict[str, None](), {entry}, [entry]
+        terminals, seen, waiting = dict[str, None](), {entry}, [entry]
         while waiting:
             state = waiting.pop()
             if (name := names[rule_of[state]]) in self._terminals:
-                found[name] = None
+                terminals[name] = None
             entries = [site.entry for site in self.network.calls.get(state, ()) if site.entry not in seen]
             seen.update(entries)
             waiting += reversed(entries)
-        return list(found)
+        return list(terminals)
 
     # ---- texts -----------------------------------------------------------------------------------------------------
 
@@ -185,17 +185,17 @@ class AsWritten:
                 stretches.append(([], place))
             stretches[-1][0].append(character)
         failure = self._failure(text, positions[-1], len(positions) - 1)
-        found = tuple(Stretch("".join(read), *place) for read, place in stretches)
-        return Walk(text, found, failure, self.expected(positions[-1]))
+        parts = tuple(Stretch("".join(read), *place) for read, place in stretches)
+        return Walk(text, parts, failure, self.expected(positions[-1]))
 
     def _one_way(self, text: str, positions: Sequence[Position]) -> list[Configuration]:
         """Choose a configuration behind each character so that each leads to the next."""
         last = positions[-1]
-        found = [next((each for each in last if self.reader.accepts((each,))), last[0])]
+        chosen = [next((each for each in last if self.reader.accepts((each,))), last[0])]
         for number in range(len(positions) - 2, 0, -1):
             before = positions[number]
-            found.append(next((each for each in before if self._leads(each, text[number], found[-1])), before[0]))
-        return found[::-1][: len(positions) - 1]
+            chosen.append(next((each for each in before if self._leads(each, text[number], chosen[-1])), before[0]))
+        return chosen[::-1][: len(positions) - 1]
 
     def _leads(self, before: Configuration, character: str, after: Configuration) -> bool:
         """Tell whether a character leads from one configuration to another, perhaps among other frames."""
@@ -210,10 +210,10 @@ class AsWritten:
 
     def reached(self, text: str) -> set[str]:
         """Return the rules and terminals that a text goes through."""
-        found = set[str]()
+        names = set[str]()
         for stretch in self.walk(text).stretches:
-            found.update(stretch.open_rules, (stretch.terminal,))
-        return found
+            names.update(stretch.open_rules, (stretch.terminal,))
+        return names
 
     def failure(self, text: str) -> Failure | None:
         """Find where a text fails; ``None`` where it is complete."""
@@ -353,14 +353,14 @@ class GbnfLanguage:
         """List all rules in the order of the text, then the reachable terminals."""
         source, written = self._source, self._as_written
         states, line_of = written.states_of(), line_numbers(self.text)
-        found = [
+        outlines = [
             RuleOutline(name, line_of(position), "rule", states.get(name, 0), _called(written, name))
             for name, position in sorted(source.positions.items(), key=lambda each: each[1])
         ]
         for name, position in dict(source.terminals.values()).items():
             if name in states:
-                found.append(RuleOutline(name, line_of(position), "terminal", states[name]))
-        return tuple(found)
+                outlines.append(RuleOutline(name, line_of(position), "terminal", states[name]))
+        return tuple(outlines)
 
     def states(self) -> int:
         """Count the states; they are numbered from 0."""

@@ -99,13 +99,13 @@ class OpenRules:
 
         It is open if its end is nearer than from any gap; behind ignored text none is open.
         """
-        found = set[int]()
+        terminals = set[int]()
         for lexer_state, node in position:
             possible = self._possible(lexer_state, node)
-            found.update(possible)
+            terminals.update(possible)
             if not all(self._costs[lexer_state, each] < self._costs_at_gaps[each] for each in possible):
                 return ""
-        return self._reader.tables.terminals[found.pop()].shown if len(found) == 1 else ""
+        return self._reader.tables.terminals[terminals.pop()].shown if len(terminals) == 1 else ""
 
     def _possible(self, lexer_state: int, node: int) -> list[int]:
         """List the terminals that a configuration can reach and the parser takes."""
@@ -118,17 +118,17 @@ class OpenRules:
 
         A terminal that may end here counts as ended.
         """
-        found = set[int]()
+        terminals = set[int]()
         for configuration in position:
             ended = {terminal for terminal, _ in self._reader.commits_of(configuration.lexer_state)}
-            found.update(each for each in self._possible(*configuration) if each not in ended)
+            terminals.update(each for each in self._possible(*configuration) if each not in ended)
             for gap in self._reader.commits(configuration):
-                found.update(self._possible(*gap))
-        return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(found))
+                terminals.update(self._possible(*gap))
+        return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(terminals))
 
     def rules_expected(self, position: Position) -> tuple[str, ...]:
         """Name what may follow by rules, or by terminals if a rule may end."""
-        tables, found = self._reader.tables, dict[str, None]()
+        tables, names = self._reader.tables, dict[str, None]()
         for configuration in position:
             if self._reader.commits(configuration):
                 return self.expected(position)
@@ -145,8 +145,8 @@ class OpenRules:
                 name = tables.terminals[symbol].shown if symbol >= 0 else name_of(tables.nonterminals[-1 - symbol])
                 if not name:
                     return self.expected(position)
-                found[name] = None
-        return tuple(found)
+                names[name] = None
+        return tuple(names)
 
 
 def name_of(nonterminal: str) -> str:
@@ -291,7 +291,7 @@ class LarkLanguage:
                 }  # fmt: skip
                 calls[name] = dict.fromkeys(self._called(number, set()))
         lines = {name: self._line(name) for name in states}
-        found = [
+        outlines = [
             RuleOutline(name, lines[name], "rule", len(states[name]), tuple(calls[name]))
             for name in sorted(states, key=lambda name: (lines[name] is None, lines[name] or 0, name))
         ]
@@ -299,24 +299,24 @@ class LarkLanguage:
         for number, terminal in enumerate(tables.terminals[:-1]):
             if number not in tables.ignored and reach[:, number].any():
                 line = None if terminal.is_literal else self._line(terminal.name)
-                found.append(RuleOutline(terminal.shown, line, "terminal", int(reach[:, number].sum())))
-        return tuple(found)
+                outlines.append(RuleOutline(terminal.shown, line, "terminal", int(reach[:, number].sum())))
+        return tuple(outlines)
 
     def _called(self, nonterminal: int, seen: set[int]) -> list[str]:
         """List the rules and terminals in a rule, through the rules that lark made for repetitions."""
-        tables, found = self._grammar.tables, list[str]()
+        tables, names = self._grammar.tables, list[str]()
         seen.add(nonterminal)
         for rule in tables.rules:
             if rule.nonterminal != nonterminal:
                 continue
             for symbol in rule.symbols:
                 if symbol >= 0:
-                    found.append(tables.terminals[symbol].shown)
+                    names.append(tables.terminals[symbol].shown)
                 elif name_of(tables.nonterminals[-1 - symbol]):
-                    found.append(tables.nonterminals[-1 - symbol])
+                    names.append(tables.nonterminals[-1 - symbol])
                 elif -1 - symbol not in seen:
-                    found += self._called(-1 - symbol, seen)
-        return found
+                    names += self._called(-1 - symbol, seen)
+        return names
 
     def states(self) -> int:
         """Count the parser's states; they are numbered from 0."""
