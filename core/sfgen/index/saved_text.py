@@ -19,11 +19,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sfgen
 from sfgen import arguments
@@ -35,45 +35,37 @@ from sfgen.protocols import Tokens
 _LONGEST = 1 << 24  # bytes of a header; a schema's text has at most a quarter of it
 _NO_CHECKSUM = "0" * 64
 _BEFORE, _BEHIND = ("format", "sfgen"), ("vocabulary_fingerprint", "tokens", "checksum")
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)  # raised for values of a wrong kind
+
+C = TypeVar("C")
+"""A kind of constraint."""
 
 
 @dataclass(frozen=True)
-class SavedText:
-    """One kind of saved constraint.
+class SavedText(Generic[C]):
+    """One kind of saved constraint, whose texts become constraints when they are loaded."""
 
-    Args:
-        kind: What it is called: ``"schema"`` in the format ``sfgen-schema-1``.
-        version: The version of the format.
-        keys: The fields of this kind, besides those that all kinds have, in order.
-    """
-
-    kind: SavedKind
+    kind: SavedKind  # ``"schema"`` in the format ``sfgen-schema-1``
     version: int
-    keys: tuple[str, ...]
+    keys: tuple[str, str]  # the fields of this kind, besides those of all: the text, and what is said of it as JSON
+    made_of: Callable[[str, Any], C]  # makes a constraint of these two
+    damage: tuple[type[SfgenError], ...] = ()  # what it raises for a damaged file; other errors are about the text
 
     @property
     def format(self) -> str:
         """The name of the format, with its version."""
         return f"sfgen-{self.kind}-{self.version}"
 
-    def save(self, fields: Mapping[str, str], vocabulary: Tokens, path: str | PathLike[str], *, force: bool) -> None:
-        """Write a constraint to a file.
-
-        Args:
-            fields: The fields of this kind, by its keys.
-            vocabulary: The tokens that it is used with.
-            path: The file.
-            force: Whether a file with other content is replaced.
-
-        Raises:
-            IndexFileError: It cannot be written, is too large, or the file holds something else and ``force`` is false.
-        """
+    def save(
+        self, text: str, facts: Mapping[str, Any], vocabulary: Tokens, path: str | PathLike[str], *, force: bool
+    ) -> None:
+        """Write a constraint's text, and what is said of it, to a file; other content is replaced by ``force`` only."""
         target = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)
         metadata = {
             "format": self.format,
             "sfgen": sfgen.__version__,
-            **{key: fields[key] for key in self.keys},
+            **dict(zip(self.keys, (text, json.dumps(facts)), strict=True)),
             "vocabulary_fingerprint": vocabulary.fingerprint,
             "tokens": str(len(vocabulary)),
         }
@@ -88,8 +80,25 @@ class SavedText:
             raise in_the_way(target)
         write_whole(target, [content])
 
-    def load(self, path: str | PathLike[str], vocabulary: Tokens) -> dict[str, str]:
-        """Read a file that was saved for the same vocabulary.
+    def load(self, path: str | PathLike[str], vocabulary: Tokens) -> C:
+        """Read a constraint that was saved for the same vocabulary."""
+        return self._made(path, self.check(path, vocabulary))
+
+    def saved(self, path: str | PathLike[str]) -> C | None:
+        """Read the constraint in a file for any vocabulary; ``None`` if the file is something else."""
+        metadata = self.read(path)
+        return None if metadata is None else self._made(path, metadata)
+
+    def _made(self, path: str | PathLike[str], metadata: Mapping[str, str]) -> C:
+        text, facts = self.keys
+        damage: tuple[type[Exception], ...] = (*self.damage, *_DAMAGE)
+        try:
+            return self.made_of(metadata[text], json.loads(metadata[facts]))
+        except damage:
+            raise self.damaged(path, f"its {facts} are not in order") from None
+
+    def check(self, path: str | PathLike[str], vocabulary: Tokens) -> dict[str, str]:
+        """Read the fields of a file that was saved for the same vocabulary.
 
         Args:
             path: The file.
@@ -128,7 +137,7 @@ class SavedText:
         try:
             metadata: Any = json.loads(content[8:])["__metadata__"]
             is_whole = all(isinstance(text, str) for text in metadata.values()) and encoded(metadata) == content
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except _DAMAGE:
             is_whole = False
         if not is_whole:
             raise self.damaged(file.path, "its header is not in order")

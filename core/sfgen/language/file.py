@@ -6,7 +6,6 @@ to read it, as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
@@ -16,14 +15,12 @@ from sfgen.index.saved_text import SavedText
 from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.protocols import Tokens
 
-_FILE = SavedText("grammar", 1, ("grammar", "options"))
 _OPTIONS = ("format", "start", "max_blanks", "files")
 
 
 def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
     """Write a grammar and its options, for one vocabulary."""
-    fields = {"grammar": grammar.text, "options": json.dumps(options_of(grammar))}
-    _FILE.save(fields, vocabulary, path, force=force)
+    _FILE.save(grammar.text, options_of(grammar), vocabulary, path, force=force)
 
 
 def options_of(grammar: Grammar) -> dict[str, Any]:
@@ -40,17 +37,12 @@ def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Grammar:
     """Read a grammar that was saved for the same vocabulary."""
-    return _grammar_of(path, _FILE.load(path, vocabulary))
+    return _FILE.load(path, vocabulary)
 
 
 def saved_grammar(path: str | PathLike[str]) -> Grammar | None:
     """Read the grammar in a file for any vocabulary; ``None`` if the file is something else."""
-    metadata = _FILE.read(path)
-    return None if metadata is None else _grammar_of(path, metadata)
+    return _FILE.saved(path)
 
 
-def _grammar_of(path: str | PathLike[str], metadata: dict[str, str]) -> Grammar:
-    try:
-        return grammar_of(metadata["grammar"], json.loads(metadata["options"]))
-    except (ValueError, TypeError, AttributeError, UsageError, RecursionError):
-        raise _FILE.damaged(path, "its options are not in order") from None
+_FILE = SavedText("grammar", 1, ("grammar", "options"), grammar_of, damage=(UsageError,))

@@ -6,13 +6,12 @@ grammars and documents of its holes as JSON, by name: the files that it names ne
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from os import PathLike
 from typing import Any
 
 from sfgen.automata import Dfa
-from sfgen.errors import SfgenError, UsageError
+from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError
 from sfgen.index.saved_text import SavedText
 from sfgen.language.file import grammar_of, options_of
 from sfgen.language.grammar import Grammar
@@ -23,8 +22,6 @@ from sfgen.substring import file as substring_file
 from sfgen.substring.substring import Substring
 from sfgen.template.template import Template
 
-_FILE = SavedText("template", 1, ("template", "holes"))
-
 
 def save(template: Template, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
     """Write a template for one vocabulary.
@@ -33,7 +30,7 @@ def save(template: Template, vocabulary: Tokens, path: str | PathLike[str], *, f
     """
     constraints = {hole.name: hole.constraint for hole in template.holes}
     holes = {name: _facts(constraint) for name, constraint in constraints.items() if not isinstance(constraint, Dfa)}
-    _FILE.save({"template": template.text, "holes": json.dumps(holes)}, vocabulary, path, force=force)
+    _FILE.save(template.text, holes, vocabulary, path, force=force)
 
 
 def _facts(constraint: JsonSchema | Grammar | Substring) -> dict[str, Any]:
@@ -46,28 +43,21 @@ def _facts(constraint: JsonSchema | Grammar | Substring) -> dict[str, Any]:
 
 def check(path: str | PathLike[str], vocabulary: Tokens) -> None:
     """Check a file as ``load`` does; its holes are not read."""
-    _FILE.load(path, vocabulary)
+    _FILE.check(path, vocabulary)
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens) -> Template:
     """Read a template that was saved for the same vocabulary."""
-    return _template_of(path, _FILE.load(path, vocabulary))
+    return _FILE.load(path, vocabulary)
 
 
 def saved_template(path: str | PathLike[str]) -> Template | None:
-    """Read the template in a file, whatever the vocabulary; ``None`` if the file is something else."""
-    metadata = _FILE.read(path)
-    return None if metadata is None else _template_of(path, metadata)
+    """Read the template in a file for any vocabulary; ``None`` if the file is something else."""
+    return _FILE.saved(path)
 
 
-def _template_of(path: str | PathLike[str], metadata: Mapping[str, str]) -> Template:
-    try:
-        holes = {name: _constraint(facts) for name, facts in json.loads(metadata["holes"]).items()}
-        return Template.of_constraints(metadata["template"], holes)
-    except UsageError:
-        raise
-    except (SfgenError, ValueError, TypeError, AttributeError, LookupError, RecursionError):
-        raise _FILE.damaged(path, "its holes are not in order") from None
+def _template_of(text: str, holes: Mapping[str, Any]) -> Template:
+    return Template.of_constraints(text, {name: _constraint(facts) for name, facts in holes.items()})
 
 
 def _constraint(facts: Mapping[str, Any]) -> JsonSchema | Grammar | Substring:
@@ -78,3 +68,7 @@ def _constraint(facts: Mapping[str, Any]) -> JsonSchema | Grammar | Substring:
     if "document" in options:
         return substring_file.substring_of(options.pop("document"), options)
     return grammar_of(options.pop("grammar"), options)
+
+
+_DAMAGE = (SchemaError, ErrorInText, InputError, PatternError)  # a UsageError is about the template
+_FILE = SavedText("template", 1, ("template", "holes"), _template_of, damage=_DAMAGE)
