@@ -1,4 +1,4 @@
-"""What callers give to public functions, checked: a wrong kind is an error that says what is wanted.
+"""Checks of the arguments of public functions: a wrong kind is an error that says what is wanted.
 
 Each function takes the name of an argument and its value, and returns the value in one form. None of them is called for
 each token: what is asked per token looks at its argument in place, and comes here with the odd ones only.
@@ -234,7 +234,7 @@ def check_names(
 
 
 def check_count(function: str, count: int, most: int) -> None:
-    """Refuse arguments that have no place."""
+    """Refuse surplus arguments by position."""
     if count > most:
         few = f"at most {most} argument{'s' * (most > 1)}" if most else "no arguments"
         raise UnknownParameter(f"{function} takes {few} by position, not {count}", hint="Give the others by name.")

@@ -1,4 +1,4 @@
-"""What takes a while: downloads, and imports of large packages. Those who listen are told before it begins.
+"""Slow operations, such as downloads and imports of large packages: listeners are told before one begins.
 
 The library prints nothing; whoever wants to tell a person what is being waited for listens here.
 """

@@ -47,7 +47,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.printable import caret_lines, line_with_caret, on_one_line
 
 SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template", "substring"]
-"""What ``Index.save`` and its like write."""
+"""The kind of a file that ``Index.save`` and its like write."""
 
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown
 
@@ -344,7 +344,7 @@ class GraphvizMissing(SfgenError):
 
 
 class GenerationError(SfgenError):
-    """Generation that cannot go on without breaking a promise."""
+    """Generation that cannot go on without breaking a guarantee."""
 
 
 class DeadEnd(GenerationError):
@@ -390,7 +390,7 @@ class OutOfMemory(GenerationError):
 
 
 class InternalError(SfgenError):
-    """A promise of sfgen that sfgen itself broke.
+    """A guarantee of sfgen that sfgen itself broke.
 
     It is never the user's fault; nothing was written.
     """

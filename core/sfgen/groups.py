@@ -17,7 +17,7 @@ Span: TypeAlias = tuple[int, int]
 """The first character of a part of a text, and the one behind its last."""
 
 Spans: TypeAlias = Mapping[str, Span | list[Span | None] | None]
-"""The same with the place of each group in place of its text."""
+"""The span of each group by name, as ``Texts``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,6 @@ UInt8s = Annotated[Any, ArrayType("uint8", 1, False)]
 Int32s = Annotated[Any, ArrayType("int32", 1, False)]
 Int64s = Annotated[Any, ArrayType("int64", 1, False)]
 UInt32s = Annotated[Any, ArrayType("uint32", 1, False)]
-UInt64s = Annotated[Any, ArrayType("uint64", 1, False)]
 Flags = Annotated[Any, ArrayType("boolean", 1, False)]
 Int32Table = Annotated[Any, ArrayType("int32", 2, False)]
 FlagTable = Annotated[Any, ArrayType("boolean", 2, False)]
@@ -67,7 +66,7 @@ Int32TableOut = Annotated[Any, ArrayType("int32", 2, True)]
 UInt32TableOut = Annotated[Any, ArrayType("uint32", 2, True)]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-"""What numba is told."""
+"""Options of numba."""
 
 # numba takes a lock of its own inside of this one, never around it: of what numba compiles, only kernels call kernels.
 _lock = threading.RLock()
@@ -194,7 +193,7 @@ def _import_numba() -> Any:
 
 
 def _numba_type(kernel: Kernel[..., Any], context: Any) -> Any:
-    """What numba takes a kernel for that another one calls: for what it has compiled."""
+    """Give numba the type of the compiled function for a kernel that another one calls."""
     return _import_numba().typeof(kernel._compiled or kernel._compile())
 
 

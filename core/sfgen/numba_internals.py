@@ -36,7 +36,7 @@ from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, T
 from sfgen import cache_folders
 
 _OPTIONS: dict[str, bool | str] = {"no_cfunc_wrapper": True, "no_rewrites": True, "_nrt": False}
-"""What numba is told beyond what it documents. Without ``_nrt`` it manages no memory."""
+"""Options of numba beyond those that it documents. Without ``_nrt`` it manages no memory."""
 
 
 def compile_lean(
@@ -114,7 +114,7 @@ class _TypesOnce:
 
 
 def _cache_of(function: Callable[..., Any], digest: str, missed: Callable[[], None]) -> Any:
-    """What numba asks for a kernel before it compiles it, and gives it to afterwards."""
+    """Return the cache that numba asks for a kernel before it compiles it, and fills afterwards."""
     settings: Any = numba.config
     folder = cache_folders.cache_folder(settings.CACHE_DIR)
     return _NoCache(missed) if folder is None else _Cache(function, digest, folder, missed)
@@ -148,7 +148,7 @@ class _Implementation(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """numba's own cache with another place for its files, and without its complaints."""
+    """numba's own cache with another folder for its files, and without its complaints."""
 
     _impl_class: Any
 

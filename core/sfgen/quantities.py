@@ -16,7 +16,7 @@ LONGEST_RUN = 1e9
 """Seconds, 30 years: no run takes longer."""
 
 ROUNDING = 1e-6
-"""What rounding may add to a probability."""
+"""The most that rounding adds to a probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class Range:
 
 
 Count: TypeAlias = Annotated[int, Range(0, LARGEST, "a whole number of at least 0")]
-"""How many, an index or an id."""
+"""A count, an index or an id."""
 
 PositiveCount: TypeAlias = Annotated[int, Range(1, LARGEST, "a whole number of at least 1")]
-"""How many of what is never missing."""
+"""A count of at least 1."""
 
 Unbounded: TypeAlias = Annotated[int, Range(0, None, "a whole number of at least 0")]
 """A whole number of any size, such as a seed."""

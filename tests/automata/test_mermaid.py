@@ -58,7 +58,7 @@ def parsed(source: str) -> Graph:
             assert line in STYLES
             styles.append(line)
     assert styles == (STYLES if left_out else STYLES[1:])
-    return Graph("", tuple(states), tuple(edges), tuple(continuing), len(continuing), left_out)
+    return Graph("", tuple(states), tuple(edges), tuple(continuing), left_out)
 
 
 NASTY = ['"', "#", ";", "#35;", "#quot;", "<br>", "&lt;", "%%", "%%{init}", "`x`", "**a**", "_b_", "1. x", "- x", "+ x"]

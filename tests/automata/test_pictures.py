@@ -218,7 +218,7 @@ def texts_of(picture: str) -> list[str]:
 
 
 def labelled(label: str, title: str = "") -> Graph:
-    return Graph(title, (GraphState(0, False), GraphState(1, True)), (GraphEdge(0, 1, label),), (), 0, 0)
+    return Graph(title, (GraphState(0, False), GraphState(1, True)), (GraphEdge(0, 1, label),), (), 0)
 
 
 @needs("dot")

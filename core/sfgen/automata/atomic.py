@@ -95,7 +95,7 @@ class _Rewriter:
         return concatenation([required, alternation([fewer, most])])
 
     def group(self, node: Node, follow: Ranges, position: int) -> Node:
-        """What ``node``, which has no atomic groups inside, matches first."""
+        """Restrict ``node``, which has no atomic groups inside, to the match that it tries first."""
         if self.matches_one_way(node):
             return node
         match node:
@@ -148,7 +148,7 @@ class _Rewriter:
         return alternation(options)
 
     def matches_one_way(self, node: Node) -> bool:
-        """Whether no match of ``node`` is the beginning of another, so that it can end in one place only.
+        """Tell whether no match of ``node`` is the beginning of another, so that it has one end only.
 
         Decided without the lookarounds in it, with which it can only match less.
         """

@@ -347,7 +347,7 @@ class _Inside:
         return found
 
     def rows(self) -> NDArray[np.int32]:
-        """Where the 64 continuation bytes lead from each of the states."""
+        """Return the targets of the 64 continuation bytes from each of the states."""
         return np.concatenate(self._rows)
 
 

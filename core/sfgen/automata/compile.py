@@ -136,7 +136,7 @@ class Symbols(NamedTuple):
 
 
 def by_symbol(tree: Node) -> tuple[Node, Symbols]:
-    """Put symbols in the place of characters.
+    """Replace characters by symbols.
 
     >>> tree, symbols = by_symbol(Characters(((97, 99), (101, 101))))
     >>> tree, symbols.members, [symbols.numbers.number(ord(letter)) for letter in "abcde"]

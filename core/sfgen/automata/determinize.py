@@ -40,7 +40,7 @@ _FULL = {
 }
 
 _CURRENT, _COUNT, _STAMP, _WORK = 0, 1, 2, 3
-"""Where the kernel keeps how far it has come."""
+"""Positions of the kernel's own counters in its array of progress."""
 
 
 class Deterministic(NamedTuple):
@@ -103,7 +103,7 @@ def subset_automaton(
 
 
 class _Tables(NamedTuple):
-    """What the kernel fills. It stops where there is no room, and goes on in larger tables.
+    """The tables that the kernel fills. It stops where there is no room, and goes on in larger ones.
 
     Kernels do not replace arrays of their own: counting references in the inner loop took nine tenths of the time.
     """

@@ -387,7 +387,7 @@ class Dfa:
     def _repr_mimebundle_(
         self, include: Iterable[str] | None = None, exclude: Iterable[str] | None = None
     ) -> dict[str, str]:
-        """What a notebook shows; see ``sfgen.automata.pictures``."""
+        """Render it for a notebook; see ``sfgen.automata.pictures``."""
         from sfgen.automata.pictures import mimebundle
 
         return mimebundle(self, repr(self), include, exclude)
@@ -407,7 +407,7 @@ class Dfa:
 
     @property
     def _name(self) -> str:
-        """What stands for this automaton in messages about what is made of it."""
+        """Its name in messages about automata that are made of it."""
         return f"({len(self):,} states)" if self.pattern is None else f"({self.pattern})"
 
 

@@ -53,7 +53,7 @@ class Automaton(Protocol):
 
 
 class Edge(NamedTuple):
-    """What leads from one state between two characters to another."""
+    """An edge over whole characters, between two states that stand between characters."""
 
     source: int
     target: int
@@ -152,7 +152,7 @@ class WholeCharacters:
         return tuple(sorted(edges, key=lambda edge: edge.characters))
 
     def _rest(self, state: int, count: int) -> dict[int, _Found]:
-        """Where the last ``count`` bytes of a character lead, as numbers made of their 6 · ``count`` bits."""
+        """The targets of the last ``count`` bytes of a character, with ranges of the numbers in their bits."""
         found = self._inside.get((state, count))
         if found is None:
             found = self._inside[state, count] = {}
@@ -202,7 +202,7 @@ def _add(found: dict[int, _Found], target: int, first: int, last: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What happened to a text.
+    """The path of a text through an automaton.
 
     Attributes:
         text: The text.

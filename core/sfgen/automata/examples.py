@@ -90,7 +90,7 @@ class _Ways:
         return bool(self._accepting[state])
 
     def characters(self, edge: Edge) -> Familiar:
-        """What an edge reads."""
+        """Return the characters of an edge, in their order."""
         pair = edge.source, edge.target
         if pair not in self._characters:
             self._characters[pair] = Familiar(edge.characters)
@@ -208,7 +208,7 @@ def _spellings(ways: _Ways, path: _Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What two languages, the left and the right one, have in common.
+    """The relation of two languages, the left and the right one.
 
     Attributes:
         kind: ``"same"``; ``"contained"``: each text of the left one is one of the right one, which has more;

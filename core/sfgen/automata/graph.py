@@ -44,7 +44,7 @@ class GraphEdge(NamedTuple):
 
 @dataclass(frozen=True)
 class Graph:
-    """What is drawn, and how much is not.
+    """The part of an automaton that is drawn, and the size of the rest.
 
     All texts are on one line, and everything in them can be seen.
 
@@ -53,7 +53,6 @@ class Graph:
         states: In the order in which they are come to from the start, breadth-first; the first one is the start.
         edges: By their sources in this order.
         continuing: The states that are drawn with edges that are not, since these lead to states left out.
-        edges_left_out: How many such edges there are.
         states_left_out: How many states are not drawn.
         labels: What stands in each state in place of its number; empty: the numbers.
     """
@@ -62,7 +61,6 @@ class Graph:
     states: tuple[GraphState, ...]
     edges: tuple[GraphEdge, ...]
     continuing: tuple[int, ...] = ()
-    edges_left_out: int = 0
     states_left_out: int = 0
     labels: tuple[str, ...] = ()
 
@@ -73,7 +71,7 @@ class Graph:
 
     @property
     def note(self) -> str:
-        """What is said where something is left out; empty if nothing is.
+        """A note of the states that are left out; empty if there are none.
 
         >>> from sfgen.automata import Dfa
         >>> character_graph(Dfa.from_regex("[a-z]{1,2000}"), max_states=10).note
@@ -127,7 +125,6 @@ def drawn(
         states=tuple(GraphState(state, bool(automaton.accepting[state])) for state in queue),
         edges=shown,
         continuing=tuple(dict.fromkeys(edge.source for edge in edges if edge.target not in seen)),
-        edges_left_out=len(edges) - len(shown),
         states_left_out=states() - len(queue) if len(shown) < len(edges) else 0,
     )
 

@@ -105,7 +105,7 @@ def _alone(code: int) -> str:
 
 
 def _items(characters: Ranges) -> list[str]:
-    """What stands between the brackets, in pieces: letters and digits, other ASCII, what is not seen, the rest."""
+    """The items between the brackets: letters and digits, other ASCII, characters that are not seen, the rest."""
     pieces = [piece for first, last in characters for piece in _pieces(first, last)]
     pieces.sort(key=_order)
     items = [item for piece in pieces for item in _range(*piece)]

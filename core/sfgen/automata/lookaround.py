@@ -161,12 +161,12 @@ class _PatternMachine(Machine):
         return asked
 
     def start(self) -> list[State]:
-        """Where the text may begin."""
+        """Return the states in which the text may begin."""
         position = Place(self, None, 0)
         return [self._state(thread, position) for thread in position.closure([(0, _NONE)])]
 
     def follow(self, before: State, label: int) -> list[State]:
-        """Where a byte class leads."""
+        """Return the states after a byte class."""
         thread, trackers = before
         if not any(low <= label <= high for low, high, _ in self.edges.get(thread[0], ())):
             return []
@@ -225,7 +225,7 @@ class Place:
     """
 
     def __init__(self, machine: Machine, before: Trackers | None, label: int) -> None:
-        """The place behind byte class ``label``, and what lookbehinds knew before it (``None``: at the start)."""
+        """Enter byte class ``label``; ``before``: the trackers of lookbehinds before it (``None``: at the start)."""
         self.machine = machine
         self.label = label
         self.trackers: list[Threads | None] = [None] * len(machine.behind)

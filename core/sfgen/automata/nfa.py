@@ -93,7 +93,7 @@ def _over_borders(nfa: Nfa) -> Nfa:
 
 
 class Plan:
-    """What :class:`_Builder` will make, known before it does."""
+    """The sizes of what :class:`_Builder` will make, known before it does."""
 
     def __init__(self) -> None:
         self.looks: dict[tuple[bool, Node], int] = {}

@@ -72,7 +72,7 @@ def _dot_node(state: GraphState, label: str) -> str:
 
 
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML 1.0 document can hold, not even by number."""
+"""Characters that no XML 1.0 document can hold, not even by number."""
 
 
 def _dot_text(text: str) -> str:

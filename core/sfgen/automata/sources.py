@@ -141,7 +141,7 @@ def over_bytes(fsm: FSM) -> Deterministic:
 
 
 def _characters(alphabet: Alphabet) -> dict[TransitionKey, Ranges]:
-    """The characters that each transition key stands for."""
+    """Return the characters of each transition key."""
     from interegular.fsm import anything_else
 
     codes: dict[TransitionKey, list[int]] = {}

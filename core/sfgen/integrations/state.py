@@ -22,7 +22,7 @@ class Stage(Enum):
 
 
 class RowGuide(Protocol):
-    """What a row needs of a guide; see ``sfgen.protocols.Guide``."""
+    """The part of a guide that a row needs; see ``sfgen.protocols.Guide``."""
 
     @property
     def is_accepting(self) -> bool:
@@ -65,7 +65,7 @@ class BatchRow:
 
 
 class Rule(Protocol):
-    """What texts must keep to: a constraint, or a ban."""
+    """The rule of texts: a constraint, or a ban."""
 
     @property
     def vocabulary(self) -> Vocabulary:

@@ -57,7 +57,7 @@ __all__ = ["BannedWordsLogitsProcessor", "GuidedLogitsProcessor"]
 
 
 class _Processor(LogitsProcessor):
-    """What both processors do: follow the rows, and mask the scores."""
+    """The common part of both processors: it follows the rows, and masks the scores."""
 
     supports_continuous_batching = False
 

@@ -373,7 +373,6 @@ def rule_graph(grammar: Grammar, title: str, *, max_rules: int = STATES_DRAWN) -
         states=tuple(GraphState(number, False) for number in range(min(len(queue), max_rules))),
         edges=tuple(GraphEdge(source, target, "") for source, target in shown),
         continuing=tuple(dict.fromkeys(source for source, target in calls if source < max_rules <= target)),
-        edges_left_out=sum(source < max_rules <= target for source, target in calls),
         states_left_out=max(0, len(queue) - max_rules),
         labels=tuple(visible(name) for name in queue[:max_rules]),
     )

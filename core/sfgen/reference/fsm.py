@@ -269,7 +269,7 @@ class FsmIndex:
         return tokens, targets
 
     def _walk(self, state: int, v: str) -> int | None:
-        """Where the machine is after v; ``None`` if it does not read it."""
+        """Return the state of the machine after v; ``None`` if it does not read it."""
         for symbol in self._machine.symbols(v):
             target = self._machine.delta[state].get(symbol)
             if target is None:

@@ -50,7 +50,7 @@ def written_size(node: Node) -> int:
 
 
 def _named(ranges: Ranges) -> int:
-    """How many characters a set names: those that it has, or of a complement those that it leaves out."""
+    """Count the characters that a set names: its own, or those that a complement leaves out."""
     inside = sum(last - first + 1 for first, last in ranges)
     return min(inside, 0x110000 - 0x800 - inside)
 
@@ -192,7 +192,7 @@ class PatternStates:
         )
 
     def _closed(self, states: Iterable[int]) -> frozenset[int]:
-        """These states; in place of those that read nothing, those behind them."""
+        """Return these states, with those behind them instead of those that read nothing."""
         seen = set(states)
         waiting = list(seen)
         while waiting:

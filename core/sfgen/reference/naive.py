@@ -172,7 +172,7 @@ class NaiveIndex:
         return ReferenceGuide(self, max_tokens)
 
     def _can_match(self, completion: str, token: str, pending: bytes) -> bool:
-        """Whether the text can become a match; bytes of an unfinished character stand for any that begins so."""
+        """Tell whether the text can become a match, an unfinished character being any that begins so."""
         text = completion + token
         match = self._regex.fullmatch
         if not pending:

@@ -84,7 +84,7 @@ class Repeat:
 
 
 class AnchorKind(Enum):
-    """What an anchor demands; the value is the name for messages."""
+    """The condition of an anchor; the value is the name for messages."""
 
     TEXT_START = "start of the text"
     LINE_START = "start of a line"
@@ -140,7 +140,7 @@ class Atomic:
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """Matches a border, which stands between two characters and is none.
+    """Matches a border between two characters, which is no character.
 
     Lookarounds do not see it.
     """
@@ -277,7 +277,7 @@ def width(node: Node) -> tuple[int, int | None]:
 
 
 def add_widths(widths: Iterable[tuple[int, int | None]]) -> tuple[int, int | None]:
-    """Add the widths of nodes that stand one after another."""
+    """Add the widths of consecutive nodes."""
     low, high = 0, 0
     unlimited = False
     for least, most in widths:

@@ -202,7 +202,7 @@ def read_pattern(pattern: str, *, ascii_only: bool = True) -> tuple[re.Pattern[s
 
 
 def _without_properties(pattern: str) -> tuple[str, dict[int, str]]:
-    """The pattern with a private-use character for each Unicode property, and which stands for which."""
+    """Replace each Unicode property by a private-use character; also the property of each."""
     properties = scan(pattern).properties if "\\p" in pattern or "\\P" in pattern else []
     source, meaning = replace_properties(pattern, properties)
     return source.text, {code: construct.text for code, construct in meaning.items()}

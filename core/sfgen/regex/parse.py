@@ -143,7 +143,7 @@ def re_tree(text: str, ascii_only: bool = True) -> Any:
 
 
 def replace_properties(pattern: str, properties: list[Construct]) -> tuple[_Source, dict[int, Construct]]:
-    """Replace each Unicode property by a private-use character; also which code point stands for which property."""
+    """Replace each Unicode property by a private-use character; also the property of each code point."""
     if not properties:
         return _Source(pattern, pattern, ()), {}
     named = {int(digits, 16) for digits in re.findall(r"\\U([0-9a-fA-F]{8})", pattern)}

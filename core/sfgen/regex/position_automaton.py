@@ -286,7 +286,7 @@ class _Reader:
 
 
 Counts: TypeAlias = tuple[int | None, ...]
-"""How often each repeat around a part has come round, this time included, outermost first; ``None`` is not counted."""
+"""The rounds of each repeat around a part, this one included, outermost first; ``None`` is not counted."""
 
 Configuration: TypeAlias = tuple[Piece, Counts]
 
@@ -313,7 +313,7 @@ class _Following(NamedTuple):
 
 
 class PatternPositions:
-    r"""Which pieces of a pattern's text read what.
+    r"""The positions of texts in a pattern: the pieces that have read, and that may read next.
 
     Positions are hashable and equal if they are the same of the same object. What is computed for one is kept for a
     while, so that a view may ask again and again.
@@ -375,7 +375,7 @@ def _reads(piece: Piece, code: int) -> bool:
 
 
 class _Walk:
-    """A walk through the tree, from where a text stands to all that can be read next.
+    """A walk through the tree, from the pieces that were read to all that can be read next.
 
     A part of the tree that is met again with the same counts is not walked again, so each step takes time in proportion
     to the pattern, times the different counts.
@@ -401,7 +401,7 @@ class _Walk:
         return True
 
     def _enter(self, part: Part, counts: Counts) -> None:
-        """What can be read first in a part."""
+        """Add the pieces that can be read first in a part."""
         waiting = [(part, counts)]
         while waiting:
             entered = waiting.pop()
@@ -423,7 +423,7 @@ class _Walk:
                     waiting.append((child, (*counts, 1)))
 
     def _leave(self, part: Part, counts: Counts) -> None:
-        """What can be read behind a part of which something was read."""
+        """Add the pieces that can be read behind a part of which something was read."""
         while (part, counts) not in self._left:
             self._left.add((part, counts))
             around = part.parent
@@ -445,7 +445,7 @@ class _Walk:
             part = around
 
     def _come_round(self, repeat: Repeat, outer: Counts, count: int | None) -> None:
-        """What can be read first when a repeat has come round so often."""
+        """Add the pieces that can be read first in the next round of a repeat."""
         if repeat.maximum == 1:
             return
         if count is None:

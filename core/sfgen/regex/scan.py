@@ -1,4 +1,4 @@
-"""Where the constructs of a pattern stand.
+"""Positions of the constructs of a pattern.
 
 The tree that ``re``'s parser makes carries no positions, but its order is that of the pattern. So the pattern is read
 once more, with the parser's own tokenizer, and what may have to be named in a message is listed in order: the n-th
@@ -44,7 +44,7 @@ class Construct:
 
 @dataclass(slots=True)
 class Constructs:
-    """What a scan found, each list in the order of the pattern."""
+    """The constructs of a pattern, each list in the order of the pattern."""
 
     assertions: list[Construct] = field(default_factory=list)  # anchors, and the openings of lookarounds
     repeats: list[Construct] = field(default_factory=list)

@@ -1,1 +1,1 @@
-"""Verbatim quotation: the texts that stand in a document, over sorted suffixes in place of an automaton's table."""
+"""Verbatim quotation: the texts of a document, over sorted suffixes instead of an automaton's table."""

@@ -23,7 +23,7 @@ MAX_CELLS = 32_000_000
 """Its transitions, in a table of 128 MB: three of these are in use at once."""
 
 MAX_WORK = 100_000_000
-"""The most places that are looked at while states are found: a second's work."""
+"""The most suffixes that are visited while states are found: a second's work."""
 
 _TOO_MUCH_WORK, _TOO_MANY_STATES = -1, -2
 _SLOTS = 1 << 20  # of the hash table of states: a power of two, above twice their number
@@ -70,7 +70,7 @@ def _too_large(substring: Substring, limit: str) -> PatternTooLarge:
 def _digest(
     low: Int, high: Int, depth: Int, caps: Int, order: Int32s, stops: Int32s, counts: Int32s
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Return a digest of the places behind a text, with the units that end there, and the number of places."""
+    """Return a digest of the positions behind a text, with the units that end there, and their number."""
     total, number = np.uint64(0), np.int64(0)
     for position in range(low, high):
         at = np.int64(order[position]) + depth

@@ -23,7 +23,7 @@ from sfgen.kernels import Flag, Int, Int32s, Int32sOut, Int64s, UInt8s, UInt32sO
 from sfgen.protocols import Int32
 
 Unit: TypeAlias = Literal["character", "word", "line"]
-"""What a quotation is made of."""
+"""The unit of a quotation."""
 
 UNITS: tuple[Unit, ...] = ("character", "word", "line")
 """Every unit."""
@@ -32,7 +32,7 @@ MAX_BYTES = 1 << 24
 """The most bytes of a document: each takes some 50 bytes of memory while suffixes are sorted."""
 
 SUBSTRING_OF = "x-substring-of"
-"""The keyword of a JSON Schema by which a string stands in the document of this name, given beside the schema."""
+"""The keyword of a JSON Schema for quotations of the document of this name, which is given beside the schema."""
 
 _WHITE_SPACE = np.array([code for code in range(0x3001) if chr(code).isspace()], dtype=np.uint32)
 _LINE_ENDS = np.array([ord("\n"), ord("\r")], dtype=np.uint32)

@@ -1,4 +1,4 @@
-"""A quotation as a constraint: the texts that stand in a document, in whole characters, words or lines.
+"""A quotation as a constraint: the texts of a document, in whole characters, words or lines.
 
 ``Substring`` is the constraint; ``SubstringReader`` reads its texts byte by byte, ``SubstringTokens`` makes its token
 masks by a walk of the token trie along the sorted suffixes, ``SubstringGuide`` walks one sequence.
@@ -159,7 +159,7 @@ class Substring:
 
     @property
     def document(self) -> Document:
-        """Where texts may begin and end."""
+        """The document as sorted suffixes, with the positions at which texts may begin and end."""
         return self._document
 
     @cached_property
@@ -496,7 +496,7 @@ class SubstringGuide(GrammarGuide[Position]):
     tokens: SubstringTokens
 
     def _describe(self, position: Position) -> str:
-        """Where in the document the text stands, by bytes."""
+        """Name the positions of the text in the document, by bytes."""
         if position.depth == 0:
             return "the beginning"
         places = position.high - position.low

@@ -40,7 +40,7 @@ class NoneOfOne(Exception):
 
 
 class Algebra(Protocol[Made]):
-    """How languages are put together."""
+    """The operations by which languages are put together."""
 
     def literal(self, data: bytes) -> Made:
         """Make the language of one text."""

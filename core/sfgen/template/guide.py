@@ -16,7 +16,7 @@ from sfgen.template.reader import Position, TemplateReader
 Inner = TypeVar("Inner", bound=Hashable)
 
 BETWEEN = "the template's text"
-"""What views show where no hole is open."""
+"""The description of a position where no hole is open."""
 
 
 def described(reader: TemplateReader, position: Position) -> str:

@@ -29,7 +29,7 @@ from sfgen.template.syntax import Again, Block, Hole, Node, Text, items_of, quot
 from sfgen.whole_file import read_file
 
 Constraint: TypeAlias = Dfa | JsonSchema | Grammar | Substring
-"""What a hole is filled with."""
+"""The constraint of a hole."""
 
 MAX_PARTS = 10_000
 """The most parts of a template."""
@@ -70,7 +70,7 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a hole was given, once more.
+    """A copy of the text of a hole.
 
     Attributes:
         source: The number of the part that is this hole.
@@ -86,7 +86,7 @@ Part: TypeAlias = Literal | Filled | Copied
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """What names mean at one place.
+    """The meanings of names at one position of a template.
 
     Attributes:
         items: The items of the blocks that are open.
@@ -294,7 +294,7 @@ class Holes:
             raise self._error(hole, f"{name}: {error.message}", None, error.hint) from None
 
     def _of_schema(self, hole: Hole, error: SchemaError) -> TemplateError:
-        """What is wrong with a schema: at its place in the template, or in both where it is another text's place."""
+        """Make the error of a schema: at its position in the template, or in both where that is one of another text."""
         hint = error.hint
         if isinstance(hint, ParameterText) and "schema_dir" in hint.parameters:  # no hole has one
             hint = 'Copy it into this document, under "$defs".'
@@ -317,7 +317,7 @@ class Holes:
     def _error(
         self, hole: Hole, reason: str, position: int | None, hint: str, details: tuple[str, ...] = ()
     ) -> TemplateError:
-        """What is wrong with a hole; ``position`` is one in its argument, ``details`` show where in a file."""
+        """Make the error of a hole; ``position`` is one in its argument, ``details`` show where in a file."""
         at = hole.argument_position + (position or 0) if hole.argument else hole.position
         error = TemplateError(reason, self._text, at, hint=hint, origin=self._origin)
         error.details += details

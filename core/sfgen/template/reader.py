@@ -206,7 +206,7 @@ class TemplateReader:
         known: dict[tuple[int, int], list[int]] = {}
 
         def ends(part: int, start: int) -> list[int]:
-            """Where a hole that begins at a byte may end, the farthest first."""
+            """List the ends of a hole that begins at a byte, the farthest first."""
             if (part, start) in known:
                 return known[part, start]
             reader = self.hole_reader(part)
@@ -222,7 +222,7 @@ class TemplateReader:
             return known[part, start]
 
         def ways(spans: list[tuple[int, int]]) -> Iterator[int]:
-            """Where the part behind these may end."""
+            """Iterate over the ends of the part behind these."""
             number, start = len(spans), spans[-1][1] if spans else 0
             part = self.parts[number]
             if isinstance(part, Filled):
@@ -254,7 +254,7 @@ class TemplateReader:
         return None
 
     def _place(self, spans: list[tuple[int, int]], data: bytes) -> Hashable:
-        """What is left to read depends on no more than this."""
+        """The key of a search state: all that the rest of the reading depends on."""
         copies = [data[slice(*spans[source])] for source, last in self.last_copy.items() if source < len(spans) <= last]
         return len(spans), spans[-1][1] if spans else 0, tuple(copies)
 

@@ -1,4 +1,4 @@
-r"""The syntax of templates: from a text to what stands in it.
+r"""The syntax of templates: from a text to its literals, holes and blocks.
 
 A template is literal text with *holes* and *blocks*. The outer marks are those of Jinja; what stands in a hole is not
 (jinja2's lexer reads expressions, and refuses patterns such as ``[A-Z]{2}``)::
@@ -36,7 +36,7 @@ from sfgen import arguments
 from sfgen.errors import SfgenError, TemplateError
 
 Kind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring", "text"]
-"""What a hole is filled with."""
+"""The kind of a hole's constraint."""
 
 _MARK = re.compile(r"\{\{|\{%")
 MAX_DEPTH = 100
@@ -62,7 +62,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """What the model fills.
+    """A hole, which the model fills.
 
     Attributes:
         name: Its name.
@@ -107,7 +107,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What is repeated for each of some items.
+    """A block, which is repeated for each of some items.
 
     Attributes:
         name: What the item is called inside.
@@ -149,11 +149,11 @@ class _Parser:
     at: int = 0
 
     def read(self) -> tuple[Node, ...]:
-        """All that stands in the template."""
+        """Read the whole template."""
         return tuple(node for node in self._nodes(None) if node != Text(""))
 
     def _nodes(self, block: int | None, depth: int = 0) -> list[Node]:
-        """What stands here, up to the end of the block that began at a position, or of the template.
+        """Read up to the end of the block that began at a position, or of the template.
 
         ``depth`` is the number of blocks that are open.
         """
@@ -190,7 +190,7 @@ class _Parser:
     # ---- blocks ----------------------------------------------------------------------------------------------------
 
     def _head_of_block(self, begin: int) -> tuple[str, tuple[str, ...], int]:
-        """The name, the items, and where the name stands."""
+        """Read the name, the items, and the position of the name."""
         self._skip()
         position = self.at
         name = self._name(_BLOCKS)
@@ -215,7 +215,7 @@ class _Parser:
         self.at += 2
 
     def _without_line(self, before: str, begin: int) -> str:
-        """What stands before the mark of a block that was read; if it has a line for itself, that line is left out."""
+        """Return the text before the mark of a block; if the mark has a line for itself, that line is left out."""
         line = self.text.rfind("\n", 0, begin) + 1
         rest = _REST_OF_LINE.match(self.text, self.at)
         if rest is None or self.text[line:begin].strip(" \t"):
@@ -300,7 +300,7 @@ class _Parser:
         return Hole(name, "text", "", position, start, temperature, until, most)
 
     def _argument(self, begin: int, kind: str) -> str:
-        """What stands behind the kind, up to the end of the hole, which is read."""
+        """Read the text behind the kind, up to and with the end of the hole."""
         start = self.at
         if kind == "schema" and self.text.startswith("{", start):
             try:
@@ -331,7 +331,7 @@ class _Parser:
     # ---- pieces ----------------------------------------------------------------------------------------------------
 
     def _string(self, reason: str) -> str:
-        """The string of JSON that stands here."""
+        """Read a string of JSON."""
         start = self.at
         try:
             found, self.at = json.JSONDecoder(strict=False).raw_decode(self.text, start)
@@ -369,7 +369,7 @@ class _Parser:
 
 
 def quoted_from(argument: str) -> tuple[str, list[tuple[str, str, int]]]:
-    """Split the argument of a ``substring`` into the name of its file, and what stands behind it.
+    """Split the argument of a ``substring`` into the name of its file, and the words behind it.
 
     >>> quoted_from("my notes.txt unit word most 9")
     ('my notes.txt', [('most', '9', 23), ('unit', 'word', 13)])

@@ -162,7 +162,7 @@ class Template:
 
     @property
     def has_values(self) -> bool:
-        """Whether a hole is filled with JSON, which stands for a value."""
+        """Tell whether the text of a hole is JSON, and so a value."""
         return any(isinstance(hole.constraint, JsonSchema) for hole in self.holes)
 
     def split(self) -> tuple[str, Template]:

@@ -30,7 +30,7 @@ from sfgen.template.reader import DfaReader, Position, TemplateReader, Thread
 from sfgen.vocabulary import Vocabulary
 
 _FEW = 64
-"""Where no more tokens may follow inside the segments, those that cross are found by a walk over the trie."""
+"""Up to so many tokens inside the segments, those that cross are found by a plain walk over the trie."""
 
 
 class Threads(NamedTuple):
@@ -108,7 +108,7 @@ class TemplateTokens:
         return Threads(self.reader.start, self._begun(self.reader.start))
 
     def _begun(self, threads: Iterable[Thread]) -> frozenset[tuple[int, int]]:
-        """The starts of segments that begin where threads stand."""
+        """Return the starts of segments that begin at the positions of threads."""
         return frozenset(
             (self._segment_at[thread.part], 0)
             for thread in threads
@@ -378,13 +378,13 @@ class TemplateThreadsGuide(BaseGuide[Threads]):
 
 
 def _offset(thread: Thread) -> int:
-    """How many bytes of a literal were read."""
+    """Return the number of bytes of a literal that were read."""
     assert isinstance(thread.inside, int), "inside of a literal it counts bytes"
     return thread.inside
 
 
 class HoleTokens(Protocol):
-    """Which tokens may follow in a hole, whatever stands behind it."""
+    """The tokens that may follow in a hole, whatever comes behind it."""
 
     @property
     def reader(self) -> PositionReader[Any]:

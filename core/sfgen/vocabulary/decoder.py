@@ -38,7 +38,7 @@ _BYTES = {character: byte for byte, character in byte_characters().items()}
 
 
 def byte_level_bytes(token: str) -> bytes:
-    """Map a token's characters to the bytes that they stand for.
+    """Map a token's characters to their bytes.
 
     A token with a character outside the map is not a byte-level token, and is its own UTF-8 text: so the decoder of the
     ``tokenizers`` library reads it, and so tokens look that were added by hand.

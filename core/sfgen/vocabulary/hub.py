@@ -28,7 +28,7 @@ TOKENIZER_FILES = (
 """Of which a directory with a tokenizer has one at least."""
 
 _SMALL = (".json", ".jinja", ".model", ".txt", ".py", ".tiktoken")
-"""How the files beside the weights end."""
+"""The endings of the files beside the weights."""
 _CONFIGURATIONS = ("config.json", "generation_config.json")
 _WEIGHTS = ("*.safetensors", "*.bin")
 _NEAR = 0.75
@@ -194,7 +194,7 @@ def has_tokenizer(directory: Path) -> bool:
 
 
 def _cached_directory(name: str) -> Path | None:
-    """Where the cache has files of a hub id; ``None`` if it has none."""
+    """Return the folder in the cache with files of a hub id; ``None`` if there is none."""
     from huggingface_hub import try_to_load_from_cache
 
     for file in (*_CONFIGURATIONS, "tokenizer.json", "tokenizer_config.json"):

@@ -21,7 +21,7 @@ INSTALL = "Install them: pip install 'sfgen[transformers]'"
 CODE_OF_ITS_OWN = ParameterText(
     "It comes with Python code of its own; if you trust it, allow it: trust_remote_code=True", "trust_remote_code"
 )
-"""What to do with a tokenizer or a model that cannot be loaded without its code."""
+"""The hint for a tokenizer or a model that cannot be loaded without its code."""
 
 
 def read_pretrained(
@@ -65,7 +65,7 @@ def load_tokenizer(name_or_path: str | Path, *, trust_remote_code: bool = False,
 
 
 def _configured(located: Located, tokenizer: Any, *, trust_remote_code: bool) -> tuple[list[int] | None, int | None]:
-    """What ``end_tokens_and_rows`` says of a tokenizer and the configuration beside it, if there is one."""
+    """Return ``end_tokens_and_rows`` of a tokenizer and the configuration beside it, if there is one."""
     local = located.local_files_only(trust_remote_code=trust_remote_code)
     with quiet_transformers(offline=local):
         from transformers import AutoConfig
@@ -96,7 +96,7 @@ def end_tokens_and_rows(
 
 
 def _said_by_config(config: Any, text: Any, located: Located | None, *, is_alone: bool) -> list[Any]:
-    """What a configuration says of end tokens, without what is a default of its class only."""
+    """List the end tokens that a configuration names, without those that are a default of its class only."""
     with suppress(ValueError):
         if located is not None and located.directory is not None:
             return said_in_config(json_object(located.directory / "config.json") or {})

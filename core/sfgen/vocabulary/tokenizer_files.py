@@ -71,7 +71,7 @@ CLASS_OF_MODEL: Mapping[str, str | None] = {
 
 
 _WITH_RULES = ("deepseek-ai/deepseek-", "allenai/dolma2-", "stepfun-ai/step-")
-"""How ids on the hub begin for which transformers does not believe what the files say."""
+"""The beginnings of hub ids for which transformers does not believe the files."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ def _adds_nothing(settings: dict[str, Any], added: Mapping[int, Any]) -> bool:
 def _builds_the_same(
     name: str, known: _Class, backend: Any, settings: dict[str, Any], added: Mapping[int, Any]
 ) -> bool:
-    """Whether what a class builds anew has the tokens of the file."""
+    """Tell whether the tokenizer that a class builds anew has the tokens of the file."""
     listed = settings.get("added_tokens_decoder")
     if listed is not None and {int(token_id) for token_id in listed} != added.keys():
         return False
@@ -271,7 +271,7 @@ def _builds_the_same(
 
 
 def _follow(start: int, ids: Iterable[int]) -> bool:
-    """Whether these are the numbers from ``start`` on: the places that tokens get which are added one by one."""
+    """Tell whether these are the numbers from ``start`` on: the ids of tokens that are added one by one."""
     return all(token_id == start + position for position, token_id in enumerate(sorted(ids)))
 
 

@@ -53,7 +53,7 @@ Token = bytes | None
 """The bytes of a token; ``None`` for one that is never text."""
 
 NO_TOKEN = np.uint32(1 << 31)
-"""What stands in ``first_tokens`` where no token ends: an id with the highest bit set."""
+"""The entry of ``first_tokens`` where no token ends: an id with the highest bit set."""
 
 _WORD = 8
 """The bytes of a number by which tokens are sorted."""
@@ -281,7 +281,7 @@ def _sorted(
 
 
 def _are_same(numbers: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which numbers but the first are the one before."""
+    """Mark the numbers, all but the first, that equal the one before."""
     same: NDArray[np.bool_] = numbers[1:] == numbers[:-1]
     return same
 

@@ -100,4 +100,4 @@ def graphs(draw: st.DrawFn, texts: st.SearchStrategy[str], *, titled: bool = Tru
     if draw(st.booleans()):
         return Graph(title, states, edges)
     continuing = draw(st.sets(st.sampled_from(numbers), min_size=1))
-    return Graph(title, states, edges, tuple(continuing), len(continuing), draw(st.integers(1, 5000)))
+    return Graph(title, states, edges, tuple(continuing), draw(st.integers(1, 5000)))

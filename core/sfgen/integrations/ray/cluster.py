@@ -201,7 +201,7 @@ def failure_of(error: Exception, journal: Any) -> SfgenError:
 
 
 class _Places:
-    """What an actor of a crew does: pickled slots in, pickled outcomes out."""
+    """The worker of a crew: pickled slots in, pickled outcomes out."""
 
     def __init__(self, assignment: bytes, journal: Any) -> None:
         self._texts = ActorTexts(pickle.loads(assignment), journal)

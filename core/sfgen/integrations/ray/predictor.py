@@ -15,7 +15,7 @@ from sfgen.jobs.workers import Assignment
 from sfgen.printable import json_text
 
 OWN_COLUMNS = ("sample", "text", "error", "record")
-"""What a row has behind it that was not there before."""
+"""The columns that a row gets."""
 
 
 class SfgenPredictor:
@@ -85,7 +85,7 @@ class SfgenPredictor:
         return answered
 
     def _numbered(self, columns: Mapping[str, list[Any]]) -> list[tuple[int, Slot]]:
-        """The places that the rows are to fill, each with the number of its row."""
+        """List the slots of the rows, each with the number of its row."""
         for name in ("prompt", "line"):
             if name not in columns:
                 raise UsageError(

@@ -195,7 +195,7 @@ def _begin(folder: Path, facts: Mapping[str, Any]) -> None:
 
 
 def _shard_source(files: list[str]) -> Any:
-    """What reads the shards: a row for each record, with its number and its JSON as it stands."""
+    """Make the source of the shards: a row for each record, with its number and its JSON as it is."""
     import pyarrow
     from ray.data.datasource import FileBasedDatasource
 

@@ -80,7 +80,6 @@ def graph(compiled: Compiled, title: str, *, max_rules: int = STATES_DRAWN) -> G
         states=tuple(GraphState(numbers[rule], False) for rule in queue),
         edges=shown,
         continuing=tuple(dict.fromkeys(source for source, rule, _ in edges if rule not in numbers)),
-        edges_left_out=len(edges) - len(shown),
         states_left_out=len(_reached(compiled)) - len(queue),
         labels=tuple(visible(compiled.descriptions[rule]) for rule in queue),
     )
