@@ -17,7 +17,11 @@ from sfgen_cli.app import app
 NOT_RUN = [(document, call) for document in DOCUMENTS for call in commands_not_run(document.read_text("utf-8"))]
 READ_IN_FIVE_MINUTES = 250  # lines
 ARCHITECTURE = (ROOT / "core" / "ARCHITECTURE.md").read_text("utf-8")
-NAMED = sorted(set(re.findall(r"`((?:sfgen|cli|tests|core)/[\w/.]+)`", ARCHITECTURE)))
+
+
+def named_files(text: str) -> list[str]:
+    """The paths that a text names, from the repository or from one of the two folders of sources on."""
+    return sorted(set(re.findall(r"`((?:sfgen|sfgen_cli|cli|tests|core|\.ci|\.github)/[\w/.-]+)`", text)))
 
 
 def table(text: str, last_head: str) -> list[list[str]]:
@@ -117,14 +121,21 @@ def test_the_graph_of_imports_is_that_of_the_sources() -> None:
     assert {"regex", "automata", "index", "decoding", "models", "jobs", "sfgen_cli"} <= packages
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_a_file_that_the_architecture_names_is_there(name: str) -> None:
-    assert (ROOT / ("core" if name.startswith("sfgen/") else "") / name).exists()
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_a_file_that_a_document_names_is_there(document: Path) -> None:
+    folders = {"sfgen": "core", "sfgen_cli": "cli"}
+    assert [
+        name
+        for name in named_files(document.read_text("utf-8"))
+        if not (ROOT / folders.get(name.partition("/")[0], "") / name).exists()
+    ] == []
 
 
 def test_the_architecture_names_files() -> None:
-    assert len(NAMED) > 50
-    assert {name.partition("/")[0] for name in NAMED} >= {"sfgen", "cli", "tests"}
+    found = named_files(ARCHITECTURE)
+    assert len(found) > 50
+    assert {name.partition("/")[0] for name in found} >= {"sfgen", "cli", "tests"}
+    assert named_files("`sfgen/a.py` and `no/b.py`, `.ci/run`, `tests/c d`, `cli/…`") == [".ci/run", "sfgen/a.py"]
 
 
 def test_every_package_has_one_room() -> None:
