@@ -20,7 +20,7 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction, listed
+from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction_of, listed
 from sfgen.schema.meaning.negation import absent, alternatives, made_of, present, with_value
 from sfgen.schema.reading import openapi
 from sfgen.schema.reading.document import SchemaDocument
@@ -68,27 +68,27 @@ class Branches:
         self.left_out: dict[str, str] = {}
         """What could not be negated, so that some valid values are not written: where, and which keywords."""
 
-    def of(self, found: Conjunction) -> Union:
+    def of(self, conjunction: Conjunction) -> Union:
         """Return the branches of a conjunction; none if nothing can satisfy it."""
-        known = self._found.get(found)
+        known = self._found.get(conjunction)
         if known is None:
             before = self.losses
-            branches = self._all(found, ())
-            known = self._found[found] = branches, self.losses > before
+            branches = self._all(conjunction, ())
+            known = self._found[conjunction] = branches, self.losses > before
         elif known[1]:
             self.losses += 1
         return known[0]
 
-    def target(self, found: Conjunction) -> Conjunction:
+    def target(self, conjunction: Conjunction) -> Conjunction:
         """Follow schemas that are only references; return the conjunction behind."""
         passed: list[str] = []
-        while len(found) == 1 and self._is_reference_only(found[0]):
-            (one,) = found
+        while len(conjunction) == 1 and self._is_reference_only(conjunction[0]):
+            (one,) = conjunction
             passed.append(one.key)
-            found = self._referred(one)
-            if found and found[0].key in passed:
+            conjunction = self._referred(one)
+            if conjunction and conjunction[0].key in passed:
                 raise _circle(one)
-        return found
+        return conjunction
 
     def _is_reference_only(self, one: Subschema) -> bool:
         schema = one.schema
@@ -106,13 +106,13 @@ class Branches:
         word = self._reference(one)
         assert word is not None
         pointer, schema = self._document.referred(one.schema[word], one.pointer, word, one.scope)
-        return conjunction(schema, pointer, one.scope)
+        return conjunction_of(schema, pointer, one.scope)
 
     # ---- what holds ------------------------------------------------------------------------------------------------
 
-    def _all(self, found: Conjunction, chain: tuple[str, ...]) -> Union:
+    def _all(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Union:
         branches = _EVERYTHING
-        for one in found:
+        for one in conjunction:
             branches = _product(branches, self._one(one, chain), one)
         return branches
 
@@ -245,10 +245,10 @@ class Branches:
                 _check_number(len(found), one)
         return list(found)
 
-    def _necessary(self, found: Conjunction) -> Plain:
+    def _necessary(self, conjunction: Conjunction) -> Plain:
         """Return a branch that leaves out no value of a conjunction: all but its unions."""
         passed: dict[str, Subschema] = {}
-        waiting = [*found]
+        waiting = [*conjunction]
         while waiting:
             one = waiting.pop()
             if isinstance(one.schema, bool) or one.key in passed:
@@ -274,9 +274,9 @@ class Branches:
 
     # ---- what does not hold ----------------------------------------------------------------------------------------
 
-    def _none(self, found: Conjunction, chain: tuple[str, ...]) -> Union:
+    def _none(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Union:
         """Return the branches of the values that do not satisfy a conjunction."""
-        return list(dict.fromkeys(plain for one in found for plain in self._not(one, chain)))
+        return list(dict.fromkeys(plain for one in conjunction for plain in self._not(one, chain)))
 
     def _not(self, one: Subschema, chain: tuple[str, ...]) -> Union:
         if isinstance(one.schema, bool):

@@ -14,9 +14,7 @@ from sfgen.schema.reading.strict_json import escaped, key
 
 
 class Subschema:
-    """A schema of the document, or one that was made of such."""
-
-    # It is equal to others with the same key.
+    """A schema of the document, or one that was made of such; equal to others with the same key."""
 
     __slots__ = ("is_made", "is_silent", "key", "pointer", "schema", "scope")
 
@@ -24,10 +22,15 @@ class Subschema:
         self, schema: Any, pointer: str, key: str = "", *, is_silent: bool = False, scope: DynamicScope = STATIC
     ) -> None:
         self.schema = schema
+        """What it says. In one that was made, subschemas may stand where schemas do."""
         self.pointer = pointer
+        """Where it stands, or what it was made of."""
         self.scope = scope
+        """Where dynamic references in it lead."""
         self.key = key or pointer + scope.key
+        """What tells it from others."""
         self.is_silent = is_silent
+        """Whether it holds since another one does not, so that what it speaks of counts as unevaluated."""
         self.is_made = bool(key) and not is_silent
         """Whether it was made, and is not in the document."""
 
@@ -61,7 +64,7 @@ class Subschema:
             return (schema,)
         if self.is_made:
             return () if schema is True else (Subschema(schema, self.pointer, self.key + way),)
-        return conjunction(schema, self.pointer + way, self.scope)
+        return conjunction_of(schema, self.pointer + way, self.scope)
 
 
 Conjunction: TypeAlias = tuple[Subschema, ...]
@@ -76,7 +79,7 @@ NONE: Conjunction = (Subschema(False, "", "nothing"),)
 """What no value satisfies."""
 
 
-def conjunction(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> Conjunction:
+def conjunction_of(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> Conjunction:
     """Make the conjunction of one schema; of none if it allows everything."""
     return () if schema is True or schema == {} else (Subschema(schema, pointer, scope=scope.at(pointer)),)
 

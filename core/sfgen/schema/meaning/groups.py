@@ -93,7 +93,7 @@ class Groups:
         """The formats that nothing is asked of, in the order in which they were found."""
 
     def of(self, plain: Plain) -> tuple[tuple[Group, ...], Contradiction | None]:
-        """Return the groups of a branch that may have values."""
+        """Return the groups of a branch that may have values, and why another one has none."""
         # Its enums and constants do not count here.
         found = self._found.get(plain)
         if found is None:
@@ -249,6 +249,8 @@ def why_nothing(group: Group, plain: Plain) -> str:
 
 def inferred_type(plain: Plain, hidden: frozenset[str], draft: Draft) -> tuple[str, str] | None:
     """Infer the type of a branch whose keywords are about one type alone."""
+    # Returned: the type, and the pointer of a schema that tells it. ``None`` where a schema says a type or names
+    # values, and where keywords are about several types, or about none.
     found: dict[str, str] = {}
     for one in plain:
         schema = one.schema

@@ -51,6 +51,8 @@ def with_value(one: Subschema, name: str, values: list[str]) -> Subschema:
 
 def alternatives(one: Subschema, draft: Draft) -> tuple[list[Conjunction], list[str]]:
     """Negate the plain keywords of a schema."""
+    # Returned: conjunctions, one of which each refused value satisfies, and no other value any of them; and the
+    # keywords that could not be negated, so that values are missing.
     found: list[Conjunction] = []
     left_out: list[str] = []
     for word in one.schema:

@@ -34,11 +34,11 @@ class Satisfaction:
         self._groups = groups
         self._keys: dict[Plain, frozenset[Any] | None] = {}
 
-    def of(self, value: Any, found: Conjunction, depth: int = 0) -> bool:
+    def of(self, value: Any, conjunction: Conjunction, depth: int = 0) -> bool:
         """Tell whether a value satisfies a conjunction."""
-        if not found:
+        if not conjunction:
             return True
-        return any(self.of_branch(value, plain, depth) for plain in self._branches.of(found))
+        return any(self.of_branch(value, plain, depth) for plain in self._branches.of(conjunction))
 
     def of_branch(self, value: Any, plain: Plain, depth: int = 0) -> bool:
         """Tell whether a value satisfies one branch."""
@@ -145,10 +145,10 @@ class Valueless:
             case _:
                 return False
 
-    def _is_empty(self, found: Conjunction, depth: int) -> bool:
-        if not found or depth > _DEEPEST:
+    def _is_empty(self, conjunction: Conjunction, depth: int) -> bool:
+        if not conjunction or depth > _DEEPEST:
             return False
         try:
-            return all(self._is_known(plain, depth) for plain in self._branches.of(found))
+            return all(self._is_known(plain, depth) for plain in self._branches.of(conjunction))
         except (SchemaError, UndecidedError):
             return False

@@ -167,7 +167,7 @@ class Identifiers:
             return True
 
     def resolve(self, root: Any, reference: str, base_pointer: str) -> tuple[str, Any]:
-        """Find what a reference leads to."""
+        """Find what a reference leads to: its pointer, and what is there."""
         base = self.base_of(base_pointer)
         uri, _, fragment = reference.partition("#")
         target = joined_uri(base, uri) if uri else base
@@ -385,7 +385,7 @@ class SchemaDocument:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
 
     def resolve(self, reference: str, base_pointer: str, keyword: str = "$ref") -> tuple[str, Any]:
-        """Find the schema that a reference leads to."""
+        """Find the schema that a reference leads to, and its pointer."""
         pointer = base_pointer + escaped(keyword)
         try:
             target, schema = self.identifiers.resolve(self.root, reference, base_pointer)
@@ -397,7 +397,7 @@ class SchemaDocument:
         return target, schema
 
     def referred(self, reference: str, base_pointer: str, keyword: str, scope: DynamicScope) -> tuple[str, Any]:
-        """Find the schema that a reference by any keyword leads to."""
+        """Find the schema that a reference by any keyword leads to in a scope, and its pointer."""
         target, schema = self.resolve(reference, base_pointer, keyword)
         name = dynamic_name(keyword, reference)
         if name is not None and name in scope.targets and name in _dynamic_anchors(schema, self.draft):

@@ -290,7 +290,7 @@ class Bundle:
         """The documents that were put in."""
 
     def bring(self, schema: dict[str, Any], pointer: str, keyword: str) -> tuple[Any, str] | None:
-        """Put in the document that a reference leads to."""
+        """Put in the document that a reference leads to; return its schema and pointer if it is new."""
         # The reference then says the URI that the document has there.
         reference: str = schema[keyword]
         uri, sign, fragment = reference.partition("#")

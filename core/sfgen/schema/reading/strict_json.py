@@ -529,7 +529,7 @@ def file_data(name: str, hint: str = "", *, what: str = "schema", most: int = MA
 
 
 def json_of(data: str | bytes, name: str = "") -> tuple[Any, str]:
-    """Read the JSON of a schema."""
+    """Read the JSON of a schema; return the value and the text."""
     if len(data) > MAX_BYTES:
         raise SchemaTooLarge(f"its text passes the limit of {MAX_BYTES:,} bytes", origin=name)
     try:

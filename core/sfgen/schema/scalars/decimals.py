@@ -290,6 +290,7 @@ def states_of(divisor: int) -> int:
 
 def _remainders(divisor: int) -> tuple[list[int], NDArray[np.int32]]:
     """Build the automaton of the whole numbers that a divisor divides; state 0 is the start, and accepts."""
+    # Returned: what each state misses (see ``_missing``), ascending; the state after each digit, int32 [states, 10].
     kind: Any = np.int64 if divisor < _LARGEST_FIXED else np.object_
     digits = np.arange(10).astype(kind)
     numbers = {1: 0}

@@ -153,6 +153,7 @@ def counted_text(minimum: int, maximum: int | None) -> CountedText:
 @cache
 def _counted_automaton() -> tuple[Dfa, NDArray[np.bool_], NDArray[np.bool_]]:
     """Build the automaton of all strings, and mark its states between characters and at the end."""
+    # The marks are bool [states].
     strings = written(any_text())
     opened, closed, between = strings.walk(b'"'), strings.walk(b'""'), len(strings)
     behind = np.where(strings.transitions == opened, np.int32(between), strings.transitions)

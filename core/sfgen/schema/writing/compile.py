@@ -14,7 +14,7 @@ from sfgen.errors import SchemaError
 from sfgen.grammar.network import is_empty
 from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf
 from sfgen.parameter_text import ParameterText
-from sfgen.schema.meaning.conjunction import conjunction
+from sfgen.schema.meaning.conjunction import conjunction_of
 from sfgen.schema.meaning.groups import Group
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits, shown_number
 from sfgen.schema.reading.document import SchemaDocument
@@ -120,7 +120,7 @@ class _Compiler:
         """Return the rules."""
         finder = RuleFinder(self._document, self._options, self._layout)
         self.inferred = finder.inferred
-        start = finder.all(conjunction(self._document.root, "", self._document.scope), "document")
+        start = finder.all(conjunction_of(self._document.root, "", self._document.scope), "document")
         skeletons = finder.skeletons
         notes = list(self._document.notes)
         notes += map(_unknown_format, finder.groups.unknown_formats)

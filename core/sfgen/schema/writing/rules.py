@@ -89,27 +89,27 @@ class RuleFinder:
             self._fill(rule, group, hint, around)
         return start
 
-    def _value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
+    def _value(self, conjunction: Conjunction, hint: str, depth: int, around: _Around) -> str:
         """Return the rule of a value."""
-        found = self._branches.target(found)
-        rule = self._by_conjunction.get((found, depth))
+        conjunction = self._branches.target(conjunction)
+        rule = self._by_conjunction.get((conjunction, depth))
         if rule is None:
             if self._options.indent is not None:
-                _check_ends(found, around)
-            name = _own_name(found) or hint
+                _check_ends(conjunction, around)
+            name = _own_name(conjunction) or hint
             if around is None:
-                name = _own_name(found) or _title(found) or hint
-            elif not found:
+                name = _own_name(conjunction) or _title(conjunction) or hint
+            elif not conjunction:
                 name = "any value"
-            rule = self._new_value(found, name, depth, around)
-            self._by_conjunction[found, depth] = rule
+            rule = self._new_value(conjunction, name, depth, around)
+            self._by_conjunction[conjunction, depth] = rule
         return rule
 
-    def _new_value(self, found: Conjunction, hint: str, depth: int, around: _Around) -> str:
+    def _new_value(self, conjunction: Conjunction, hint: str, depth: int, around: _Around) -> str:
         contents: dict[Group | Values, Plain] = {}
         values: list[object] = []
         why: Contradiction | None = None
-        for plain in self._branches.of(found):
+        for plain in self._branches.of(conjunction):
             groups, reason = self.groups.of(plain)
             groups = self._of_inferred_type(groups, plain)
             names = listed(plain)
@@ -125,8 +125,8 @@ class RuleFinder:
             why = why or reason
         if values:
             contents[Values.of(values)] = ()
-        pointer = found[0].pointer if found else ""
-        around = (found, around)
+        pointer = conjunction[0].pointer if conjunction else ""
+        around = (conjunction, around)
         if len(contents) == 1:
             content, plain = contents.popitem()
             return self._content(content, plain, hint, depth, pointer, around)
@@ -283,17 +283,17 @@ class RuleFinder:
         return name
 
 
-def _own_name(found: Conjunction) -> str:
+def _own_name(conjunction: Conjunction) -> str:
     """Return the name under which a schema is defined."""
-    if len(found) != 1:
+    if len(conjunction) != 1:
         return ""
-    *_, place, name = ("", "", *found[0].pointer.split("/"))
+    *_, place, name = ("", "", *conjunction[0].pointer.split("/"))
     return name.replace("~1", "/").replace("~0", "~") if place in DEFINITIONS else ""
 
 
-def _title(found: Conjunction) -> str:
+def _title(conjunction: Conjunction) -> str:
     """Return the title of the only schema, if it is short."""
-    schema = found[0].schema if len(found) == 1 else None
+    schema = conjunction[0].schema if len(conjunction) == 1 else None
     title = schema.get("title", "") if isinstance(schema, dict) else ""
     return title if isinstance(title, str) and len(title) <= _LONGEST_TITLE else ""
 
@@ -323,12 +323,12 @@ def _nearest(around: _Around) -> str:
     return "" if around is None else around[0][0].pointer
 
 
-def _check_ends(found: Conjunction, around: _Around) -> None:
+def _check_ends(conjunction: Conjunction, around: _Around) -> None:
     """Refuse a value that may have itself in it, where each depth has rules of its own."""
     outer = around
     while outer is not None:
-        if outer[0] == found:
-            if found == ANYTHING:
+        if outer[0] == conjunction:
+            if conjunction == ANYTHING:
                 raise SchemaError(
                     "indent needs a schema that says what each value is: where anything may stand, depth has no end",
                     _nearest(around),
@@ -336,7 +336,7 @@ def _check_ends(found: Conjunction, around: _Around) -> None:
                 )
             raise SchemaError(
                 "indent needs a schema without recursion: this one may stand in itself, to any depth",
-                found[0].pointer,
+                conjunction[0].pointer,
                 hint=ParameterText("Leave indent out.", "indent"),
             )
         outer = outer[1]
@@ -351,7 +351,7 @@ class _OtherNames:
         self._banned = banned
 
     def of(self, content: Names) -> tuple[Leaf, bool]:
-        """Build the leaf of some names in their written forms."""
+        """Build the leaf of some names in their written forms; tell whether none has a banned word."""
         limits = StringLimits(
             patterns=content.found, others=content.declared, no_patterns=content.not_found, banned=self._banned
         )

@@ -27,7 +27,7 @@ class Values:
     """Values that a schema names one by one."""
 
     values: tuple[Any, ...] = field(compare=False)  # the values, as the schema has them
-    text: str
+    text: str  # what equal ones have in common
 
     @classmethod
     def of(cls, values: Iterable[Any]) -> Values:
@@ -45,9 +45,9 @@ class Union:
 class Names:
     """Names that are not declared, written."""
 
-    declared: tuple[str, ...]
-    found: tuple[str, ...] = ()
-    not_found: tuple[str, ...] = ()
+    declared: tuple[str, ...]  # the names that they are not
+    found: tuple[str, ...] = ()  # patterns that are found in them
+    not_found: tuple[str, ...] = ()  # patterns that are not
     names: Conjunction = ()  # what they are besides, as strings
 
 
@@ -58,12 +58,12 @@ Content: TypeAlias = Group | Values | Union | Names
 class Part(NamedTuple):
     """What a rule has in it."""
 
-    # what it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names ``*`` or
-    # the patterns in slashes, empty for a branch of a union
+    # What it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names ``*`` or
+    # the patterns in slashes, empty for a branch of a union.
     label: str
     rule: str
-    is_needed: bool
-    name: str = ""
+    is_needed: bool  # whether no text of the rule is without it
+    name: str = ""  # the rule of the names, for properties with other names
 
 
 @dataclass(eq=False)
@@ -71,8 +71,8 @@ class Skeleton:
     """A rule that is not written yet."""
 
     content: Content
-    depth: int
-    pointer: str
+    depth: int  # at which its texts begin
+    pointer: str  # where in the schema it comes from
     parts: list[Part] = field(default_factory=list)
     expression: Expression | None = None  # the texts, where nothing is called
     why_empty: tuple[str, str] | None = None  # why it has no text, if it is known at once: the reason and where it lies
