@@ -18,6 +18,7 @@ from sfgen.errors import SfgenError
 from sfgen.kernels import told_of_compiling
 from sfgen.printable import shown_name
 from sfgen_cli.options.batch import STDIN_OR_STDOUT, ManyOptions
+from sfgen_cli.options.prompts import argument_text
 from sfgen_cli.run.generation import check_beforehand, load_weights, tell_of_tools, trace_file, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
@@ -49,9 +50,7 @@ def run_many(request: Request, many: ManyOptions) -> None:
             ``strict`` a record failed.
     """
     assert many.input is not None, "the command has looked"
-    template = None
-    if many.prompt_template is not None:
-        template = many.prompt_template.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    template = None if many.prompt_template is None else argument_text(many.prompt_template)
     options = replace(request.options, json=True, live=False)
     request = replace(request, options=options, prompt_template=template)
     request.check()

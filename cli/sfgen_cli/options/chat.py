@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import InputError, UsageError
 from sfgen_cli.options.generation import GenerationOptions
-from sfgen_cli.options.prompts import read_text
+from sfgen_cli.options.prompts import argument_text, read_text
 
 if TYPE_CHECKING:
     from sfgen.models.messages import Message
@@ -36,8 +36,7 @@ def read_messages(options: GenerationOptions) -> tuple[Message, ...]:
             f"--system and --chat-file cannot be used together here: {options.chat_file} has a message of the system",
             hint="Leave --system out.",
         )
-    text = options.system.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return ({"role": "system", "content": text}, *messages)
+    return ({"role": "system", "content": argument_text(options.system)}, *messages)
 
 
 def _refuse_healing(options: GenerationOptions) -> None:

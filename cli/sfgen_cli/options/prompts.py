@@ -89,7 +89,7 @@ def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", qu
         return _piped(quiet=quiet)
     own = ""
     if argument is not None:
-        own = argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        own = argument_text(argument)
     elif file is not None:
         own = without_newline(read_text(file))
     piped = "" if reader or not _is_piped(beside_prompt=bool(own)) else _piped(quiet=quiet)
@@ -111,6 +111,11 @@ def _piped(*, quiet: bool) -> str:
             if not select.select([sys.stdin.fileno()], [], [], _PATIENCE)[0]:
                 note("sfgen: waiting for the end of stdin, a part of the prompt (none with </dev/null)", quiet=quiet)
     return without_newline(read_stdin())
+
+
+def argument_text(argument: str) -> str:
+    """Return an argument of the command line as text: bytes that are not UTF-8 become U+FFFD."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def read_text(file: Path) -> str:
