@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import assume, event, given
 from tests.oracles import recogniser as oracle
@@ -12,7 +14,7 @@ from tests.support.grammars.random_grammars import ENDLESS_NAMES, grammars, quot
 from sfgen import Dfa
 from sfgen.errors import InternalError, UsageError
 from sfgen.grammar.network import network_of
-from sfgen.grammar.read import Reader
+from sfgen.grammar.read import REFUSED, ReadByBytes, Reader
 from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import (
     EMPTY,
@@ -28,6 +30,7 @@ from sfgen.grammar.rules import (
     Repeat,
 )
 from sfgen.grammar.stack import Position
+from sfgen.schema.json_schema import JsonSchema
 
 LETTERS = b'ab\xc3\xa9,"[]()c :'
 MOST = 30
@@ -155,3 +158,27 @@ def shortest_of(dfa: Dfa, count: int) -> list[bytes]:
             break
         waiting += [(text + bytes([byte]), dfa.step(state, byte)) for byte in LETTERS if dfa.step(state, byte) >= 0]
     return found
+
+
+SCHEMAS = (
+    '{"type": "array", "items": {"enum": ["a", "ab", "b"]}, "uniqueItems": true}',
+    "name, tags str[], items[] {n int}",
+    '{"$ref": "#/$defs/t", "$defs": {"t": {"type": "object", "additionalProperties": {"$ref": "#/$defs/t"}}}}',
+)
+
+
+@pytest.mark.parametrize("schema", SCHEMAS)
+def test_each_text_leads_where_it_leads_alone(schema: str) -> None:
+    source = JsonSchema(schema)
+    reader, rng, shortest = Reader(source.network), random.Random(0), source.shortest()
+    for cut in (0, len(shortest) // 2, len(shortest)):
+        position = reader.read(reader.start, shortest[:cut])
+        assert position is not None
+        read, refused = ReadByBytes(reader, position), 0
+        for _ in range(300):
+            data = bytes(rng.choice(b'{}[]":, ab0') for _ in range(rng.randint(0, 5)))
+            data = data if rng.random() < 0.5 else shortest[cut:][: rng.randint(0, 30)] + data
+            number, alone = read.after(data), reader.read(position, data)
+            refused += alone is None
+            assert (None if number == REFUSED else read.positions[number]) == alone
+        assert 0 < refused < 300 or cut == len(shortest)
