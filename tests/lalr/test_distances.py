@@ -13,6 +13,7 @@ from tests.oracles.lalr_configurations import Configuration, Configurations
 from tests.support.grammars.lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from tests.support.running.tried import some_of, tried
 
+from sfgen.lalr.completion import Completion
 from sfgen.lalr.costs import Readings, byte_costs, labels_of
 from sfgen.lalr.distances import FAR, Distances, explored_safety
 from sfgen.lalr.items import Items
@@ -70,7 +71,7 @@ def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) 
 
 def check_shortest(reader: Reader, configurations: Configurations, configuration: Configuration) -> None:
     position = (ReadConfiguration(*configuration),)
-    text = reader.shortest(position)
+    text = Completion(reader, None).text(position)
     assert len(text) == reader.distance(position)
     front = {configuration}
     for byte in text:
@@ -155,7 +156,7 @@ def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
     lexer = letter_lexer(tables, ("A", "B"))
     distances = Distances(tables, lexer, stacks)
     reader = Reader(tables, lexer, stacks, distances)
-    assert reader.shortest(reader.start) == b"accc"
+    assert Completion(reader, None).text(reader.start) == b"accc"
     after = stacks.after(BOTTOM, 0)
     assert stacks.after(after, 1) != NO_STATE
     context = tables.context_of[stacks.states[after]]
@@ -176,7 +177,7 @@ def test_deep_stacks() -> None:
     lexer_state = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
     assert distances.of(lexer_state, node) == expected
     reader = Reader(tables, lexer, stacks, distances)
-    assert len(reader.shortest((ReadConfiguration(lexer_state, node),))) == expected
+    assert len(Completion(reader, None).text((ReadConfiguration(lexer_state, node),))) == expected
 
 
 def test_usable_bytes() -> None:
@@ -207,7 +208,7 @@ def test_the_smallest_bytes_come_first() -> None:
     lexer = letter_lexer(tables)
     stacks = Stacks(tables)
     reader = Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
-    assert reader.shortest(reader.start) == b"bb"
+    assert Completion(reader, None).text(reader.start) == b"bb"
 
 
 @pytest.mark.parametrize("first", ["A", "B"])

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.grammar.positions import cannot_be_written
-from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import LONGEST_TEXT, fewest_tokens
 from sfgen.index.mask_ids import TokenIds, packed, repeat_tokens
+from sfgen.lalr.completion import Completion
 from sfgen.lalr.distances import FAR
 from sfgen.lalr.masks import Masks, TokenEnds, TooManyWays
 from sfgen.lalr.read import Configuration, Position, Reader
@@ -20,9 +19,6 @@ from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1024
 """The cached masks of positions, and ends of tokens."""
-
-_KEPT_ENDS = 1 << 14
-"""The configurations whose fewest tokens are cached."""
 
 _ENDLESS = FAR - 1
 """The room without a limit: more than any distance."""
@@ -39,12 +35,12 @@ class LalrPositions:
         self.reader = reader
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         self._masks = Masks(reader, self.vocabulary)
+        self._completion = Completion(reader, self.vocabulary)
         self._is_exact = bool(self.vocabulary.trie.single_bytes.all())
         self._ids = TokenIds()
         self._kept: dict[tuple[Position, int], Mask] = {}
         self._ends_behind: dict[Configuration, TokenEnds] = {}
         self._lexer_state_of: dict[int, Int32] = {}
-        self._least: dict[Configuration, int] = {}
         self._lock = threading.Lock()
         if self.distance(reader.start) >= FAR:
             raise cannot_be_written()
@@ -184,33 +180,12 @@ class LalrPositions:
         distance = self.reader.to_end.of(*configuration)
         if distance <= room or distance >= FAR:
             return distance <= room
-        return distance <= room * self.vocabulary.trie.max_depth and self._tokens_of(configuration) <= room
+        return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left((configuration,)) <= room
 
     def tokens_left(self, position: Position) -> int:
-        """Return the fewest tokens of the shortest text to an end.
-
-        It is ``UNREACHABLE`` without such a text, and the number of bytes of one longer than ``LONGEST_TEXT``.
-        """
-        return min(self._tokens_of(configuration) for configuration in position)
-
-    def _tokens_of(self, configuration: Configuration) -> int:
-        distance = self.reader.to_end.of(*configuration)
-        if distance > LONGEST_TEXT:
-            return int(UNREACHABLE) if distance >= FAR else distance
-        fewest = self._least.get(configuration)
-        if fewest is None:
-            text = np.frombuffer(self.reader.shortest((configuration,)), dtype=np.uint8)
-            trie = self.vocabulary.trie
-            tokens = np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
-            tokens[-1] = 0
-            fewest_tokens(text, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
-            fewest = int(tokens[0])
-            with self._lock:
-                if len(self._least) > _KEPT_ENDS:
-                    self._least.clear()
-                self._least[configuration] = fewest
-        return fewest
+        """Return the fewest tokens of the shortest text to an end; see ``Completion.tokens_left``."""
+        return self._completion.tokens_left(position)
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end."""
-        return self.reader.shortest(position)
+        return self._completion.text(position)

@@ -7,7 +7,6 @@ once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -15,9 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import InternalError, TextTooLong
 from sfgen.grammar.read import only_step
-from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.stack import BOTTOM, Stacks
 from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
@@ -38,7 +35,8 @@ class Reader:
     """Reads bytes. Safe to share between threads.
 
     Attributes:
-        to_end: The fewest bytes to the end over the usable bytes.
+        usable: The bytes that completions may use, bool ``[256]``; ``None`` for all.
+        to_end: The fewest bytes to the end over these bytes.
     """
 
     def __init__(
@@ -53,12 +51,9 @@ class Reader:
         self.lexer = lexer
         self.stacks = stacks
         self.distances = distances
+        self.usable = usable
         self.to_end = distances if usable is None else Distances(tables, lexer, stacks, usable=usable)
         self._classes = lexer.byte_classes.tobytes()
-        # The smallest usable byte of each class, int32 ``[classes]``.
-        self._smallest = np.full(lexer.step.shape[1], _NO_BYTE, dtype=np.int32)
-        bytes_ = np.arange(256) if usable is None else np.flatnonzero(usable)
-        np.minimum.at(self._smallest, lexer.byte_classes[bytes_], bytes_)
         self._step: list[list[int]] = lexer.step.tolist()
         self._starts: list[list[int]] = lexer.starts.tolist()
         self._context_of: list[int] = tables.context_of.tolist()
@@ -70,7 +65,6 @@ class Reader:
         self._may_end: list[bool] = lexer.may_end.tolist()
         self._holds_at_end: list[bool] = lexer.obligation_holds_at_end.tolist()
         self._known_labels: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
-        self._ways: dict[Position, tuple[int, Position]] = {}
         self._steps: dict[tuple[Position, int], Position | None] = {}
         self.start: Position = (Configuration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
@@ -199,44 +193,6 @@ class Reader:
         """Return the fewest bytes to the end; ``FAR`` where the usable bytes do not suffice."""
         return min(self.to_end.of(lexer_state, node) for lexer_state, node in position)
 
-    def shortest(self, position: Position) -> bytes:
-        """Return the shortest text to the end; of several the first in byte order."""
-        text, least = bytearray(), self.distance(position)
-        if least > LONGEST_TEXT:
-            raise TextTooLong(least, LONGEST_TEXT)
-        while least:
-            position = tuple([each for each in position if self.to_end.of(*each) == least])
-            byte, position = self._nearer(position, least)
-            text.append(byte)
-            least -= 1
-        return bytes(text)
-
-    def _nearer(self, position: Position, least: int) -> tuple[int, Position]:
-        """Return the smallest byte that is one nearer to the end, and the position after it."""
-        step = self._ways.get(position)
-        if step is None:
-            byte = min(map(partial(self._nearest_byte, least=least), position))
-            after = self.read(position, bytes([byte]))
-            if after is None:
-                raise InternalError("there is no way to complete a text")
-            if len(self._ways) > _KEPT:
-                self._ways.clear()
-            step = self._ways[position] = byte, after
-        return step
-
-    def _nearest_byte(self, configuration: Configuration, least: int) -> int:
-        """Return the smallest byte after which the end is ``least - 1`` bytes away."""
-        nearest = _NO_BYTE
-        for lexer_state, node in (configuration, *self.commits(configuration)):
-            targets = self.lexer.step[lexer_state]
-            labels = np.flatnonzero((targets != NO_STATE) & (self._smallest < _NO_BYTE))
-            is_nearer = self.to_end.of_many(targets[labels], node) == least - 1
-            nearest = min(nearest, int(self._smallest[labels[is_nearer]].min(initial=_NO_BYTE)))
-        return nearest
-
-
-_NO_BYTE = 256
-"""More than any byte."""
 
 _KEPT = 1 << 16
 """The cached steps of one byte."""

@@ -26,6 +26,7 @@ from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.rules import Grammar, GrammarTooLarge
 from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
+from sfgen.lalr.completion import shortest_text
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.examples import examples, fewest_terminals
 from sfgen.lalr.items import Item, kernel_items
@@ -249,7 +250,7 @@ class LarkLanguage:
 
     def shortest(self) -> bytes:
         """Find a shortest text."""
-        return self._reader.shortest(self._reader.start)
+        return shortest_text(self._reader)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """Ask lark about a finished text."""
