@@ -26,8 +26,8 @@ from sfgen.ban.confusables import (
     NO_SPELLING,
     SPELLING_BLOCKS,
     bars,
+    confusable_letters,
     letter_symbols,
-    look_alikes,
     spelling,
     symbols,
 )
@@ -268,10 +268,10 @@ def _may_change(text: str, ignore_case: bool, normalize: bool) -> bool:
     if ignore_case and text.casefold() != text:
         return True
     return unicodedata.normalize("NFKD", text) != text or (
-        normalize and not (_look_alikes().isdisjoint(text) and _look_alikes().isdisjoint(text.upper()))
+        normalize and not (_all_confusables().isdisjoint(text) and _all_confusables().isdisjoint(text.upper()))
     )
 
 
 @cache
-def _look_alikes() -> frozenset[str]:
-    return frozenset(["I", *look_alikes(), *letter_symbols(), *bars(), *symbols()])
+def _all_confusables() -> frozenset[str]:
+    return frozenset(["I", *confusable_letters(), *letter_symbols(), *bars(), *symbols()])

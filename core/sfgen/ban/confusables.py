@@ -165,7 +165,7 @@ def normalized(character: str, ignore_case: bool) -> str:
     ['T', 'т', 'A', 'a']
     """
     seen = _seen(unicodedata.normalize("NFKD", letter_symbols().get(character, character)))
-    alike = look_alikes()
+    alike = confusable_letters()
     if not ignore_case:
         return "".join(alike.get(piece, piece) for piece in seen)
     # All depends on the folded letter alone, so that what differs in case comes out the same.
@@ -192,7 +192,7 @@ def _is_dropped(character: str) -> bool:
 def is_capital_i(character: str) -> bool:
     """Tell whether a character looks like a capital I, and so like a small l."""
     piece = unicodedata.normalize("NFKD", character)
-    return piece == "I" or look_alikes().get(piece) == "I"
+    return piece == "I" or confusable_letters().get(piece) == "I"
 
 
 def compatible(character: str, ignore_case: bool) -> str:
@@ -228,7 +228,7 @@ def other_letters(character: str, ignore_case: bool) -> tuple[str, ...]:
 
 
 @cache
-def look_alikes() -> dict[str, str]:
+def confusable_letters() -> dict[str, str]:
     """Map letters and punctuation to their Latin confusables."""
     return {**_from_unicode().letters, **_ours()}
 

@@ -341,7 +341,7 @@ class Matcher:
             seam,
             self._words.state if self._words else None,
             self._patterns.state if self._patterns else None,
-            self._allowed.state(self._under_way(), self._last) if self._allowed else None,
+            self._allowed.state(self._partial_matches(), self._last) if self._allowed else None,
         )
 
     def forget_from(self, position: int) -> None:
@@ -358,7 +358,7 @@ class Matcher:
 
     def starts(self) -> list[int]:
         """Return where each partial match began, ordered by ``state``."""
-        starts, waiting = self._under_way()
+        starts, waiting = self._partial_matches()
         starts = [*starts, *(start for group in waiting for start, _ in group)]
         if self._allowed:
             starts += [*self._allowed.threads.starts(), *self._allowed.pending_starts()]
@@ -373,7 +373,7 @@ class Matcher:
             position: In bytes.
         """
         position = arguments.whole_number("position", position)
-        starts, waiting = self._under_way()
+        starts, waiting = self._partial_matches()
         allowed = self._allowed.threads.starts() if self._allowed else []
         pending = self._allowed.pending_starts() if self._allowed else []
         return tuple(start < position for group in (starts, allowed, pending) for start in group), tuple(
@@ -445,11 +445,11 @@ class Matcher:
         allowed = self._allowed
         return matches if allowed is None else allowed.at_end(matches, allowed.threads.at_end(self._last))
 
-    def _under_way(self) -> UnderWay:
+    def _partial_matches(self) -> PartialMatches:
         """Return the partial matches."""
         starts = self._words.starts() if self._words else []
         starts += self._patterns.starts() if self._patterns else []
-        return UnderWay(starts, self._waiting())
+        return PartialMatches(starts, self._waiting())
 
     def _waiting(self) -> list[list[Span]]:
         """Return the matches of patterns that have ended and are not complete, by groups that share a fate."""
@@ -471,7 +471,7 @@ Span: TypeAlias = tuple[int, int]
 """Start and end."""
 
 
-class UnderWay(NamedTuple):
+class PartialMatches(NamedTuple):
     """The partial matches of banned words, ordered by the state."""
 
     starts: list[int]  # of the matches that are not complete
@@ -529,7 +529,7 @@ class AllowedSpans:
         """Return where each pending match begins, ordered by ``state``."""
         return [start for _, _, start, _ in self._pending]
 
-    def state(self, under_way: UnderWay, last: int) -> Hashable:
+    def state(self, partial: PartialMatches, last: int) -> Hashable:
         """Return a key of which partial matches will be excused: the order in which they began."""
         begun = self.threads.starts()
         ended = min((start for start, end in self._spans if end >= last), default=None)
@@ -539,7 +539,7 @@ class AllowedSpans:
             return bisect_right(order, start)
 
         waiting = []
-        for group in under_way.waiting:
+        for group in partial.waiting:
             open_spans = [span for span in group if not _is_covered(span, self._spans)]
             waiting.append(
                 tuple(
@@ -551,7 +551,7 @@ class AllowedSpans:
             self.threads.state,
             tuple(map(rank, begun)),
             -1 if ended is None else rank(ended),
-            tuple(map(rank, under_way.starts)),
+            tuple(map(rank, partial.starts)),
             tuple(waiting),
             tuple((rank(start), end > last) for end, _, start, _ in self._pending),
         )

@@ -7,7 +7,7 @@ the rest of the text can complete it. A second border ends it, and the thread's 
 anything may, the match is complete; else it waits, as ``talk\b`` does for the next character or the end of the text.
 
 How many threads there are depends on the pattern alone, for of two in the same state only the one that began first is
-kept. All that a pattern knows at one place, but for offsets, is a configuration. The effect of a character on one is
+kept. All that a pattern knows at one position, but for offsets, is a configuration. The effect of a character on one is
 computed once and kept, so that a character costs a look-up for each pattern, and the offsets.
 """
 
@@ -64,7 +64,7 @@ class PatternThreads:
 
     def __init__(self, automata: PatternAutomata, position: int) -> None:
         self._automata = automata.automata
-        self._places = tuple(_Place(automaton.start, (), ()) for automaton in self._automata)
+        self._positions = tuple(_Position(automaton.start, (), ()) for automaton in self._automata)
 
     def step(self, character: str, start: int, end: int) -> list[PatternMatch]:
         """Read the next character, not a surrogate; return the matches that are complete now.
@@ -73,20 +73,20 @@ class PatternThreads:
         same way, the longest only.
         """
         matches: list[PatternMatch] = []
-        if not self._places:
+        if not self._positions:
             return matches
-        places: list[_Place] = []
-        for number, (automaton, place) in enumerate(zip(self._automata, self._places, strict=True)):
-            configuration, starts, waiting = place
+        positions: list[_Position] = []
+        for number, (automaton, position) in enumerate(zip(self._automata, self._positions, strict=True)):
+            configuration, starts, waiting = position
             label = automaton.labels[character]
             remembered = configuration.in_text if end > 0 else configuration.in_prompt
             step = remembered.get(label) or automaton.step(configuration, label, end > 0)
             if step.is_idle:
-                places.append(step.target.alone)
+                positions.append(step.target.alone)
                 continue
             begun = (*starts, start)
-            places.append(
-                _Place(
+            positions.append(
+                _Position(
                     step.target,
                     tuple([min([begun[thread] for thread in threads]) for threads in step.threads]),
                     tuple([spans.of(begun, waiting, end) for spans in step.waiting]),
@@ -95,16 +95,16 @@ class PatternThreads:
             if step.found is not None:
                 for match_end, match_start in step.found.of(begun, waiting, end):
                     matches.append((match_end, match_end < end, match_start, number))
-        self._places = tuple(places)
+        self._positions = tuple(positions)
         return matches
 
     def at_end(self) -> list[PatternMatch]:
         """Return the matches that the end of the text would complete."""
         return [
             (end, True, start, number)
-            for number, place in enumerate(self._places)
-            for index in place.configuration.complete_at_end
-            for end, start in place.waiting[index]
+            for number, position in enumerate(self._positions)
+            for index in position.configuration.complete_at_end
+            for end, start in position.waiting[index]
         ]
 
     def open_from(self) -> int | None:
@@ -115,31 +115,31 @@ class PatternThreads:
 
     def starts(self) -> list[int]:
         """Return where each thread began, ordered by :attr:`state`."""
-        return [start for place in self._places for start in place.starts]
+        return [start for position in self._positions for start in position.starts]
 
     def under_way(self) -> list[int]:
         """Return the numbers of the partially matched patterns."""
-        return [number for number, place in enumerate(self._places) if place.starts or any(place.waiting)]
+        return [number for number, position in enumerate(self._positions) if position.starts or any(position.waiting)]
 
     def waiting(self) -> list[tuple[tuple[int, int], ...]]:
         """Return the matches that wait for what follows, as (end, start) pairs in groups.
 
         Of a group all become complete, or none. The order of the groups is fixed by :attr:`state`.
         """
-        return [spans for place in self._places for spans in place.waiting]
+        return [spans for position in self._positions for spans in position.waiting]
 
     @property
     def state(self) -> Hashable:
         """The state without offsets; from equal states the same characters complete matches."""
-        return tuple([place.configuration.state for place in self._places])
+        return tuple([position.configuration.state for position in self._positions])
 
     def mark(self) -> object:
         """Return the position, for ``reset``."""
-        return self._places
+        return self._positions
 
     def reset(self, mark: object) -> None:
         """Return to a mark, any number of times."""
-        self._places = mark  # type: ignore[assignment]
+        self._positions = mark  # type: ignore[assignment]
 
 
 class _Configuration:
@@ -154,11 +154,11 @@ class _Configuration:
         # By the label of a character. Within the prompt no match ends.
         self.in_prompt: Final[dict[bytes, _Step]] = {}
         self.in_text: Final[dict[bytes, _Step]] = {}
-        self.alone: Final = _Place(self, (), ())
+        self.alone: Final = _Position(self, (), ())
         """The position without a partial match; meant only for such configurations."""
 
 
-class _Place(NamedTuple):
+class _Position(NamedTuple):
     """One pattern at one position of a text."""
 
     configuration: _Configuration  # all that it knows but for offsets

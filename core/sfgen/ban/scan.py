@@ -1,10 +1,10 @@
 """Banned words in a finished text, found the slow and plain way: the last check before a text is returned.
 
 Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.entries.Entry`) and what a character
-is read as: the folded text lies in one piece, and every entry is compared at every place where it could begin, with the
-marks of the text in canonical order.
+is read as: the folded text lies in one piece, and every entry is compared at every position where it could begin, with
+the marks of the text in canonical order.
 
-Patterns are looked for by Python's ``re``. It prefers one of the matches that begin at a place, while any of them is
+Patterns are looked for by Python's ``re``. It prefers one of the matches that begin at a position, while any of them is
 banned. So where it finds one that does not count, because it ends in the prompt or a longer allowed word excuses it, it
 is asked again for one that ends beyond: by the pattern with a lookahead behind it that leaves no more than N
 characters. ``re`` backtracks, and may not come to an end (see :mod:`sfgen.regex.oracle`). Where it does not, the
@@ -46,7 +46,7 @@ class _Piece(NamedTuple):
     may_end: bool
 
 
-_Place: TypeAlias = tuple[int, int, int]
+_Position: TypeAlias = tuple[int, int, int]
 """A folded character of the text: the number of the original character, of its reading, and within that."""
 
 
@@ -89,12 +89,12 @@ class _FoldedText:
         before = kept or (self.readings[-1][0] if self.readings else [])
         return before[-1].kind if before else NON_WORD
 
-    def at(self, position: _Place) -> _Piece:
+    def at(self, position: _Position) -> _Piece:
         """Return the folded character at a position."""
         character, reading, number = position
         return self.readings[character][reading][number]
 
-    def after(self, position: _Place) -> list[_Place]:
+    def after(self, position: _Position) -> list[_Position]:
         """Return the positions that may follow."""
         character, reading, number = position
         if number + 1 < len(self.readings[character][reading]):
@@ -103,7 +103,7 @@ class _FoldedText:
             return []
         return [(character + 1, other, 0) for other in range(len(self.readings[character + 1]))]
 
-    def is_bounded_before(self, position: _Place) -> bool:
+    def is_bounded_before(self, position: _Position) -> bool:
         """Tell whether there is a boundary before a position, in some reading."""
         character, reading, number = position
         if number:
@@ -112,12 +112,14 @@ class _FoldedText:
             before = [pieces[-1].kind for pieces in self.readings[character - 1]] if character else [NON_WORD]
         return self.at(position).kind != SPACED or any(kind != SPACED for kind in before)
 
-    def is_bounded_after(self, position: _Place) -> bool:
+    def is_bounded_after(self, position: _Position) -> bool:
         """Tell whether there is a boundary after a position, in some reading."""
         after = self.after(position)
         return not after or self.at(position).kind != SPACED or any(self.at(other).kind != SPACED for other in after)
 
-    def spelled(self, start: _Place, may_begin: Callable[[str], bool], longest: int) -> Iterator[tuple[str, _Place]]:
+    def spelled(
+        self, start: _Position, may_begin: Callable[[str], bool], longest: int
+    ) -> Iterator[tuple[str, _Position]]:
         """Yield the texts from a position on, marks in canonical order, and where each ends.
 
         ``may_begin`` tells whether a text without its marks begins a wanted one, of at most ``longest`` characters.
@@ -152,7 +154,7 @@ class _FoldedText:
                             for end in self._ends_of(entries[index], start, position):
                                 yield self.at(end).end, entries[index].right, self.at(start).start, index
 
-    def _ends_of(self, entry: Entry, start: _Place, position: _Place) -> set[_Place]:
+    def _ends_of(self, entry: Entry, start: _Position, position: _Position) -> set[_Position]:
         """Return where an entry's match may end, whose first word lies between two positions."""
         if entry.left and not self.is_bounded_before(start):
             return set()
@@ -167,7 +169,7 @@ class _FoldedText:
             }
         return {end for end in positions if self.at(end).may_end and (not entry.right or self.is_bounded_after(end))}
 
-    def _after_gaps(self, positions: set[_Place]) -> set[_Place]:
+    def _after_gaps(self, positions: set[_Position]) -> set[_Position]:
         """Return the positions after one or more non-word characters."""
         waiting = [other for position in positions for other in self.after(position) if self.at(other).kind == NON_WORD]
         gaps = set(waiting)

@@ -7,8 +7,8 @@ The routes of ``talk`` are the ways to cut ``talk`` and `` talk`` into tokens::
 
     [talk] [ talk] [ tal|k] [tal|k] [ta|lk] [ ta|lk] … [t|a|l|k]
 
-A dynamic programme over the places of a word counts them without making one, and a walk from the word's end, over the
-places that the programme has found to be reachable, makes them one by one in their order.
+A dynamic programme over the positions of a word counts them without making one, and a walk from the word's end, over
+the positions that the programme shows to be reachable, makes them one by one in their order.
 """
 
 from __future__ import annotations

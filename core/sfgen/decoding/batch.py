@@ -74,7 +74,7 @@ class _Row(Generic[Told]):
     read: list[int] = field(default_factory=list)
     is_new: bool = True  # whether the loop has not asked yet
 
-    def begin_request(self, batch: Batch, place: int) -> Sequence[int]:
+    def begin_request(self, batch: Batch, slot: int) -> Sequence[int]:
         """Rewind the row to where the request begins; return its tokens that are still to be read."""
         assert self.request is not None, "every loop that runs has come to a request"
         token_ids, keep = self.request.token_ids, self.request.keep
@@ -85,7 +85,7 @@ class _Row(Generic[Told]):
             if not self.read:
                 return token_ids
         if keep is not None:
-            batch.rewind(place, keep)
+            batch.rewind(slot, keep)
             del self.read[keep:]
         return token_ids
 
@@ -122,14 +122,14 @@ def drive_batch(
     try:
         while running or not waiting.is_over:
             waiting.fill(running, rows)
-            for place in sorted(running):
-                while place in running and not (yield from _to_next_request(running[place], place, narrow)):
-                    read = running.pop(place).read
-                    waiting.begin(running, place)
-                    if place in running and shares:
-                        running[place].read = read
+            for slot in sorted(running):
+                while slot in running and not (yield from _to_next_request(running[slot], slot, narrow)):
+                    read = running.pop(slot).read
+                    waiting.begin(running, slot)
+                    if slot in running and shares:
+                        running[slot].read = read
                     else:
-                        batch.rewind(place, 0)
+                        batch.rewind(slot, 0)
             if running:
                 _ask(running, batch, narrow)
     finally:
@@ -149,13 +149,13 @@ class _Waiting(Generic[Told]):
     def fill(self, running: dict[int, _Row[Told]], rows: int) -> None:
         """Begin a round: give the free rows to the next loops."""
         self.is_empty = False
-        for place in range(rows):
+        for slot in range(rows):
             if self.is_empty or self.is_over:
                 return
-            if place not in running:
-                self.begin(running, place)
+            if slot not in running:
+                self.begin(running, slot)
 
-    def begin(self, running: dict[int, _Row[Told]], place: int) -> None:
+    def begin(self, running: dict[int, _Row[Told]], slot: int) -> None:
         """Give a row to the next loop, if there is one."""
         if self.is_empty or self.is_over:
             return
@@ -168,12 +168,12 @@ class _Waiting(Generic[Told]):
             self.is_empty = True
             return
         arguments.given("each of loops", loop, "what sfgen.decoding.prepare made", "run")
-        running[place] = _Row(self.begun, loop.run())
+        running[slot] = _Row(self.begun, loop.run())
         self.begun += 1
 
 
 def _to_next_request(
-    row: _Row[Told], place: int, narrow: BatchScoresRows | None
+    row: _Row[Told], slot: int, narrow: BatchScoresRows | None
 ) -> Generator[tuple[int, Told | SfgenError], None, bool]:
     """Pass a loop's events on until its next request; return false if it ended instead.
 
@@ -197,7 +197,7 @@ def _to_next_request(
             row.request = step
             return True
         if isinstance(step, AskAgain):
-            answer = narrow.score_again(place, step.rows) if narrow is not None else None
+            answer = narrow.score_again(slot, step.rows) if narrow is not None else None
         else:
             yield row.number, step
 
@@ -208,25 +208,25 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
     answers: dict[int, Answer] = {}
     wanted: dict[int, Int32 | None] = {}
     read: dict[int, Sequence[int]] = {}
-    for place, row in running.items():
-        token_ids = read[place] = row.begin_request(batch, place)
+    for slot, row in running.items():
+        token_ids = read[slot] = row.begin_request(batch, slot)
         assert row.request is not None, "it has begun"
         if row.request.everywhere and len(token_ids) > 1:
-            answers[place] = _read_everywhere(batch, place, token_ids)
+            answers[slot] = _read_everywhere(batch, slot, token_ids)
         else:
-            requests[place], wanted[place] = token_ids, row.request.rows
+            requests[slot], wanted[slot] = token_ids, row.request.rows
     try:
         if requests:
             answers |= batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
     except (SfgenError, MemoryError) as error:
         answers |= dict.fromkeys(requests, error if isinstance(error, SfgenError) else OutOfMemory("the text"))
-    for place, row in running.items():
-        row.answer = answers[place]
+    for slot, row in running.items():
+        row.answer = answers[slot]
         if isinstance(row.answer, SfgenError):  # the loop ends, and nobody knows how much was read
-            batch.rewind(place, 0)
+            batch.rewind(slot, 0)
             row.read = []
         else:
-            row.read += read[place]
+            row.read += read[slot]
         if row.request is not None and row.request.everywhere and not isinstance(row.answer, SfgenError):
             row.answer = np.atleast_2d(row.answer)
 

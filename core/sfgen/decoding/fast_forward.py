@@ -128,11 +128,11 @@ class FastForward:
         inside = guide.fork(limited=False)
         inside.advance_bytes(data[:first])
         merging = []
-        for place in range(first, sure):
-            tokens = self._merging(inside, sure - place)
+        for index in range(first, sure):
+            tokens = self._merging(inside, sure - index)
             if tokens:
-                merging.append((place, tokens if len(tokens) <= MOST_SPELLINGS else None))
-            inside.advance_bytes(data[place : place + 1])
+                merging.append((index, tokens if len(tokens) <= MOST_SPELLINGS else None))
+            inside.advance_bytes(data[index : index + 1])
         return Forced(data, sure, tuple(merging))
 
     def _merging(self, guide: Guide, length: int) -> tuple[bytes, ...]:
@@ -170,14 +170,14 @@ class FastForward:
 
     def _kept(self, forced: Forced, tail: Ids, tokens: Ids) -> int:
         """Count the tokens of forced bytes that stay whatever follows."""
-        retokenizer, places = self._retokenizer, []
-        for place, merging in forced.merging:
-            before = forced.data[:place]
+        retokenizer, candidates = self._retokenizer, []
+        for index, merging in forced.merging:
+            before = forced.data[:index]
             # The tokenizer writes these before a token that begins at the position.
             written = retokenizer.after(tail, before[: whole_length(before)]) if before else ()
-            places.append((0 if written is None else _common(written, tokens), before, merging))
+            candidates.append((0 if written is None else _common(written, tokens), before, merging))
         kept, left = len(tokens), MOST_SPELLINGS
-        for shared, before, merging in sorted(places, key=itemgetter(0)):  # what holds back most comes first
+        for shared, before, merging in sorted(candidates, key=itemgetter(0)):  # what holds back most comes first
             if shared >= kept:
                 break
             left -= len(merging or ())
@@ -193,7 +193,7 @@ class FastForward:
 def _common(one: Ids, other: Ids) -> int:
     """Count the tokens that two runs share at their start."""
     count = min(len(one), len(other))
-    return next((place for place in range(count) if one[place] != other[place]), count)
+    return next((index for index in range(count) if one[index] != other[index]), count)
 
 
 def _sure(data: bytes | bytearray) -> int:

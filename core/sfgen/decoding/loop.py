@@ -77,7 +77,7 @@ class Loop:
     # whether somebody observes: events tell what the model finds likely, and the partial matches of the ban
     observe: bool = False
     logprobs: bool = False
-    # called with the bytes of the finished text, and of the thought before it; raises if they break a promise
+    # called with the bytes of the finished text, and of the thought before it; raises if they break a guarantee
     check: Callable[[bytes, bytes | None], None] | None = None
     banned_in: Callable[[bytes, bytes | None], BannedPart | None] | None = None
     value: Callable[[bytes], Any] | None = None  # tells what the finished bytes stand for; ``None``: only text
@@ -455,7 +455,7 @@ class Loop:
         """Release the text up to ``end``, as far as it is clean if the run is cut off here."""
         if self.hold or end <= self.released:
             return
-        if end < len(self.path.data):  # the whole text is let go at rest only, where no match can end with it
+        if end < len(self.path.data):  # the whole text is released at rest only, where no match can end with it
             end = self.text.clean_until(end, self.released)
         yield from self._release(end)
 
