@@ -42,8 +42,8 @@ class Ban:
     matcher: Matcher  # finds banned words; it has read the prompt
     strategy: Strategy
     tokens: FindsTokens  # finds the tokens that complete a match, and dead tokens
-    # a guide through those texts of the constraint that are not banned, where there is one. It walks beside the guide
-    # of the constraint and shows which tokens lead to banned text only.
+    # A guide through the texts of the constraint that are not banned, where there is one. It walks beside the guide of
+    # the constraint and shows which tokens lead to banned text only.
     clean: Guide | None = None
     max_rollbacks: int = 10_000  # the most rollbacks; after them generation fails
     bias: Bias | None = None  # words with a bias, which the matcher watches for, too; ``None``: there are none
@@ -98,9 +98,9 @@ Occurrence: TypeAlias = tuple[int, int, int]
 class BiasMark(NamedTuple):
     """The state of a biased matcher at one moment."""
 
-    banned: Any
-    biased: SeamMark
-    found: tuple[Occurrence, ...]
+    banned: Any  # of the matcher of the ban
+    biased: SeamMark  # of the matcher of words with a bias
+    found: tuple[Occurrence, ...]  # the occurrences until then
 
 
 class BiasedMatcher:

@@ -70,22 +70,20 @@ Steps: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, Result]
 class Loop:
     """The generation of one sequence; ``run`` is the generator."""
 
-    text: Text  # the empty text, with its guide and its ban
+    text: Text  # empty, with its guide and its ban
     draws: Draws
     constrained: bool  # whether the guide has a pattern, so that the limit never cuts
     hold: bool = False  # whether nothing is released before the end, so that a rollback may go back as far as it takes
-    # whether somebody observes: events tell what the model finds likely, and the partial matches of the ban
-    observe: bool = False
+    observe: bool = False  # whether events tell the likeliest tokens, and the partial matches of the ban
     logprobs: bool = False
-    # called with the bytes of the finished text, and of the thought before it; raises if they break a guarantee
+    # Called with the bytes of the finished text, and of the thought before it; ``check`` raises if a guarantee fails.
     check: Callable[[bytes, bytes | None], None] | None = None
     banned_in: Callable[[bytes, bytes | None], BannedPart | None] | None = None
-    value: Callable[[bytes], Any] | None = None  # tells what the finished bytes stand for; ``None``: only text
-    # makes an instance of a Python type from them; ``None``: there is no type
+    # Called with the bytes of the finished text: the value that it stands for, the instance of a Python type, the named
+    # parts, and the values of the calls in it.
+    value: Callable[[bytes], Any] | None = None
     parser: Callable[[bytes], Any] | None = None
-    # finds the named parts of them; ``None``: there are none
     groups: Callable[[bytes], tuple[Group, ...] | None] | None = None
-    # tells what the calls in the finished bytes stand for; ``None``: there are none
     calls: Callable[[bytes], tuple[Any, ...]] | None = None
 
     def __post_init__(self) -> None:

@@ -27,32 +27,26 @@ _MOST_STEPS = 64  # and tokens at each, of an ending that is looked for
 
 @dataclass
 class Text:
-    """One text while it is written.
-
-    Attributes:
-        path: The tokens.
-        end: The first byte of a whole stop string: the text ends there.
-        start: The first byte of the text; ``None``: it has not begun.
-    """
+    """One text while it is written."""
 
     prompt_ids: Sequence[int]
     vocabulary: Vocabulary
     guide: Guide  # what may follow; it must itself leave room for an end within ``max_tokens``
-    max_tokens: int  # the most tokens to generate; the end token does not count
-    # finds jump-forward tokens; ``None``: each token is chosen from the guide's mask
-    forward: FastForward | None = None
-    ban: Ban | None = None  # what must not be written; ``None``: nothing is banned
+    max_tokens: int  # without the end token
+    forward: FastForward | None = None  # ``None``: each token is chosen from the guide's mask
+    ban: Ban | None = None
     stops: StopStrings = field(default_factory=lambda: StopStrings(()))
-    # the end of the prompt, which is no part of ``prompt_ids`` then: the guide leads through it first
-    healed: bytes = b""
-    has_temperatures: bool = False
-    marker: Marker | None = None  # what ends the thought before the text; ``None``: the text begins at once
-    special: Mapping[int, bytes] = field(default_factory=dict)
+    healed: bytes = b""  # the end of the prompt, which is not in ``prompt_ids``: the guide leads through it first
+    has_temperatures: bool = False  # whether the guide has a temperature of its own at each position
+    marker: Marker | None = None  # ends the thought before the text; ``None``: the text begins at once
+    special: Mapping[int, bytes] = field(default_factory=dict)  # the bytes of special tokens that stand for a text
 
     def __post_init__(self) -> None:
         self.path = Path(self.ban.matcher.mark() if self.ban else None, self.healed)
-        self.end: int | None = None
-        self.start: int | None = 0 if self.marker is None else None
+        self.end: int | None = None  # the first byte of a whole stop string: the text ends there
+        self.start: int | None = (
+            0 if self.marker is None else None
+        )  # the first byte of the text; ``None``: in the thought
         self._coming: deque[int] = deque()  # tokens that must follow here
 
     def __len__(self) -> int:
