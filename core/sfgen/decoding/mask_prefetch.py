@@ -1,8 +1,8 @@
-"""Masks that are made while the model reads.
+"""Make masks while the model reads.
 
-What may stand at a position depends on the guide's state alone, not on the scores. So where a mask is not made yet and
-takes its time, a thread makes it during the forward pass; the kernels that make masks let other threads run. One thread
-serves all texts.
+The tokens that may stand at a position depend on the guide's state alone, not on the scores. So if a mask is not made
+yet and takes its time, a thread makes it during the forward pass; the kernels that make masks let other threads run.
+One thread serves all texts.
 """
 
 from __future__ import annotations
@@ -19,19 +19,13 @@ Made = TypeVar("Made")
 
 
 def is_worth_it(guide: Guide, clean: Guide | None) -> bool:
-    """Tell whether the next mask takes long and will be needed.
-
-    That is so where a forward pass is certain.
-    """
+    """Tell whether the next mask takes long, and a forward pass there is certain."""
     is_ready = guide.is_ready() and (clean is None or clean.is_ready())
     return not is_ready and guide.allows_several() is True
 
 
 def begin(make: Callable[[], Made]) -> Future[Made]:
-    """Call a function in the prefetch thread.
-
-    The caller does not touch what the function uses until the result is there.
-    """
+    """Call a function in the prefetch thread; until its result is there, it alone may use what it uses."""
     return _executor().submit(make)
 
 
