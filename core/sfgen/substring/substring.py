@@ -159,7 +159,7 @@ class Substring:
 
     @property
     def document(self) -> Document:
-        """The document as sorted suffixes, with the positions at which texts may begin and end."""
+        """The document as sorted suffixes, with where texts may begin."""
         return self._document
 
     @cached_property

@@ -162,7 +162,7 @@ class Template:
 
     @property
     def has_values(self) -> bool:
-        """Tell whether the text of a hole is JSON, and so a value."""
+        """Tell whether a hole is JSON, and so a value."""
         return any(isinstance(hole.constraint, JsonSchema) for hole in self.holes)
 
     def split(self) -> tuple[str, Template]:
