@@ -69,12 +69,12 @@ def number(name: str, value: object, wanted: str, least: float = 0.0, most: floa
     try:
         if isinstance(value, (str, bytes, bytearray)) or type(value).__name__ in ("bool", "bool_"):
             raise TypeError
-        found = float(value)  # type: ignore[arg-type]
+        checked = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         raise refusal(name, wanted, value) from None
-    if not least <= found <= most or found == math.inf:  # nor is NaN between them
+    if not least <= checked <= most or checked == math.inf:  # nor is NaN between them
         raise refusal(name, wanted, value)
-    return value if isinstance(value, (int, float)) else found
+    return value if isinstance(value, (int, float)) else checked
 
 
 def flag(name: str, value: object) -> bool:

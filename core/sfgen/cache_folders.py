@@ -53,8 +53,8 @@ def _of_one_user(folder: Path) -> Path:
     """The folder, if nobody else can put anything there: what is read from it is run, or believed."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise PermissionError(f"{folder} is not the user's own")
     return folder
 

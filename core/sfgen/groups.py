@@ -70,8 +70,8 @@ def spans_by_name(groups: Sequence[Group]) -> Spans:
 
 
 def _by_name(parts: Iterable[tuple[Group, Part | None]]) -> dict[str, Part | list[Part | None] | None]:
-    found: dict[str, Part | list[Part | None] | None] = {}
+    by_name: dict[str, Part | list[Part | None] | None] = {}
     for group, part in parts:
-        before = found.get(group.name)
-        found[group.name] = [*(before if isinstance(before, list) else []), part] if group.is_repeated else part
-    return found
+        before = by_name.get(group.name)
+        by_name[group.name] = [*(before if isinstance(before, list) else []), part] if group.is_repeated else part
+    return by_name

@@ -158,14 +158,14 @@ class _Cache(FunctionCache):
         super().__init__(function)  # type: ignore[no-untyped-call]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        found = None
+        kernel = None
         # numba's own method fills its tables of all types and functions first, which takes five times as long as to
         # load a kernel. Machine code needs none of them; the compiler fills them for itself.
         with contextlib.suppress(Exception):
-            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        if found is None:
+            kernel = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        if kernel is None:
             self._missed()
-        return found
+        return kernel
 
     def save_overload(self, sig: Any, data: Any) -> None:
         save: Any = super().save_overload

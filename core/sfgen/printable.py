@@ -128,7 +128,7 @@ def line_numbers(text: str) -> Callable[[int], int]:
     >>> [line_of(position) for position in (0, 2, 3, 6)]
     [1, 2, 2, 3]
     """
-    ends = [found.end() for found in _LINE_END.finditer(text)]
+    ends = [line_end.end() for line_end in _LINE_END.finditer(text)]
     return lambda position: bisect_right(ends, position) + 1
 
 
@@ -141,10 +141,10 @@ def size_of(text: str) -> int:
     >>> size_of("512MB"), size_of("1.5 gb"), size_of("0")
     (512000000, 1500000000, 0)
     """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMG]?)B?", text.strip(), re.IGNORECASE | re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) *([KMG]?)B?", text.strip(), re.IGNORECASE | re.ASCII)
+    if match is None:
         raise ValueError(f"{text!r} is not a size: 512MB is one")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
 def size_in_words(size: int) -> str:

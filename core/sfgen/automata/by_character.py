@@ -63,8 +63,8 @@ class CharacterMap(NamedTuple):
         >>> letters.numbers(np.array([5, 1234], dtype=np.uint32)).tolist()
         [0, 12]
         """
-        found: NDArray[np.int32] = self.rows[self.row_of_block[codes // BLOCK], codes % BLOCK]
-        return found
+        numbers: NDArray[np.int32] = self.rows[self.row_of_block[codes // BLOCK], codes % BLOCK]
+        return numbers
 
     def renumbered(self, numbers: NDArray[np.int32]) -> CharacterMap:
         """Replace each number by ``numbers[number]``; none stays none."""
@@ -339,12 +339,12 @@ class _Inside:
         numbers = np.where(alive, self._count + np.cumsum(alive) - 1, -1).astype(np.int32)[which_row]
         self._rows.append(rows[chosen[alive]])
         self._count += int(alive.sum())
-        found = np.empty((len(nodes), self._states), dtype=np.int32)
+        inside = np.empty((len(nodes), self._states), dtype=np.int32)
         first = 0
         for members, sources, which in groups:
-            found[members] = numbers[first + np.arange(len(members))[:, None] * len(sources) + which]
+            inside[members] = numbers[first + np.arange(len(members))[:, None] * len(sources) + which]
             first += len(members) * len(sources)
-        return found
+        return inside
 
     def rows(self) -> NDArray[np.int32]:
         """Return the targets of the 64 continuation bytes from each of the states."""

@@ -146,16 +146,16 @@ def by_symbol(tree: Node) -> tuple[Node, Symbols]:
     numbers = np.full(_EVERY, -1, dtype=np.int32)
     symbol_of: dict[int, int] = {}  # which sets, as bits → symbol
     members: list[str] = []
-    found: dict[Ranges, list[int]] = {ranges: [] for ranges in sets}
+    symbols_of: dict[Ranges, list[int]] = {ranges: [] for ranges in sets}
     for first, after, inside in _spans(sets):
         symbol = symbol_of.setdefault(inside, len(symbol_of))
         if symbol == len(members):
             members.append(chr(first))
             for number, ranges in enumerate(sets):
                 if inside >> number & 1:
-                    found[ranges].append(symbol)
+                    symbols_of[ranges].append(symbol)
         numbers[first:after] = symbol
-    over_symbols = {ranges: union((symbol, symbol) for symbol in of_set) for ranges, of_set in found.items()}
+    over_symbols = {ranges: union((symbol, symbol) for symbol in of_set) for ranges, of_set in symbols_of.items()}
     return _replaced(tree, over_symbols), Symbols(CharacterMap.of_numbers(numbers), tuple(members))
 
 

@@ -36,19 +36,19 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     first_from = np.searchsorted(target_of[by_target], states).tolist()
     missing = np.diff(first_to)
     ready = np.flatnonzero(missing == 0).tolist()
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     while ready:
         state = ready.pop()
         after = slice(first_to[state], first_to[state + 1])
         steps = zip(target_of[after].tolist(), bytes_of[after].tolist(), strict=True)
-        ways = bool(dfa.accepting[state]) + sum(found[target] * count for target, count in steps)
+        ways = bool(dfa.accepting[state]) + sum(counts[target] * count for target, count in steps)
         if ways > MOST:
             continue
-        found[state] = ways
+        counts[state] = ways
         before = source_of[by_target[first_from[state] : first_from[state + 1]]]
         missing[before] -= 1
         ready += before[missing[before] == 0].tolist()
-    return dict(sorted(found.items()))
+    return dict(sorted(counts.items()))
 
 
 def least_costs(

@@ -135,10 +135,10 @@ class WholeCharacters:
 
     def _read(self, state: int) -> tuple[Edge, ...]:
         row = self._automaton.transitions[state].tolist()
-        found: dict[int, _Found] = {}
+        ranges_to: dict[int, _Found] = {}
         for first, last, label in self._one_byte:
             if row[label] >= 0:
-                _add(found, row[label], first, last)
+                _add(ranges_to, row[label], first, last)
         for count, allowed, runs in self._leads:
             longer: dict[int, _Found] = {}
             for first, last, label in runs:
@@ -147,37 +147,37 @@ class WholeCharacters:
                     self._add_inside(longer, row[label], count, first & mask, last & mask)
             for target, ranges in longer.items():
                 for first, last in intersection(ranges, allowed):
-                    _add(found, target, first, last)
-        edges = [Edge(state, target, tuple(ranges)) for target, ranges in found.items()]
+                    _add(ranges_to, target, first, last)
+        edges = [Edge(state, target, tuple(ranges)) for target, ranges in ranges_to.items()]
         return tuple(sorted(edges, key=lambda edge: edge.characters))
 
     def _rest(self, state: int, count: int) -> dict[int, _Found]:
         """The targets of the last ``count`` bytes of a character, with ranges of the numbers in their bits."""
-        found = self._inside.get((state, count))
-        if found is None:
-            found = self._inside[state, count] = {}
+        ranges_to = self._inside.get((state, count))
+        if ranges_to is None:
+            ranges_to = self._inside[state, count] = {}
             row = self._automaton.transitions[state].tolist()
             for first, last, label in self._continuation:
                 target = row[label]
                 if target < 0:
                     continue
                 if count == 1:
-                    _add(found, target, first, last)
+                    _add(ranges_to, target, first, last)
                 else:
-                    self._add_inside(found, target, count - 1, first, last)
-        return found
+                    self._add_inside(ranges_to, target, count - 1, first, last)
+        return ranges_to
 
-    def _add_inside(self, found: dict[int, _Found], state: int, count: int, first: int, last: int) -> None:
+    def _add_inside(self, ranges_to: dict[int, _Found], state: int, count: int, first: int, last: int) -> None:
         """Add what the last ``count`` bytes read in ``state``, after each of the bits from ``first`` to ``last``."""
         size = 1 << 6 * count
         rest = self._rest(state, count)
         for target, ranges in rest.items():
             if ranges == [(0, size - 1)]:
-                _add(found, target, first * size, (last + 1) * size - 1)
+                _add(ranges_to, target, first * size, (last + 1) * size - 1)
                 continue
             for bits in range(first, last + 1):
                 for low, high in ranges:
-                    _add(found, target, bits * size + low, bits * size + high)
+                    _add(ranges_to, target, bits * size + low, bits * size + high)
 
 
 def _runs(classes: list[int], first: int, last: int) -> list[tuple[int, int, int]]:
@@ -191,9 +191,9 @@ def _runs(classes: list[int], first: int, last: int) -> list[tuple[int, int, int
     return runs
 
 
-def _add(found: dict[int, _Found], target: int, first: int, last: int) -> None:
+def _add(ranges_to: dict[int, _Found], target: int, first: int, last: int) -> None:
     """Put a range behind those that already lead to the target."""
-    ranges = found.setdefault(target, [])
+    ranges = ranges_to.setdefault(target, [])
     if ranges and ranges[-1][1] == first - 1:
         ranges[-1] = (ranges[-1][0], last)
     else:

@@ -164,14 +164,14 @@ def _by_length(ways: _Ways, count: int) -> Iterator[list[_Path]]:
 
     if 0 in ways.distance:
         wait(0, 0, 0, None)
-    found: list[_Path] = []
+    paths: list[_Path] = []
     length = 0
     while waiting and count > 0:
         longer, depth, _, state, choice, taken = heapq.heappop(waiting)
         if longer > length:
-            if found:
-                yield found
-            found, length = [], longer
+            if paths:
+                yield paths
+            paths, length = [], longer
         wait(-depth, state, choice + 1, taken)
         number = choice - ways.may_end(state)
         if number >= 0:
@@ -182,11 +182,11 @@ def _by_length(ways: _Ways, count: int) -> Iterator[list[_Path]]:
         while taken is not None:
             taken, edge = taken
             path.append(edge)
-        found.append(path[::-1])
-        if len(found) == count:
+        paths.append(path[::-1])
+        if len(paths) == count:
             break
-    if found:
-        yield found
+    if paths:
+        yield paths
 
 
 def _spellings(ways: _Ways, path: _Path) -> Iterator[str]:

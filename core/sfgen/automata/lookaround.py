@@ -196,21 +196,21 @@ class _PatternMachine(Machine):
     def cuts(self, state: State) -> list[int]:
         """The byte classes at which some edge begins or has ended; all between two of them lead to the same states."""
         thread, trackers = state
-        found = {0, *self._cuts_of(frozenset([thread]))}
+        cuts = {0, *self._cuts_of(frozenset([thread]))}
         for tracker in trackers:
             if tracker:
-                found |= self._cuts_of(tracker)
-        return sorted(found - {self.classes})
+                cuts |= self._cuts_of(tracker)
+        return sorted(cuts - {self.classes})
 
     def _cuts_of(self, threads: Threads) -> frozenset[int]:
         if threads not in self._cuts:
-            found: set[int] = set()
+            cuts: set[int] = set()
             for state, obligations in threads:
                 for low, high, _ in self.edges.get(state, ()):
-                    found.update((low, high + 1))
+                    cuts.update((low, high + 1))
                 for _, inner in obligations:
-                    found |= self._cuts_of(inner)
-            self._cuts[threads] = frozenset(found)
+                    cuts |= self._cuts_of(inner)
+            self._cuts[threads] = frozenset(cuts)
         return self._cuts[threads]
 
     def accepts(self, thread: Thread) -> bool:
@@ -241,15 +241,15 @@ class Place:
     def read(self, threads: Threads, *, ends_stay: bool = False) -> Threads:
         """Read the byte with some threads."""
         self.machine.spend(len(threads))
-        found: list[Thread] = []
+        after: list[Thread] = []
         for thread in threads:
             if ends_stay and thread[0] in self.machine.ends:
                 left = self.keep(thread[1])
                 if left is not None:
-                    found.append((thread[0], left))
+                    after.append((thread[0], left))
                 continue
-            found.extend(self.step(thread))
-        return _smallest(found)
+            after.extend(self.step(thread))
+        return _smallest(after)
 
     def step(self, thread: Thread) -> Threads:
         """Read the byte with one thread."""
@@ -335,9 +335,9 @@ def _smallest(threads: Iterable[Thread]) -> Threads:
     states = {state for state, _ in unique}
     if len(states) == len(unique):
         return unique
-    found: dict[int, list[Obligations]] = {}
+    kept: dict[int, list[Obligations]] = {}
     for state, obligations in sorted(unique, key=lambda thread: len(thread[1])):
-        known = found.setdefault(state, [])
+        known = kept.setdefault(state, [])
         if not any(fewer <= obligations for fewer in known):
             known.append(obligations)
-    return frozenset((state, obligations) for state, sets in found.items() for obligations in sets)
+    return frozenset((state, obligations) for state, sets in kept.items() for obligations in sets)

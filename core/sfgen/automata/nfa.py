@@ -145,7 +145,7 @@ def _largest_repeat(node: Node) -> Repeat | None:
             inside = [node, _largest_repeat(child)]
         case _:
             inside = [_largest_repeat(child) for child in children(node)]
-    return max((found for found in inside if found), key=lambda found: found.maximum or found.minimum, default=None)
+    return max((each for each in inside if each), key=lambda each: each.maximum or each.minimum, default=None)
 
 
 class _Builder:

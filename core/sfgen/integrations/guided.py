@@ -197,13 +197,13 @@ class WatchedGuide:
         """Return tokens after which a text that cannot go on may be broken off clean; ``None``: here, or after none."""
         if self._watch.is_accepting:
             return None
-        found, watch, vocabulary = list[int](), self._watch.fork(), self._vocabulary
+        tokens, watch, vocabulary = list[int](), self._watch.fork(), self._vocabulary
         for token in np.intersect1d(tokens_of_row(self._watch.mask()), vocabulary.text_token_ids).tolist():
             watch.advance(token)
             if watch.is_accepting:
-                found.append(token)
+                tokens.append(token)
             watch.rollback(1)
-        return packed(np.array(found, dtype=np.int32), len(vocabulary)) if found else None
+        return packed(np.array(tokens, dtype=np.int32), len(vocabulary)) if tokens else None
 
     @property
     def _key(self) -> Hashable:
@@ -263,16 +263,16 @@ class _Intersections:
     def of(self, mask: Mask, other: Mask) -> Mask:
         """Return the tokens of both, as long as the first; the second is as long or longer."""
         key = id(mask), id(other)
-        found = self._kept.get(key)
-        if found is None:
+        kept = self._kept.get(key)
+        if kept is None:
             both: Mask = mask & other[: len(mask)]
             both.flags.writeable = False
-            self._kept[key] = found = mask, other, both
+            self._kept[key] = kept = mask, other, both
             if len(self._kept) * 3 * both.nbytes > _BYTES_KEPT:
                 self._kept.popitem(last=False)
         else:
             self._kept.move_to_end(key)
-        return found[2]
+        return kept[2]
 
 
 _MASK_BYTES_KEPT = 8 << 20

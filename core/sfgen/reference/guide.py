@@ -103,15 +103,15 @@ class CharacterClasses:
             parts = [(first, 0xD7FF), (0xE000, last)] if last >= 0xE000 else [(first, 0xD7FF)]
         else:
             parts = [(first, last)]
-        found: dict[int, tuple[str, str]] = {}
+        extents: dict[int, tuple[str, str]] = {}
         for low, high in parts:
             position = bisect_right(self._starts, low) - 1
             while position < len(self._starts) and self._starts[position] <= high:
                 end = self._starts[position + 1] - 1 if position + 1 < len(self._starts) else high
                 members, here = self._members[position], (chr(max(self._starts[position], low)), chr(min(end, high)))
-                found[members] = (found[members][0] if members in found else here[0], here[1])
+                extents[members] = (extents[members][0] if members in extents else here[0], here[1])
                 position += 1
-        return list(found.values())
+        return list(extents.values())
 
 
 def character_sets(tree: Node) -> list[Ranges]:
@@ -218,12 +218,12 @@ class ReferenceGuide(BaseGuide[State]):
         """
         pending = self.index.pending(position)
         begun = len(pending)
-        found = [
+        readable = [
             (least.encode()[begun:], greatest.encode()[begun:])
             for least, greatest in self.index.classes.extents(*characters_from(pending))
             if self._read(position, least.encode()[begun:]) is not None
         ]
-        return (min(least for least, _ in found), max(greatest for _, greatest in found)) if found else None
+        return (min(least for least, _ in readable), max(greatest for _, greatest in readable)) if readable else None
 
     def forced_bytes(self, most: int | None = None) -> bytes:
         """Return the bytes that must follow, up to the next choice.

@@ -118,7 +118,7 @@ def characters_of(alphabet: Alphabet, pattern: str) -> dict[int, Ranges]:
     """Return the characters of each symbol of an alphabet."""
     from interegular.fsm import anything_else
 
-    found: dict[int, Ranges] = {}
+    ranges: dict[int, Ranges] = {}
     for number, symbols in alphabet.by_transition.items():
         characters = [symbol for symbol in symbols if symbol is not anything_else]
         if any(len(character) != 1 for character in characters):  # under (?i) it makes one symbol SS of ß
@@ -127,11 +127,11 @@ def characters_of(alphabet: Alphabet, pattern: str) -> dict[int, Ranges]:
                 pattern,
                 hint=USE_THE_DEFAULT,
             )
-        found[number] = union((ord(character), ord(character)) for character in characters)
+        ranges[number] = union((ord(character), ord(character)) for character in characters)
     if anything_else in alphabet:
         other = alphabet[anything_else]
-        found[other] = union(found[other], complement(union(*found.values())))
-    return found
+        ranges[other] = union(ranges[other], complement(union(*ranges.values())))
+    return ranges
 
 
 def disagreement(machine: Machine, symbols: list[Ranges], tree: Node) -> str | None:

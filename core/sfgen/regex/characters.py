@@ -83,18 +83,18 @@ def intersection(left: Iterable[tuple[int, int]], right: Iterable[tuple[int, int
     >>> intersection(((97, 99), (101, 103)), ((99, 101),))
     ((99, 99), (101, 101))
     """
-    found = []
+    common = []
     lefts, rights = iter(left), iter(right)
     mine, other = next(lefts, None), next(rights, None)
     while mine is not None and other is not None:
         first, last = max(mine[0], other[0]), min(mine[1], other[1])
         if first <= last:
-            found.append((first, last))
+            common.append((first, last))
         if mine[1] < other[1]:
             mine = next(lefts, None)
         else:
             other = next(rights, None)
-    return tuple(found)
+    return tuple(common)
 
 
 def difference(left: Ranges, right: Ranges) -> Ranges:

@@ -81,10 +81,10 @@ def groups(pattern: str, text: str, *, seconds: float = 0.25) -> tuple[Group, ..
     if read is None:
         return None
     oracle, tree = read
-    found = in_time(lambda: oracle.fullmatch(text), seconds, ways(tree, len(text)) * (len(text) + 1))
-    if found is None:
+    match = in_time(lambda: oracle.fullmatch(text), seconds, ways(tree, len(text)) * (len(text) + 1))
+    if match is None:
         return None
-    return tuple(Group(name, *(found.span(name) if found[name] is not None else (None, None))) for name in names)
+    return tuple(Group(name, *(match.span(name) if match[name] is not None else (None, None))) for name in names)
 
 
 # ---- a limit of time -------------------------------------------------------------------------------------------------

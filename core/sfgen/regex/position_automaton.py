@@ -180,9 +180,9 @@ class _Reader:
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.source: Any = sre_parser.Tokenizer(pattern)
-        found = scan(pattern)
-        self.quantifiers = {construct.start: construct for construct in found.repeats}
-        self.property_ends = {construct.start: construct.end for construct in found.properties}
+        constructs = scan(pattern)
+        self.quantifiers = {construct.start: construct for construct in constructs.repeats}
+        self.property_ends = {construct.start: construct.end for construct in constructs.properties}
         self.groups = [_Group(frozenset())]  # the open ones, outermost first
 
     def run(self) -> Part:

@@ -43,7 +43,7 @@ def automaton_of(substring: Substring) -> Dfa:
     lows, highs, depths = np.empty((3, room), dtype=np.int32)
     edges = np.empty((3, 3 * room), dtype=np.int32)
     accepting = np.zeros(room, dtype=np.uint8)
-    states, found = _find_states(
+    states, edge_count = _find_states(
         min(caps, len(document.ends)), document.least, MAX_WORK, lows, highs, depths, edges[0], edges[1], edges[2],
         accepting, np.empty(_SLOTS, dtype=np.uint64), np.full(_SLOTS, -1, dtype=np.int32),
         document.data, document.order, document.stops, document.counts,
@@ -51,7 +51,7 @@ def automaton_of(substring: Substring) -> Dfa:
     if states < 0:
         limit = f"{MAX_STATES:,} states" if states == _TOO_MANY_STATES else f"{MAX_WORK:,} steps of construction"
         raise _too_large(substring, limit)
-    sources, labels, targets = edges[:, :found]
+    sources, labels, targets = edges[:, :edge_count]
     bytes_ = np.unique(labels)
     if states * (len(bytes_) + 1) > MAX_CELLS:
         raise _too_large(substring, f"{MAX_CELLS:,} transitions")

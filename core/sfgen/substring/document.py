@@ -79,9 +79,9 @@ class Document:
             )
         starts, ends = _units(text, unit)
         if len(ends) < max(least, 1):
-            found = f"only {len(ends):,}" if len(ends) else "no"
+            how_many = f"only {len(ends):,}" if len(ends) else "no"
             raise UsageError(
-                f"the document has {found} {unit}{'' if len(ends) == 1 else 's'}: nothing can be quoted from it",
+                f"the document has {how_many} {unit}{'' if len(ends) == 1 else 's'}: nothing can be quoted from it",
                 hint=f"Ask for fewer: least is {least:,}." if len(ends) else "Give a document with text in it.",
             )
         content = np.frombuffer(data, dtype=np.uint8)

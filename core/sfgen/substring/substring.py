@@ -239,11 +239,11 @@ class Substring:
         is_end = (ends <= document.stops[position.low : position.high]) & (
             document.ends[np.maximum(document.counts[np.minimum(ends, len(content))], 1) - 1] == ends
         )
-        found, characters, at = list[int](), 0, 0
+        places, characters, at = list[int](), 0, 0
         for start in sorted(starts[is_end].tolist()):
             characters, at = characters + len(content[at:start].decode()), start
-            found.append(characters)
-        return tuple(found)
+            places.append(characters)
+        return tuple(places)
 
     def failure(self, text: str) -> SubstringFailure | None:
         """Find where a text ceases to be a quotation.
@@ -306,14 +306,14 @@ class Substring:
 
 def quoted_documents(documents: object) -> dict[str, Substring]:
     """Read documents by name: texts, or the constraints of some; ``None``: there are none."""
-    found: dict[str, Substring] = {}
+    constraints: dict[str, Substring] = {}
     for name, document in ({} if documents is None else arguments.mapping("documents", documents)).items():
         arguments.text("a name in documents", name)
         try:
-            found[name] = document if isinstance(document, Substring) else Substring(document)
+            constraints[name] = document if isinstance(document, Substring) else Substring(document)
         except UsageError as error:
             raise UsageError(f"documents[{name!r}]: {error.message}", hint=error.hint) from None
-    return found
+    return constraints
 
 
 _FEW = 64
@@ -420,13 +420,13 @@ class SubstringTokens:
 
     def mask(self, position: Position) -> Mask:
         """Return the token mask of a position, end tokens included; read-only."""
-        found = self._masks.get(position)
-        if found is None:
-            found = self._make(position, None if self._steps_byte_by_byte else int(UNREACHABLE))
+        mask = self._masks.get(position)
+        if mask is None:
+            mask = self._make(position, None if self._steps_byte_by_byte else int(UNREACHABLE))
             if position.high - position.low > _FEW:
                 with self._lock:
-                    self._keep(position, found)
-        return found
+                    self._keep(position, mask)
+        return mask
 
     def _keep(self, position: Position, mask: Mask) -> None:
         if position not in self._masks:
@@ -479,11 +479,11 @@ class SubstringTokens:
 
     def _least(self, position: Position, enough: int) -> int:
         document = self.reader.document
-        found: int = tokens_left(
+        least: int = tokens_left(
             *position, enough, document.least, document.order, document.stops, document.counts, document.ends,
             *self._ways,
         )  # fmt: skip
-        return found
+        return least
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end."""

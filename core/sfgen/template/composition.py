@@ -255,18 +255,18 @@ def few_texts(constraint: Constraint, most: int) -> list[bytes] | None:
     """
     if not isinstance(constraint, Dfa):
         return None
-    found, beginnings = list[bytes](), [(0, b"")]
+    texts, beginnings = list[bytes](), [(0, b"")]
     for _ in range(len(constraint)):
-        found += [text for state, text in beginnings if constraint.accepting[state]]
+        texts += [text for state, text in beginnings if constraint.accepting[state]]
         beginnings = [
             (target, text + bytes([byte]))
             for state, text in beginnings
             for byte, target in enumerate(constraint.transitions[state][constraint.byte_classes].tolist())
             if target >= 0
         ]
-        if len(found) + len(beginnings) > most:  # each beginning is that of some text
+        if len(texts) + len(beginnings) > most:  # each beginning is that of some text
             return None
-    return None if beginnings else found
+    return None if beginnings else texts
 
 
 def _halved(made: Sequence[Made], join: Callable[[Made, Made], Made]) -> Made:

@@ -211,14 +211,14 @@ class TemplateReader:
                 return known[part, start]
             reader = self.hole_reader(part)
             position: Any = reader.start
-            found = [start] if reader.accepts(position) else []
+            reached = [start] if reader.accepts(position) else []
             for at in range(start, len(data)):
                 position = reader.read(position, _BYTES[data[at]])
                 if position is None:
                     break
                 if reader.accepts(position):
-                    found.append(at + 1)
-            known[part, start] = found[::-1]
+                    reached.append(at + 1)
+            known[part, start] = reached[::-1]
             return known[part, start]
 
         def ways(spans: list[tuple[int, int]]) -> Iterator[int]:

@@ -286,10 +286,10 @@ class _Parser:
                 until = self._string("this string is never closed, or has an escape that JSON has not")
                 if not until:
                     self._fail("the text to end before is empty", string_at, 'For example: until "\\n"')
-            elif word == "max" and most is None and (found := _NUMBER.match(self.text, self.at)):
-                if len(found[0]) > 9:
+            elif word == "max" and most is None and (number := _NUMBER.match(self.text, self.at)):
+                if len(number[0]) > 9:
                     self._fail("this is too large a number", self.at, "For example: max 400")
-                most, self.at = int(found[0]), found.end()
+                most, self.at = int(number[0]), number.end()
             elif not word and self.at >= len(self.text):
                 self._never_closed(begin)
             else:
@@ -334,32 +334,32 @@ class _Parser:
         """Read a string of JSON."""
         start = self.at
         try:
-            found, self.at = json.JSONDecoder(strict=False).raw_decode(self.text, start)
+            text, self.at = json.JSONDecoder(strict=False).raw_decode(self.text, start)
         except ValueError:
             self._fail(reason, start, r'Strings are those of JSON: "\n" is a newline, "\"" a quotation mark.')
-        assert isinstance(found, str), "it begins with a quotation mark"
-        if any("\ud800" <= character <= "\udfff" for character in found):
+        assert isinstance(text, str), "it begins with a quotation mark"
+        if any("\ud800" <= character <= "\udfff" for character in text):
             self._fail("a surrogate code point in it is not text", start, "Write the character itself.")
-        return found
+        return text
 
     def _name(self, hint: str) -> str:
-        found = _NAME.match(self.text, self.at)
-        if found is None:
+        match = _NAME.match(self.text, self.at)
+        if match is None:
             self._fail("here should stand a name: letters, digits and _", self.at, hint)
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]
 
     def _word(self) -> str:
-        found = _WORD.match(self.text, self.at)
-        if found is None:
+        match = _WORD.match(self.text, self.at)
+        if match is None:
             return ""
-        self.at = found.end()
-        return found[0]
+        self.at = match.end()
+        return match[0]
 
     def _skip(self) -> None:
-        found = _SPACE.match(self.text, self.at)
-        assert found is not None, "it may be empty"
-        self.at = found.end()
+        match = _SPACE.match(self.text, self.at)
+        assert match is not None, "it may be empty"
+        self.at = match.end()
 
     def _never_closed(self, begin: int) -> NoReturn:
         self._fail("this hole is never closed", begin, _HOLES)
@@ -374,11 +374,11 @@ def quoted_from(argument: str) -> tuple[str, list[tuple[str, str, int]]]:
     >>> quoted_from("my notes.txt unit word most 9")
     ('my notes.txt', [('most', '9', 23), ('unit', 'word', 13)])
     """
-    found: list[tuple[str, str, int]] = []
+    words: list[tuple[str, str, int]] = []
     while (last := _QUOTED_HOW.search(argument)) is not None:
-        found.append((last[1], last[2], last.start(1)))
+        words.append((last[1], last[2], last.start(1)))
         argument = argument[: last.start()]
-    return argument, found
+    return argument, words
 
 
 _QUOTED_HOW = re.compile(r"\s+(unit(?=\s+\D)|(?:least|most)(?=\s+\d))\s+(character|word|line|[0-9]{1,9})$")
@@ -406,7 +406,7 @@ def _stripped(characters: list[re.Match[str]]) -> str:
         del characters[0]
     while characters and characters[-1][0].isspace():
         del characters[-1]
-    return "".join(found[1] or found[0] for found in characters)
+    return "".join(match[1] or match[0] for match in characters)
 
 
 def _is_balanced(text: str) -> bool:

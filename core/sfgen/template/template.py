@@ -354,14 +354,14 @@ class Template:
         spans = None if data is None else self.divided(data)
         if data is None or spans is None:
             return None
-        found, characters, at = [], 0, 0
+        groups, characters, at = [], 0, 0
         for part, (start, end) in zip(self._parts, spans, strict=True):
             characters += len(data[at:start].decode())
             length, at = len(data[start:end].decode()), end
             if isinstance(part, Filled):
-                found.append(Group(part.name, characters, characters + length, part.repetition is not None))
+                groups.append(Group(part.name, characters, characters + length, part.repetition is not None))
             characters += length
-        return tuple(found)
+        return tuple(groups)
 
     def value(self, text: str | bytes) -> dict[str, Any] | None:
         """Parse the JSON of the holes with a schema, by name.

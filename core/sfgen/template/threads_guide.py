@@ -173,15 +173,15 @@ class TemplateTokens:
     def within(self, position: Threads) -> Int32:
         """Return the text tokens that stay in a segment, ascending."""
         ends = self.vocabulary.end_token_ids
-        found = [self._inside(state) for state in position.states]
+        rows = [self._inside(state) for state in position.states]
         for thread in position.threads:
             part = self.parts[thread.part] if thread.part < len(self.parts) else None
             if isinstance(part, Copied):
                 rest = (self.reader.literal(thread) or b"")[_offset(thread) :]
-                found += [ids for _, ids in self.spelling.along(rest)]
+                rows += [ids for _, ids in self.spelling.along(rest)]
             elif isinstance(part, Filled) and not isinstance(self.holes[thread.part], DfaTokens):
-                found.append(self.holes[thread.part].within(thread.inside))
-        tokens = np.unique(np.concatenate(found)) if found else NO_TOKENS
+                rows.append(self.holes[thread.part].within(thread.inside))
+        tokens = np.unique(np.concatenate(rows)) if rows else NO_TOKENS
         return tokens[~np.isin(tokens, ends)].astype(np.int32)
 
     def _inside(self, state: tuple[int, int]) -> Int32:
@@ -198,7 +198,7 @@ class TemplateTokens:
             if thread.part < len(self.parts):
                 end = next((each.end for each in self.segments if each.end > thread.part), len(self.parts))
                 firsts |= self._first_bytes(end, dict(thread.copies))
-        trie, found, path = self.vocabulary.trie, list[int](), [position]
+        trie, crossing, path = self.vocabulary.trie, list[int](), [position]
         on_the_way, node = self._ways_to(firsts), 0
         while node < len(trie):
             depth = int(trie.depths[node])
@@ -207,9 +207,9 @@ class TemplateTokens:
                 node = int(trie.subtree_ends[node])
                 continue
             path[depth:] = [after]
-            found += trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist()
+            crossing += trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist()
             node += 1
-        return found
+        return crossing
 
     def _ways_to(self, firsts: frozenset[int]) -> bytearray:
         """The nodes of the trie on the way to a token that has one of these bytes behind its first one."""
@@ -232,21 +232,21 @@ class TemplateTokens:
 
     def _first_bytes(self, part: int, copies: dict[int, bytes]) -> frozenset[int]:
         """The bytes that a text can begin with which is one of a part, and of those behind it."""
-        found = frozenset[int]()
+        firsts = frozenset[int]()
         for number in range(part, len(self.parts)):
             each = self.parts[number]
             if isinstance(each, Copied) and each.source not in copies:
                 number = each.source  # as the hole itself
                 each = self.parts[number]
             if isinstance(each, Filled):
-                found |= self._first_of_hole(number)
+                firsts |= self._first_of_hole(number)
                 if not self.reader.hole_reader(number).accepts(self.reader.hole_reader(number).start):
                     break
                 continue
             text = each.data if isinstance(each, Literal) else copies[each.source]
             if text:
-                return found | {text[0]}
-        return found
+                return firsts | {text[0]}
+        return firsts
 
     def _first_of_hole(self, number: int) -> frozenset[int]:
         if number not in self._first:
@@ -260,26 +260,26 @@ class TemplateTokens:
 
         Others may fit as well.
         """
-        found = list[Int32]()
+        rows = list[Int32]()
         for number, state in position.states:
             if self._farthest(number, position, self.vocabulary.trie.max_depth) < room:
-                found.append(self._inside((number, state)))
+                rows.append(self._inside((number, state)))
             elif number in self._plain and room > self._behind[self.segments[number].end]:
                 row = self.indexes[number].bounded_row(state, room - self._behind[self.segments[number].end])
-                found.append(tokens_of_row(row))
+                rows.append(tokens_of_row(row))
             else:
                 tokens = self._inside((number, state))
                 # Longer tokens lead no less far, so the longest that fit are found by halves.
                 far = partial(self._farthest, number, position)
                 most = bisect_left(self._lengths_of_tokens, room, key=far)
                 longest = self._lengths_of_tokens[most - 1] if most else 0
-                found.append(tokens[self._lengths[tokens] <= longest])
+                rows.append(tokens[self._lengths[tokens] <= longest])
         for thread in position.threads:
             if thread.part in self.holes and thread.part not in self.reader.last_copy:
                 hole = self.holes[thread.part]
                 if not isinstance(hole, DfaTokens):
-                    found.append(hole.fitting(thread.inside, room - self._least_behind(thread)))
-        return np.unique(np.concatenate(found)) if found else NO_TOKENS
+                    rows.append(hole.fitting(thread.inside, room - self._least_behind(thread)))
+        return np.unique(np.concatenate(rows)) if rows else NO_TOKENS
 
     def _farthest(self, number: int, position: Threads, longest: int) -> int:
         """A bound on the fewest tokens to an end after any token of ``longest`` bytes that stays in a segment."""
@@ -508,12 +508,12 @@ class Spelling:
 
     def along(self, text: bytes) -> list[tuple[int, Int32]]:
         """List the tokens that a text begins with: byte length, and ids."""
-        trie, found = self._trie, list[tuple[int, Int32]]()
+        trie, tokens = self._trie, list[tuple[int, Int32]]()
         for length, node in enumerate(trie.along(text), 1):
             ids = trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]]
             if ids.size:
-                found.append((length, ids))
-        return found
+                tokens.append((length, ids))
+        return tokens
 
     def _find(self, text: bytes) -> int:
         trie = self._trie

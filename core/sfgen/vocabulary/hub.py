@@ -198,9 +198,9 @@ def _cached_directory(name: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     for file in (*_CONFIGURATIONS, "tokenizer.json", "tokenizer_config.json"):
-        found = try_to_load_from_cache(name, file)
-        if isinstance(found, str):
-            return Path(found).parent
+        cached = try_to_load_from_cache(name, file)
+        if isinstance(cached, str):
+            return Path(cached).parent
     return None
 
 

@@ -134,9 +134,9 @@ def _read(directory: Path) -> TokenizerFiles | None:
     from tokenizers import Tokenizer
 
     backend = Tokenizer.from_file(str(file))
-    found = [_as_class(name, backend, settings) for name in sorted(classes)]
-    known = {each for each in found if each is not None}
-    if None in found or len(known) > 1:
+    as_classes = [_as_class(name, backend, settings) for name in sorted(classes)]
+    known = {each for each in as_classes if each is not None}
+    if None in as_classes or len(known) > 1:
         return None
     ((ids, end),) = known
     ends = None

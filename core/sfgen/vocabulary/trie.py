@@ -352,16 +352,16 @@ _PART = 1024
 def checked_tokens(tokens: Sequence[bytes | None]) -> tuple[bytes | None, ...]:
     """Check the bytes of each id; ``b""`` becomes ``None``."""
     hint = "Give the bytes of each id in a list; Vocabulary.from_tokenizer reads a tokenizer."
-    found: tuple[bytes | None, ...] = tuple(
+    listed: tuple[bytes | None, ...] = tuple(
         arguments.items("tokens", tokens, "a list of bytes or None", hint=hint, error=VocabularyError)
     )
-    for token_id, token in enumerate(found):
+    for token_id, token in enumerate(listed):
         if token is not None and not isinstance(token, bytes):
             raise VocabularyError(
                 f"token {token_id} is {type(token).__name__}, and must be bytes or None: {token!r:.80}",
                 hint="Write text as bytes: 'talk'.encode()" if isinstance(token, str) else "",
             )
-    return tuple(token or None for token in found) if b"" in found else found
+    return tuple(token or None for token in listed) if b"" in listed else listed
 
 
 def joined(tokens: Iterable[bytes | None]) -> bytes:

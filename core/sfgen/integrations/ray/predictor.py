@@ -95,12 +95,12 @@ class SfgenPredictor:
         taken = [name for name in OWN_COLUMNS if name in columns]
         if taken:
             raise UsageError(f"the rows have a column {taken[0]!r} already", hint="Give it another name.")
-        found = []
+        numbered = []
         for row, line in enumerate(columns["line"]):
             number = arguments.whole_number("line", line, least=1)
             prompt = record_of(number, {name: columns[name][row] for name in OUR_KEYS if name in columns})
-            found += [(row, slot) for slot in self._lines.slots([prompt])]
-        return found
+            numbered += [(row, slot) for slot in self._lines.slots([prompt])]
+        return numbered
 
 
 def check_model_is_named(job: Job) -> None:

@@ -231,4 +231,4 @@ class _ShardPredictor(SfgenPredictor):
             prompts.append(record_of(line, value))
         for outcome in self._texts.fill(list(self._lines.slots(prompts))):
             records[outcome.slot.key[0]].append(outcome.record)
-        return {"line": list(records), "records": [json.dumps(found) for found in records.values()]}
+        return {"line": list(records), "records": [json.dumps(of_line) for of_line in records.values()]}
