@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 
 from sfgen import arguments
 from sfgen.decoding.detokenizer import whole_length
-from sfgen.decoding.retokenize import Ids, Retokenizer
+from sfgen.decoding.retokenize import Ids, Retokenizer, shared_length
 from sfgen.errors import DeadEnd
 from sfgen.protocols import Guide, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
@@ -175,7 +175,7 @@ class FastForward:
             before = forced.data[:index]
             # The tokenizer writes these before a token that begins at the position.
             written = retokenizer.after(tail, before[: whole_length(before)]) if before else ()
-            candidates.append((0 if written is None else _common(written, tokens), before, merging))
+            candidates.append((0 if written is None else shared_length(written, tokens), before, merging))
         kept, left = len(tokens), MOST_SPELLINGS
         for shared, before, merging in sorted(candidates, key=itemgetter(0)):  # what holds back most comes first
             if shared >= kept:
@@ -188,12 +188,6 @@ class FastForward:
     def _can_merge(self, tail: Ids, before: bytes, merging: Iterable[bytes]) -> bool:
         """Tell whether the tokenizer may write one of the tokens ``merging`` after ``before``."""
         return any(self._retokenizer.ends_in(tail, before + text, text) is not False for text in merging)
-
-
-def _common(one: Ids, other: Ids) -> int:
-    """Count the tokens that two runs share at their start."""
-    count = min(len(one), len(other))
-    return next((index for index in range(count) if one[index] != other[index]), count)
 
 
 def _sure(data: bytes | bytearray) -> int:

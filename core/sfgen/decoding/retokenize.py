@@ -83,3 +83,13 @@ class Retokenizer:
         while ids and self._tokens[ids[-1]] is None:  # an end token, for texts that are complete
             ids.pop()
         return ids
+
+
+def shared_length(one: Ids, other: Ids) -> int:
+    """Count the tokens that two sequences share at their start.
+
+    >>> shared_length((1, 2, 3), (1, 2, 4, 5))
+    2
+    """
+    count = min(len(one), len(other))
+    return next((index for index in range(count) if one[index] != other[index]), count)

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from sfgen.decoding.fast_forward import TAIL
-from sfgen.decoding.retokenize import Ids, Retokenizer
+from sfgen.decoding.retokenize import Ids, Retokenizer, shared_length
 from sfgen.errors import SfgenError, UsageError
 from sfgen.protocols import Model
 
@@ -48,7 +48,7 @@ class Spelling:
     def spelled(self, choices: Sequence[str]) -> Spelled:
         """Tokenize the choices behind the prompt."""
         whole = [self._together(choice) for choice in choices]
-        root = self.prompt_ids[: min((_common(self.prompt_ids, ids) for ids in whole), default=0)]
+        root = self.prompt_ids[: min((shared_length(self.prompt_ids, ids) for ids in whole), default=0)]
         if not root:
             whole = [(*self.prompt_ids, *self._behind(choice)) for choice in choices]
             root = self.prompt_ids
@@ -109,9 +109,3 @@ class Spelling:
     def _bytes(self, ids: Ids) -> bytes:
         tokens = self.model.vocabulary.tokens
         return b"".join([tokens[token] or b"" for token in ids])
-
-
-def _common(one: Ids, other: Ids) -> int:
-    """Count the tokens that two texts share at their start."""
-    count = min(len(one), len(other))
-    return next((position for position in range(count) if one[position] != other[position]), count)
