@@ -389,6 +389,11 @@ class OutOfMemory(GenerationError):
         )
 
 
+def as_sfgen_error(error: SfgenError | MemoryError, what: str) -> SfgenError:
+    """Return an error of sfgen as it is, and a ``MemoryError`` over ``what`` as ``OutOfMemory``."""
+    return error if isinstance(error, SfgenError) else OutOfMemory(what)
+
+
 class InternalError(SfgenError):
     """A guarantee of sfgen that sfgen itself broke.
 

@@ -18,7 +18,7 @@ from sfgen import arguments
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of
-from sfgen.errors import OutOfMemory, SfgenError
+from sfgen.errors import SfgenError, as_sfgen_error
 from sfgen.models.sessions import SeparateRows
 from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
 
@@ -190,7 +190,7 @@ def _to_next_request(
         except StopIteration:
             return False
         except (SfgenError, MemoryError) as error:
-            yield row.number, error if isinstance(error, SfgenError) else OutOfMemory("the text")
+            yield row.number, as_sfgen_error(error, "the text")
             return False
         answer = None
         if isinstance(step, Ask):
@@ -219,7 +219,7 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
         if requests:
             answers |= batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
     except (SfgenError, MemoryError) as error:
-        answers |= dict.fromkeys(requests, error if isinstance(error, SfgenError) else OutOfMemory("the text"))
+        answers |= dict.fromkeys(requests, as_sfgen_error(error, "the text"))
     for slot, row in running.items():
         row.answer = answers[slot]
         if isinstance(row.answer, SfgenError):  # the loop ends, and nobody knows how much was read
@@ -251,5 +251,5 @@ def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer
                 return answer
             scores.append(answer)
     except (SfgenError, MemoryError) as error:
-        return error if isinstance(error, SfgenError) else OutOfMemory("the text")
+        return as_sfgen_error(error, "the text")
     return np.stack(scores)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sfgen.ban import BannedWords
 from sfgen.decoding.plain_forms import vocabulary_of
-from sfgen.errors import OutOfMemory, SfgenError, UsageError
+from sfgen.errors import SfgenError, UsageError, as_sfgen_error
 from sfgen.index import Index
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.loaded import LoadedJob
@@ -70,10 +70,8 @@ class LastUsed(Generic[Made]):
         try:
             found = self._make(key)
             size = self._size(found)
-        except SfgenError as error:
-            found, size = error, _SMALL
-        except MemoryError:
-            found, size = OutOfMemory("what the record demands"), _SMALL
+        except (SfgenError, MemoryError) as error:
+            found, size = as_sfgen_error(error, "what the record demands"), _SMALL
         self._kept[key] = found, size
         self._bytes += size
         while len(self._kept) > 1 and (len(self._kept) > self._most or self._bytes > self._most_bytes):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sfgen.decoding import Finished, batch_of, drive_batch
-from sfgen.errors import InputError, OutOfMemory, SfgenError
+from sfgen.errors import InputError, SfgenError, as_sfgen_error
 from sfgen.jobs.own_jobs import OwnJobs
 from sfgen.jobs.record import Lines, Slot
 from sfgen.scoring.loop import Scored
@@ -82,7 +82,7 @@ class Texts:
                 loop = self._loop(loaded, slot)
                 rendered = loaded.rendered(slot.prompt.prompt or "")
             except (SfgenError, MemoryError) as error:
-                self._fail(outcome, error if isinstance(error, SfgenError) else OutOfMemory("the record"))
+                self._fail(outcome, as_sfgen_error(error, "the record"))
                 self._done(outcome)  # nothing else may come for a long time
                 continue
             tracer = self._tracer(loaded, slot)
