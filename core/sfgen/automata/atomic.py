@@ -81,7 +81,7 @@ class _Rewriter:
     def possessive(self, node: Repeat, once: Node, follow: Ranges) -> Node:
         """As many times as it goes; ``once`` is what ``re`` matches first each time. An empty time is the last."""
         minimum, maximum = node.minimum, node.maximum
-        onward = once if width(once)[0] else nonempty(once)
+        onward = once if width(once)[0] else _nonempty(once)
         if minimum == maximum:
             return repeat(once, minimum, maximum, position=node.position)
         if onward == once and disjoint(first(once), follow) and not contains(once, Look):
@@ -193,23 +193,23 @@ def _without_looks(node: Node) -> Node:
             return node
 
 
-def nonempty(node: Node) -> Node:
+def _nonempty(node: Node) -> Node:
     """Restrict ``node`` to its matches that are not empty."""
     match node:
         case Empty() | Look():
             return NOTHING
         case Concatenation((part, *others)):
             rest = concatenation(others)
-            return alternation([concatenation([nonempty(part), rest]), concatenation([empty(part), nonempty(rest)])])
+            return alternation([concatenation([_nonempty(part), rest]), concatenation([empty(part), _nonempty(rest)])])
         case Alternation(branches):
-            return alternation([nonempty(branch) for branch in branches])
+            return alternation([_nonempty(branch) for branch in branches])
         case Repeat(child, minimum, maximum):
             # The first time that is not empty, before it empty ones to make up the minimum, and what may follow.
             later = None if maximum is None else maximum - 1
-            ways = [concatenation([nonempty(child), repeat(child, max(minimum - 1, 0), later)])]
+            ways = [concatenation([_nonempty(child), repeat(child, max(minimum - 1, 0), later)])]
             if minimum > 1:
                 most = None if maximum is None else maximum - 2
-                ways.append(concatenation([empty(child), nonempty(child), repeat(child, 0, most)]))
+                ways.append(concatenation([empty(child), _nonempty(child), repeat(child, 0, most)]))
             return alternation(ways)
         case _:
             return node

@@ -22,7 +22,7 @@ from sfgen.errors import PatternTooLarge
 from sfgen.kernels import Int, Int32Table, Int64sOut, kernel
 
 BLOCK = 64
-BLOCKS = 0x110000 // BLOCK
+_BLOCKS = 0x110000 // BLOCK
 
 
 class CharacterMap(NamedTuple):
@@ -42,9 +42,9 @@ class CharacterMap(NamedTuple):
         """
         rows = numbers.reshape(-1, BLOCK)
         chosen, row_of_block = distinct(rows)
-        if len(rows) == BLOCKS:
+        if len(rows) == _BLOCKS:
             return cls(rows[chosen], row_of_block)
-        others = np.full(BLOCKS - len(rows), len(chosen))
+        others = np.full(_BLOCKS - len(rows), len(chosen))
         return cls(np.append(rows[chosen], np.full((1, BLOCK), -1), axis=0), np.append(row_of_block, others))
 
     def number(self, code: int) -> int:
@@ -153,8 +153,8 @@ _HINT = "Use smaller counts, or fewer choices."
 
 def _bytes_before_the_last() -> NDArray[np.intp]:
     """The bytes that the characters of each block have in common, shape [17408, 3], filled up with ``_NO_BYTE``."""
-    block = np.arange(BLOCKS)
-    sequences = np.full((BLOCKS, 3), _NO_BYTE, dtype=np.intp)
+    block = np.arange(_BLOCKS)
+    sequences = np.full((_BLOCKS, 3), _NO_BYTE, dtype=np.intp)
     sequences[2:32, 0] = 0xC0 | block[2:32]
     sequences[32:1024, 0] = 0xE0 | block[32:1024] >> 6
     sequences[32:1024, 1] = 0x80 | block[32:1024] & 63
@@ -165,7 +165,7 @@ def _bytes_before_the_last() -> NDArray[np.intp]:
 
 
 _BYTES_BEFORE_THE_LAST = _bytes_before_the_last()
-_BEYOND_ASCII = np.arange(2, BLOCKS)
+_BEYOND_ASCII = np.arange(2, _BLOCKS)
 
 
 class ByCharacter(NamedTuple):
@@ -222,7 +222,7 @@ def by_character(automaton: Deterministic, pattern: str) -> ByCharacter:
     rows[1] = label_of_end[np.searchsorted(ascii_classes, classes[BLOCK:0x80])]
     ends_of_column = label_of_end[first_end:].reshape(len(columns), len(last))
     rows[3:] = ends_of_column[:, np.searchsorted(last, classes[0x80:0xC0])]
-    row_of_block = np.full(BLOCKS, 2, dtype=np.intp)
+    row_of_block = np.full(_BLOCKS, 2, dtype=np.intp)
     row_of_block[:2] = 0, 1
     row_of_block[blocks] = 3 + which_column[which]
 

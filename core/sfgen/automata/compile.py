@@ -64,7 +64,7 @@ def compile_tree(tree: Node, pattern: str) -> Deterministic:
     if not contains(tree, (Anchor, Atomic, Look)):
         return _automaton(tree, pattern)
     tree = without_atomics(settle(tree), pattern)
-    demands, rest = demands_on_the_whole(tree)
+    demands, rest = _demands_on_the_whole(tree)
     automaton = _automaton(rest, pattern)
     for demand in demands:
         parts = [_ANYTHING, demand.child] if demand.behind else [demand.child, _ANYTHING]
@@ -105,7 +105,7 @@ def nesting_limit(pattern: str) -> Iterator[None]:
         raise PatternTooLarge("groups are nested too deep", pattern, hint="Take away groups inside groups.") from None
 
 
-def demands_on_the_whole(tree: Node) -> tuple[list[Look], Node]:
+def _demands_on_the_whole(tree: Node) -> tuple[list[Look], Node]:
     """Split off lookaheads at a tree's start and lookbehinds at its end."""
     parts = list(tree.parts) if isinstance(tree, Concatenation) else [tree]
     demands: list[Look] = []

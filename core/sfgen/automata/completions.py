@@ -10,7 +10,7 @@ from sfgen.automata.dfa import Dfa
 MOST = 1 << 16
 """More ways than these are many."""
 
-LONGEST = 4096
+_LONGEST = 4096
 """The bytes of the longest texts that are looked at."""
 
 
@@ -95,9 +95,9 @@ def spread(dfa: Dfa, number: int) -> int | None:
     wanted = np.array([min(number, few.get(state, number)) for state in range(len(dfa))], dtype=np.float64)
     layer = np.append(dfa.accepting.astype(np.float64), 0.0)
     total = layer[:-1].copy()
-    first = np.where(dfa.accepting, 0, LONGEST)
+    first = np.where(dfa.accepting, 0, _LONGEST)
     last = np.zeros(len(dfa), dtype=np.int64)
-    for length in range(1, LONGEST):
+    for length in range(1, _LONGEST):
         missing = total < wanted
         if not missing.any():
             return int(np.maximum(last - first, 0).max())

@@ -19,7 +19,7 @@ from sfgen.errors import UsageError
 STATES_DRAWN = 100
 """States that are drawn where nothing else is asked for: more can hardly be looked at."""
 
-TITLE_WIDTH = 80
+_TITLE_WIDTH = 80
 
 
 class GraphState(NamedTuple):
@@ -132,7 +132,7 @@ def drawn(
 def title_of(pattern: str | None) -> str:
     """Write a pattern on one line, cut if it is long."""
     text = visible(pattern or "")
-    return text if len(text) <= TITLE_WIDTH else text[: TITLE_WIDTH - 1] + CUT
+    return text if len(text) <= _TITLE_WIDTH else text[: _TITLE_WIDTH - 1] + CUT
 
 
 def to_dict(automaton: Automaton) -> dict[str, Any]:

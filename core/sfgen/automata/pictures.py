@@ -71,7 +71,7 @@ def _dot_node(state: GraphState, label: str) -> str:
     return f"{state.number}{' [shape=doublecircle]' if state.accepting else ''}"
 
 
-NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML 1.0 document can hold, not even by number."""
 
 
@@ -83,7 +83,7 @@ def _dot_text(text: str) -> str:
     >>> print(_dot_text(r'"\N" &lt;'), _dot_text("\x01"))
     "\"\\N\" &amp;lt;" "\\x01"
     """
-    text = NOT_IN_XML.sub(lambda found: number(ord(found[0])), text)
+    text = _NOT_IN_XML.sub(lambda found: number(ord(found[0])), text)
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") + '"'
 
 
@@ -141,7 +141,7 @@ def for_any_reader(picture: str) -> str:
     >>> for_any_reader("<svg><text>  a\\x01</text></svg>")
     '<svg xml:space="preserve"><text>  a\ufffd</text></svg>'
     """
-    return NOT_IN_XML.sub("\ufffd", re.sub(r"<svg\b", '<svg xml:space="preserve"', picture, count=1))
+    return _NOT_IN_XML.sub("\ufffd", re.sub(r"<svg\b", '<svg xml:space="preserve"', picture, count=1))
 
 
 _PLAIN = frozenset(" ,[]!=/'")  # besides letters and digits; all else may mean something, to Mermaid, HTML or Markdown

@@ -263,20 +263,20 @@ def width(node: Node) -> tuple[int, int | None]:
         case Characters():
             return 1, 1
         case Concatenation(parts):
-            return add_widths(width(part) for part in parts)
+            return _add_widths(width(part) for part in parts)
         case Alternation(branches):
             widths = [width(branch) for branch in branches]
             most = [high for _, high in widths]
             return min(low for low, _ in widths), None if None in most else max(high or 0 for high in most)
         case Repeat(child, minimum, maximum):
-            return scale_width(width(child), minimum, maximum)
+            return _scale_width(width(child), minimum, maximum)
         case Atomic(child):
             return width(child)
         case _:
             return 0, 0
 
 
-def add_widths(widths: Iterable[tuple[int, int | None]]) -> tuple[int, int | None]:
+def _add_widths(widths: Iterable[tuple[int, int | None]]) -> tuple[int, int | None]:
     """Add the widths of consecutive nodes."""
     low, high = 0, 0
     unlimited = False
@@ -287,7 +287,7 @@ def add_widths(widths: Iterable[tuple[int, int | None]]) -> tuple[int, int | Non
     return low, None if unlimited else high
 
 
-def scale_width(one: tuple[int, int | None], minimum: int, maximum: int | None) -> tuple[int, int | None]:
+def _scale_width(one: tuple[int, int | None], minimum: int, maximum: int | None) -> tuple[int, int | None]:
     """Multiply a width by the counts of a repeat."""
     least, most = one
     if most == 0:
@@ -353,11 +353,11 @@ def _settle(node: Node, before: Width, after: Width) -> Node:
             # The widths of what stands after each part, from the last part to the first.
             following = [after]
             for part in reversed(parts[1:]):
-                following.append(add_widths((width(part), following[-1])))
+                following.append(_add_widths((width(part), following[-1])))
             settled: list[Node] = []
             for part, rest in zip(parts, reversed(following), strict=True):
                 settled.append(_settle(part, before, rest))
-                before = add_widths((before, width(settled[-1])))
+                before = _add_widths((before, width(settled[-1])))
             return concatenation(settled)
         case Alternation(branches):
             options = []
@@ -366,8 +366,8 @@ def _settle(node: Node, before: Width, after: Width) -> Node:
             return alternation(options)
         case Repeat(child, minimum, maximum):
             if maximum != 1:
-                others = (0, scale_width(width(child), 1, None if maximum is None else maximum - 1)[1])
-                before, after = add_widths((before, others)), add_widths((after, others))
+                others = (0, _scale_width(width(child), 1, None if maximum is None else maximum - 1)[1])
+                before, after = _add_widths((before, others)), _add_widths((after, others))
             return repeat(_settle(child, before, after), minimum, maximum, lazy=node.lazy, position=node.position)
         case Atomic(child):
             # What an atomic group takes does not depend on whether the rest of the pattern can match behind it.

@@ -153,10 +153,10 @@ def read_pieces(pattern: str) -> Part:
 
 
 @lru_cache(maxsize=4096)
-def piece_characters(text: str, flags: frozenset[str]) -> Ranges:
+def _piece_characters(text: str, flags: frozenset[str]) -> Ranges:
     """Return the characters that a piece reads under some flags.
 
-    >>> piece_characters("k", frozenset("i"))
+    >>> _piece_characters("k", frozenset("i"))
     ((75, 75), (107, 107))
     """
     letters = "".join(sorted(flags & set("isu")))  # no other flag makes a difference to a piece by itself
@@ -227,7 +227,7 @@ class _Reader:
             self.skip_past("]")
         end = source.tell()
         group = self.groups[-1]
-        group.branches[-1].append(Piece(start, end, piece_characters(self.pattern[start:end], group.flags)))
+        group.branches[-1].append(Piece(start, end, _piece_characters(self.pattern[start:end], group.flags)))
 
     def quantifier(self, start: int) -> None:
         construct = self.quantifiers[start]

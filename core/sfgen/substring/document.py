@@ -146,7 +146,7 @@ def _sorted_suffixes(data: NDArray[np.uint8]) -> Int32:
     return order
 
 
-FAR = 2**31 - 1
+_FAR = 2**31 - 1
 """The tokens to an end where no tokens lead there: ``sfgen.index.distance.UNREACHABLE``."""
 
 
@@ -237,7 +237,7 @@ def spell(
     #   "An applicative random-access stack", so that any offset on the way is found in logarithmic time.
     size = np.int64(data.size)
     for start in range(size, -1, -1):
-        best, landing, unit, way, after = np.int64(FAR), size, np.int64(FAR), np.int64(FAR), np.int64(-1)
+        best, landing, unit, way, after = np.int64(_FAR), size, np.int64(_FAR), np.int64(_FAR), np.int64(-1)
         first = size + 1
         if counts[start] < ends.size:
             first = np.int64(ends[counts[start]])
@@ -254,11 +254,11 @@ def spell(
                 left, there = np.int64(fewest[at]), np.int64(landings[at])
                 if ends_here:
                     left, there = np.int64(0), at
-                if left < FAR and (left + 1 < best or (left + 1 == best and there < landing)):
+                if left < _FAR and (left + 1 < best or (left + 1 == best and there < landing)):
                     best, landing = left + 1, there
                 if at == first:
                     unit = np.int64(1)
-                elif at < first and to_unit[at] < FAR:
+                elif at < first and to_unit[at] < _FAR:
                     unit = min(unit, np.int64(to_unit[at]) + 1)
                 if (at == size or following[at] >= 0) and steps[at] + 1 < way:
                     way, after = np.int64(steps[at]) + 1, at
@@ -298,7 +298,7 @@ def _left(
         found = np.int64(to_unit[at])
         return np.int64(fewest[at]) if landings[at] <= stop else found
     needed = np.int64(ends[target])
-    found = min(np.int64(FAR), to_unit[at] + by_units[target] - by_units[done])
+    found = min(np.int64(_FAR), to_unit[at] + by_units[target] - by_units[done])
     last = np.int64(at)
     while True:
         if jumps[last] > last and jumps[last] < needed:
@@ -327,7 +327,7 @@ def tokens_left(
 ) -> Int:  # fmt: skip
     """Bound the fewest tokens from a position to an end; the first bound that is at most ``enough`` is returned."""
     # by_units: the tokens to each end of a unit if each is written by itself, int64 [units]; others: see `spell`.
-    found = np.int64(FAR)
+    found = np.int64(_FAR)
     for number in range(low, high):
         start, stop = np.int64(order[number]), np.int64(stops[number])
         if start + depth <= stop:

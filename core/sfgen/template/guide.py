@@ -15,7 +15,7 @@ from sfgen.template.reader import Position, TemplateReader
 
 Inner = TypeVar("Inner", bound=Hashable)
 
-BETWEEN = "the template's text"
+_BETWEEN = "the template's text"
 """The description of a position where no hole is open."""
 
 
@@ -23,7 +23,7 @@ def described(reader: TemplateReader, position: Position) -> str:
     """Describe a position for views: the hole, and which repetition."""
     hole = reader.hole(position)
     if hole is None:
-        return BETWEEN
+        return _BETWEEN
     return hole.name if hole.repetition is None else f"{hole.name} {hole.repetition + 1}"
 
 

@@ -86,7 +86,7 @@ class TemplateTokens:
 
     def _reader_of(self, constraint: Constraint) -> PositionReader[Any]:
         if id(constraint) not in self._of_constraints:
-            self._of_constraints[id(constraint)] = tokens_of_hole(constraint, self.vocabulary)
+            self._of_constraints[id(constraint)] = _tokens_of_hole(constraint, self.vocabulary)
         return self._of_constraints[id(constraint)].reader
 
     def _cost(self, number: int) -> int:
@@ -479,7 +479,7 @@ class EngineTokens:
         return self._masks.shortest(position)
 
 
-def tokens_of_hole(constraint: Constraint, vocabulary: Vocabulary) -> HoleTokens:
+def _tokens_of_hole(constraint: Constraint, vocabulary: Vocabulary) -> HoleTokens:
     """Make the tokens of the constraint that fills a hole."""
     if isinstance(constraint, Dfa):
         return DfaTokens(DfaIndex(constraint, vocabulary))

@@ -175,7 +175,7 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-SAMPLES = (
+_SAMPLES = (
     "the talk went on, and nobody listened.",
     "Speaking   of which:\n\n\tIt's 3.14 (or 42) — isn't it?",
     '{"name": "Ada", "born": 1815, "tags": ["x_1", "y-2"]}\n',
@@ -194,7 +194,7 @@ def check_round_trip(backend: Any, tokens: Sequence[bytes | None], proved: froze
     """Compare ``tokens`` with the tokenizer's encode() and decode(); ``proved`` are known to disagree with decode()."""
     anchor = _anchor(tokens)
     round_trips = 0
-    for text in (*SAMPLES, _own_sample(tokens)):
+    for text in (*_SAMPLES, _own_sample(tokens)):
         ids = [i for i in backend.encode(text, add_special_tokens=False).ids if tokens[i] is not None]
         joined = _join(tokens, ids)
         if joined in (text.encode(), b" " + text.encode()):  # many tokenizers put a space before the text
@@ -205,8 +205,8 @@ def check_round_trip(backend: Any, tokens: Sequence[bytes | None], proved: froze
         if (_join(tokens, anchor) + joined).decode(errors="replace") != written:
             raise _disagreement(f"the text {text!r}", joined, written)
     if round_trips == 0:
-        joined = _join(tokens, backend.encode(SAMPLES[0], add_special_tokens=False).ids)
-        raise _disagreement(f"the text {SAMPLES[0]!r}, like every other one that was tried,", joined, SAMPLES[0])
+        joined = _join(tokens, backend.encode(_SAMPLES[0], add_special_tokens=False).ids)
+        raise _disagreement(f"the text {_SAMPLES[0]!r}, like every other one that was tried,", joined, _SAMPLES[0])
     _check_single_tokens(backend, tokens, proved, anchor)
 
 

@@ -162,7 +162,7 @@ class Vocabulary:
         Raises:
             VocabularyError: The file cannot be read, or does not have that form; the message says where.
         """
-        return cls(read_json_file(arguments.path("path", path, error=VocabularyError)), end_token_ids)
+        return cls(_read_json_file(arguments.path("path", path, error=VocabularyError)), end_token_ids)
 
     @property
     def tokens(self) -> tuple[bytes | None, ...]:
@@ -280,7 +280,7 @@ class _Object(list[tuple[str, Any]]):
     """A JSON object as its pairs in order, with keys that occur twice still there twice."""
 
 
-def read_json_file(path: Path) -> list[bytes | None]:
+def _read_json_file(path: Path) -> list[bytes | None]:
     """Read the tokens of a JSON file, by id."""
     content = _parse(path, _read(path))
     if isinstance(content, _Object):

@@ -14,7 +14,7 @@ from sfgen.jobs.record import Lines, Slot
 from sfgen.jobs.workers import Assignment
 from sfgen.printable import json_text
 
-OWN_COLUMNS = ("sample", "text", "error", "record")
+_OWN_COLUMNS = ("sample", "text", "error", "record")
 """The columns that a row gets."""
 
 
@@ -92,7 +92,7 @@ class SfgenPredictor:
                     f"the rows have no column {name!r}, but {', '.join(map(repr, columns)) or 'none'}",
                     hint="Each row needs its prompt, and as line a number from 1 on, given before rows are divided.",
                 )
-        taken = [name for name in OWN_COLUMNS if name in columns]
+        taken = [name for name in _OWN_COLUMNS if name in columns]
         if taken:
             raise UsageError(f"the rows have a column {taken[0]!r} already", hint="Give it another name.")
         numbered = []
