@@ -49,7 +49,7 @@ MOST_NAMES = 4
 
 
 class UndecidedError(Exception):
-    """The branches of a schema are asked for while they are found."""
+    """Raised where the branches of a schema are asked for while they are being found."""
 
 
 class Branches:

@@ -35,7 +35,7 @@ _BEYOND = 2**31 - 2
 
 
 class Contradiction(Exception):
-    """No value can satisfy a schema."""
+    """Raised where no value can satisfy a schema."""
 
     # This is not an error by itself: the value may be one that can be left out.
 
@@ -138,7 +138,7 @@ def _between(lower: Bound | None, upper: Bound | None) -> tuple[Bound | None, Bo
 
 
 class Contains(NamedTuple):
-    """What some items of an array must be."""
+    """A demand on some items of an array: ``contains`` and its counts."""
 
     item: Conjunction
     minimum: int
@@ -148,7 +148,7 @@ class Contains(NamedTuple):
 
 @dataclass(frozen=True)
 class ArrayLimits:
-    """What an array must satisfy."""
+    """The demands on an array."""
 
     prefix: tuple[Conjunction, ...]  # what the first items are, one by one
     rest: Conjunction | None  # what the items behind them are; ``None``: there are none
@@ -235,7 +235,7 @@ class Others(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectLimits:
-    """What an object must satisfy."""
+    """The demands on an object."""
 
     # the properties that have names: the declared ones in the order of the schema, then the others
     properties: tuple[Property, ...]

@@ -94,8 +94,8 @@ class Satisfaction:
                 return True
 
 
-class Valueless:
-    """Decides whether branches of a document have no value."""
+class Emptiness:
+    """Proves that branches of a document have no value."""
 
     # It is not to be shared between threads.
 

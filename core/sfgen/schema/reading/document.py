@@ -97,7 +97,7 @@ def _dynamic_anchors(schema: Any, draft: Draft) -> list[str]:
 
 @dataclass(frozen=True)
 class Identifiers:
-    """What the schemas of a document call themselves.
+    """The identifiers and anchors of the schemas in a document.
 
     Attributes:
         resources: The pointer of each schema that has a URI of its own, by the URI without a fragment.
@@ -266,7 +266,7 @@ def shown_reference(text: str) -> str:
 
 
 class DynamicScope:
-    """Where dynamic references lead. Equal scopes of one document have equal keys.
+    """The targets of dynamic references. Equal scopes of one document have equal keys.
 
     >>> scope = DynamicScope({"": {"node": ""}, "/$defs/a": {"node": "/$defs/a", "leaf": "/$defs/a/not"}})
     >>> scope.at("/properties/b").at("/$defs/a/items").targets

@@ -80,7 +80,7 @@ class PydanticType:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         name = self.source.__qualname__ if isinstance(self.source, type) else repr(self.source)
         return name if len(name) <= _SHOWN else f"{name[: _SHOWN - 1]}…"
 
@@ -197,7 +197,7 @@ def generator() -> Any:
     base: Any = GenerateJsonSchema
 
     class Completing(base):  # type: ignore[misc]
-        """Adds to what pydantic writes of one core schema."""
+        """Completes the schemas that pydantic writes of core schemas."""
 
         def decimal_schema(self, schema: Mapping[str, Any]) -> Schema:
             return _decimal(schema, self.float_schema(_bounds_of(schema)))

@@ -35,7 +35,7 @@ class Draft(IntEnum):
 
 
 class Kind(Enum):
-    """What the value of a keyword is, in words."""
+    """The kinds of values of keywords, in words."""
 
     SCHEMA = "a schema: an object, true or false"
     SCHEMA_OR_BOOLEAN = "an object, true or false"

@@ -100,7 +100,7 @@ class OtherDocument:
 
     @property
     def own_uri(self) -> str:
-        """What it calls itself; if nothing, where it was found."""
+        """Its own URI; where it has none, the one by which it was found."""
         return joined_uri(self.uri, _identifier_of(self.root))
 
 

@@ -351,7 +351,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Positions:
-    """Where the parts of a JSON text begin.
+    """The offsets at which the parts of a JSON text begin.
 
     Attributes:
         values: The offset of each value, by its JSON pointer.
@@ -460,7 +460,7 @@ def from_python(source: Any) -> Any:
 
 
 class _Copy:
-    """Copies one schema."""
+    """Copies one schema, and counts its values."""
 
     def __init__(self) -> None:
         self._count = 0

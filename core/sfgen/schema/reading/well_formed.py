@@ -70,7 +70,7 @@ def well_formed(
 
 
 class _Reading:
-    """Looks at all of a schema, and makes a document of it."""
+    """Checks all of a schema, and makes a document of it."""
 
     def __init__(self, read: SchemaDocument) -> None:
         self._notes = _Notes()
@@ -372,7 +372,7 @@ _IS_RIGHT: Mapping[Kind, Callable[[Any], bool]] = {
 
 
 class _Notes:
-    """Collects what is to be said.
+    """Collects notes, each once.
 
     >>> notes = _Notes()
     >>> for pointer in ("", "/items", "/not"):

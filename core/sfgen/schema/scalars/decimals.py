@@ -112,7 +112,7 @@ class _Bound:
 
 
 class _State(NamedTuple):
-    """What is known of the digits that were read."""
+    """The comparison of the digits read so far with both bounds."""
 
     part: int
     read: int
@@ -230,7 +230,7 @@ class Step:
 
     @property
     def value(self) -> Fraction:
-        """The number."""
+        """The step as a fraction."""
         return Fraction(self.digits, 10**self.places)
 
 

@@ -57,7 +57,7 @@ class NumberTooLarge(SchemaTooLarge):
 
 @dataclass(frozen=True)
 class NumberLimits:
-    """What a JSON number must satisfy, exactly.
+    """The demands on a JSON number, exact.
 
     >>> limits = NumberLimits(is_integer=False, minimum=Fraction(0), multiples=(Fraction("0.01"),))
     >>> limits.accepts(Decimal("19.99")), limits.accepts(Decimal("0.001")), limits.accepts(-1)

@@ -29,7 +29,7 @@ _KEPT = 512  # rules
 
 @dataclass(frozen=True, slots=True)
 class StringLimits:
-    """What a string must be."""
+    """The demands on a string."""
 
     minimum: int = 0  # the fewest characters (code points)
     maximum: int | None = None  # the most; ``None``: no limit

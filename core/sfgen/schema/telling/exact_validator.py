@@ -76,7 +76,7 @@ _LETTERS = "bBdDwWsSnrtfvpPxu0123456789"
 
 @dataclass
 class _Seen:
-    """What is known of a reference and a value, which are kept so that no others take their ids.
+    """The finding about a reference and a value, which are kept so that no others take their ids.
 
     Attributes:
         times: How often it was found to be invalid.
@@ -90,7 +90,7 @@ class _Seen:
 
 
 class _Run(threading.local):
-    """What is known while one value is checked."""
+    """The findings about one value while it is checked."""
 
     def __init__(self) -> None:
         self.seen: dict[tuple[int, int], _Seen] = {}
@@ -334,7 +334,7 @@ def _unrolled(document: SchemaDocument, root: Any) -> Any:
 
 
 class _Unrolling:
-    """Copies resources, each for its scope."""
+    """Copies each resource once for each of its dynamic scopes."""
 
     def __init__(self, document: SchemaDocument, root: Any) -> None:
         self._document = document
@@ -406,7 +406,7 @@ class _Unrolling:
 
 
 class PatternUnreadableError(ValueError):
-    """Neither ``re`` nor ``regex`` can read a pattern; the message says why."""
+    """Raised where neither ``re`` nor ``regex`` can read a pattern."""
 
 
 @lru_cache(maxsize=_KEPT)

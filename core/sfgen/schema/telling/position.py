@@ -28,7 +28,7 @@ _MOST_NAMES = 5  # of properties that are named
 
 
 class Expects(Enum):
-    """What stands at a position, or comes next."""
+    """The part of JSON that stands at a position, or comes next."""
 
     VALUE = auto()
     """A value begins, or goes on."""
@@ -54,7 +54,7 @@ Way: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class JsonPosition:
-    """Where a text stands.
+    """A position in a JSON text.
 
     >>> position = START.read(b'{"address": {"street": "Ma')
     >>> position.way, position.expects.name
@@ -280,7 +280,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Walk:
-    """What became of a text."""
+    """The result of reading a text."""
 
     text: str
     # what was read, in order; the last one is where the text ends or stops, and has read nothing

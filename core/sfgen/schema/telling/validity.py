@@ -144,7 +144,7 @@ def _located(each: Expected, where: Positions) -> Fault:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is wrong at one place.
+    """One thing that is wrong in a document.
 
     Attributes:
         path: The way there: names and indexes.

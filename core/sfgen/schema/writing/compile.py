@@ -23,7 +23,7 @@ from sfgen.schema.scalars.formats import FORMATS, FORMATS_ELSEWHERE
 from sfgen.schema.scalars.numbers import NumberLimits
 from sfgen.schema.scalars.strings import StringLimits, is_clean
 from sfgen.schema.scalars.written_text import write
-from sfgen.schema.writing.layout import Layout, Tails, WritingOptions, at_most, texts_of
+from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, at_most, texts_of
 from sfgen.schema.writing.literals import in_all_orders, values_expression
 from sfgen.schema.writing.one_form import OneForm
 from sfgen.schema.writing.rules import RuleFinder
@@ -142,9 +142,9 @@ class _Compiler:
         rules: dict[str, Expression] = {}
         for name, skeleton in skeletons.items():
             limits = getattr(skeleton.content, "limits", None)
-            tails = Tails(name, "members" if isinstance(limits, ObjectLimits) else "items")
-            rules[name] = self._expression(skeleton, skeletons, tails)
-            rules.update(tails.rules)
+            extra_rules = ExtraRules(name, "members" if isinstance(limits, ObjectLimits) else "items")
+            rules[name] = self._expression(skeleton, skeletons, extra_rules)
+            rules.update(extra_rules.rules)
         return Compiled(
             Grammar(rules, start),
             (*notes, *dict.fromkeys(self._notes)),
@@ -168,14 +168,16 @@ class _Compiler:
             )
 
     def _different_items(
-        self, limits: ArrayLimits, skeleton: Skeleton, skeletons: Skeletons, tails: Tails
+        self, limits: ArrayLimits, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules
     ) -> Expression:
         """Return the texts of an array whose items must differ."""
         rules = {part.label: part.rule for part in skeleton.parts}
         form = OneForm(skeletons, dict.fromkeys(rules.values()), self._options)
         automata = {rule: form.automaton(rule) for rule in dict.fromkeys(rules.values())}
-        expression = chosen_items(limits, rules, self._layout, skeleton.depth, tails, atoms(automata, skeleton.pointer))
-        if form.is_narrowed and is_empty(Grammar({**tails.rules, "": expression}, "")):
+        expression = chosen_items(
+            limits, rules, self._layout, skeleton.depth, extra_rules, atoms(automata, skeleton.pointer)
+        )
+        if form.is_narrowed and is_empty(Grammar({**extra_rules.rules, "": expression}, "")):
             raise SchemaError(
                 "uniqueItems is not supported for items like these yet: nothing could be written",
                 skeleton.pointer,
@@ -189,7 +191,7 @@ class _Compiler:
             )
         return expression
 
-    def _expression(self, skeleton: Skeleton, skeletons: Skeletons, tails: Tails) -> Expression:
+    def _expression(self, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules) -> Expression:
         layout, depth, parts = self._layout, skeleton.depth, skeleton.parts
         match skeleton.content:
             case Union():
@@ -201,13 +203,13 @@ class _Compiler:
                 assert skeleton.expression is not None
                 return skeleton.expression
             case Group(limits=ArrayLimits(are_unique=True) as limits):
-                return self._different_items(limits, skeleton, skeletons, tails)
+                return self._different_items(limits, skeleton, skeletons, extra_rules)
             case Group(limits=ArrayLimits(contains=[_, *_]) as limits):
-                return chosen_items(limits, {part.label: part.rule for part in parts}, layout, depth, tails)
+                return chosen_items(limits, {part.label: part.rule for part in parts}, layout, depth, extra_rules)
             case Group(limits=ArrayLimits(prefix=prefix) as limits):
                 by_label = {part.label: part.rule for part in parts}
                 first = [by_label.get(f"[{index}]") for index in range(len(prefix))]
-                return array_expression(limits, first, by_label.get("[]"), layout, depth, tails)
+                return array_expression(limits, first, by_label.get("[]"), layout, depth, extra_rules)
             case Group(limits=ObjectLimits() as limits):
                 named = [
                     WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
@@ -218,7 +220,7 @@ class _Compiler:
                 counts = (limits.minimum, at_most(limits.maximum, len(named), most))
                 if self._options.order == "any" and len(named) + len(others) > 1:
                     return object_in_any_order(named, others, counts, layout, depth)
-                return object_expression(named, others, counts, layout, depth, tails, most)
+                return object_expression(named, others, counts, layout, depth, extra_rules, most)
             case Group():
                 assert skeleton.expression is not None
                 if isinstance(skeleton.content.limits, StringLimits):

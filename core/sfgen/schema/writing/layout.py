@@ -43,7 +43,7 @@ State = TypeVar("State", bound=Hashable)
 
 @dataclass(frozen=True)
 class WritingOptions:
-    """What a schema leaves open about the texts that are written."""
+    """The choices that a schema leaves open about written texts."""
 
     # ``"spaced"`` has a blank after each comma and colon, as ``json.dumps`` has it; ``"compact"`` none; ``"any"``
     # leaves each of them open
@@ -145,8 +145,8 @@ def _flat(parts: Iterable[Expression]) -> Iterator[Expression]:
 # ---- counted members -------------------------------------------------------------------------------------------------
 
 
-class Tails:
-    """The rules of parts of an array or an object."""
+class ExtraRules:
+    """The rules that an array or an object needs besides its own."""
 
     # They are named after its rule.
 
@@ -181,7 +181,7 @@ def _least_of(*limits: int | None) -> int | None:
 
 
 def by_states(
-    start: State, branches: Callable[[State], Iterable[tuple[Expression, State | None]]], tails: Tails
+    start: State, branches: Callable[[State], Iterable[tuple[Expression, State | None]]], extra_rules: ExtraRules
 ) -> Expression:
     """Build the state machine of an automaton as a rule."""
     numbers = {start: 0}
@@ -199,7 +199,7 @@ def by_states(
                 f"its parts are counted and told apart by more than {MAX_STATES:,} states",
                 hint="Ask for fewer of them, or leave the count out.",
             )
-    return tails.add(StateMachine(tuple(machine)))
+    return extra_rules.add(StateMachine(tuple(machine)))
 
 
 def counted_members(
@@ -208,7 +208,7 @@ def counted_members(
     separator: Expression,
     closing: Expression,
     counts: tuple[int, int | None],
-    tails: Tails,
+    extra_rules: ExtraRules,
     most: int | None = None,
 ) -> Expression:
     """Build the expression of counted members in a fixed order."""
@@ -244,4 +244,4 @@ def counted_members(
                 again = Repeat(joined(separator, more), least, None if room is None else room - 1)
                 yield joined(before, more, again, closing), None
 
-    return by_states((0, 0), branches, tails)
+    return by_states((0, 0), branches, extra_rules)

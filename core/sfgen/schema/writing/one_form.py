@@ -38,7 +38,7 @@ from sfgen.schema.reading.strict_json import as_decimal, key
 from sfgen.schema.scalars.numbers import MAX_DIGITS, NumberLimits
 from sfgen.schema.scalars.strings import StringLimits
 from sfgen.schema.scalars.written_text import write
-from sfgen.schema.writing.layout import Layout, Tails, WritingOptions, counted_members, joined
+from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, counted_members, joined
 from sfgen.schema.writing.literals import values_expression
 from sfgen.schema.writing.skeleton import Part, Skeleton, Skeletons, Union, Values
 from sfgen.schema.writing.structures import MOST_COPIES, Atom, array_expression, atoms, chosen_items
@@ -69,7 +69,7 @@ _Made: TypeAlias = tuple[str, int, frozenset[str], bool]
 
 
 class OneForm:
-    """The texts of the items of one array."""
+    """Builds the automata of the items of one array, equal items written alike."""
 
     def __init__(self, skeletons: Skeletons, items: Iterable[str], options: WritingOptions) -> None:
         self._skeletons = skeletons
@@ -136,14 +136,14 @@ class OneForm:
                         skeleton.pointer,
                         hint=_HINT,
                     )
-                tails = Tails(rule, "parts")
+                extra_rules = ExtraRules(rule, "parts")
                 inside = (*around, rule)
                 if isinstance(limits, ArrayLimits):
-                    expression = self._array(limits, skeleton, tails, inside)
+                    expression = self._array(limits, skeleton, extra_rules, inside)
                 else:
-                    expression = self._object(limits, skeleton, tails)
+                    expression = self._object(limits, skeleton, extra_rules)
                 # Made minimal at each level: copies of what is inside would double with each.
-                return Leaf(self._regular(rule, self._inlined(expression, tails.rules, inside)))
+                return Leaf(self._regular(rule, self._inlined(expression, extra_rules.rules, inside)))
         assert skeleton.expression is not None  # null, or a boolean
         return skeleton.expression
 
@@ -166,7 +166,9 @@ class OneForm:
             lambda value: _plain_number(value, skeleton.pointer),
         )
 
-    def _array(self, limits: ArrayLimits, skeleton: Skeleton, tails: Tails, around: tuple[str, ...]) -> Expression:
+    def _array(
+        self, limits: ArrayLimits, skeleton: Skeleton, extra_rules: ExtraRules, around: tuple[str, ...]
+    ) -> Expression:
         rules = {part.label: part.rule for part in skeleton.parts}
         if limits.are_unique:
             automata = {rule: self._regular(rule, self._expression(rule, around)) for rule in rules.values()}
@@ -175,13 +177,13 @@ class OneForm:
             if limits.maximum is None or limits.maximum > maximum:
                 self.is_narrowed = self.is_narrowed or maximum < len(different)
                 limits = replace(limits, maximum=maximum)
-            return chosen_items(limits, rules, self._layout, skeleton.depth, tails, different)
+            return chosen_items(limits, rules, self._layout, skeleton.depth, extra_rules, different)
         if limits.contains:
-            return chosen_items(limits, rules, self._layout, skeleton.depth, tails)
+            return chosen_items(limits, rules, self._layout, skeleton.depth, extra_rules)
         first = [rules.get(f"[{index}]") for index in range(len(limits.prefix))]
-        return array_expression(limits, first, rules.get("[]"), self._layout, skeleton.depth, tails)
+        return array_expression(limits, first, rules.get("[]"), self._layout, skeleton.depth, extra_rules)
 
-    def _object(self, limits: ObjectLimits, skeleton: Skeleton, tails: Tails) -> Expression:
+    def _object(self, limits: ObjectLimits, skeleton: Skeleton, extra_rules: ExtraRules) -> Expression:
         layout, order = self._layout, self._order(skeleton)
         named = sorted((part for part in skeleton.parts if not part.name), key=lambda part: order[part.label])
         members = [Member(joined(layout.name(write(part.label)), Call(part.rule)), part.is_needed) for part in named]
@@ -202,7 +204,7 @@ class OneForm:
         can_be_empty = minimum == needed == 0
         if not members or maximum == 0:
             return Literal(b"{}") if can_be_empty else NOTHING
-        some = joined(opening, counted_members(members, None, comma, closing, (max(1, minimum), maximum), tails))
+        some = joined(opening, counted_members(members, None, comma, closing, (max(1, minimum), maximum), extra_rules))
         return Alternation((Literal(b"{}"), some)) if can_be_empty else some
 
     def _other_names(self, part: Part, declared: Mapping[str, int]) -> Leaf:
@@ -225,11 +227,15 @@ class OneForm:
         )
         return {name: number for number, name in enumerate(names)}
 
-    def _inlined(self, expression: Expression, tails: Mapping[str, Expression], around: tuple[str, ...]) -> Expression:
+    def _inlined(
+        self, expression: Expression, extra_rules: Mapping[str, Expression], around: tuple[str, ...]
+    ) -> Expression:
         """Return an expression with what it calls written out."""
         expression = self._uncounted(expression)
         bodies = {
-            rule: self._inlined(tails[rule], tails, around) if rule in tails else self._expression(rule, around)
+            rule: self._inlined(extra_rules[rule], extra_rules, around)
+            if rule in extra_rules
+            else self._expression(rule, around)
             for rule in dict.fromkeys(call.rule for call in calls(expression))
         }
         return with_rules(bodies, expression)

@@ -29,7 +29,7 @@ from sfgen.schema.meaning.groups import (
     why_nothing,
 )
 from sfgen.schema.meaning.limits import ArrayLimits, Contradiction, ObjectLimits, Property
-from sfgen.schema.meaning.satisfaction import Satisfaction, Valueless
+from sfgen.schema.meaning.satisfaction import Emptiness, Satisfaction
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import DEFINITIONS, says_nothing
 from sfgen.schema.scalars.numbers import NumberLimits
@@ -59,10 +59,10 @@ class RuleFinder:
         self._document = document
         self._options = options
         self._layout = layout
-        self._branches = Branches(document, lambda plain: self._valueless.proves(plain))
+        self._branches = Branches(document, lambda plain: self._emptiness.proves(plain))
         self.groups = Groups(document, options.banned)
         self._satisfaction = Satisfaction(self._branches, self.groups)
-        self._valueless = Valueless(self._branches, self.groups, self._satisfaction, document.draft)
+        self._emptiness = Emptiness(self._branches, self.groups, self._satisfaction, document.draft)
         self._by_conjunction: dict[tuple[Conjunction, int], str] = {}
         self._by_content: dict[tuple[Content, int], str] = {}
         self._names: dict[str, int] = {}
@@ -77,7 +77,7 @@ class RuleFinder:
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """What could not be negated: where, and which keywords."""
+        """The keywords that could not be negated, by pointers."""
         # Some valid values are not written for that reason.
         return self._branches.left_out
 
@@ -343,7 +343,7 @@ def _check_ends(conjunction: Conjunction, around: _Around) -> None:
 
 
 class _OtherNames:
-    """Makes these automata for one document."""
+    """Builds the automata of undeclared property names of one document."""
 
     def __init__(self, branches: Branches, groups: Groups, banned: BannedWords | None) -> None:
         self._branches = branches

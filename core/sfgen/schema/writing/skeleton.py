@@ -38,12 +38,12 @@ class Values:
 
 @dataclass(frozen=True)
 class Union:
-    """One of several."""
+    """A choice between other rules."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """Names that are not declared, written."""
+    """Property names that are not declared."""
 
     declared: tuple[str, ...]  # the names that they are not
     found: tuple[str, ...] = ()  # patterns that are found in them
@@ -56,7 +56,7 @@ Content: TypeAlias = Group | Values | Union | Names
 
 
 class Part(NamedTuple):
-    """What a rule has in it."""
+    """A member, an item or a branch in a rule."""
 
     # What it is there: the name of a property, ``[0]`` or ``[]`` for items, for properties with other names ``*`` or
     # the patterns in slashes, empty for a branch of a union.
@@ -68,7 +68,7 @@ class Part(NamedTuple):
 
 @dataclass(eq=False)
 class Skeleton:
-    """A rule that is not written yet."""
+    """A rule that is not written as an expression yet."""
 
     content: Content
     depth: int  # at which its texts begin

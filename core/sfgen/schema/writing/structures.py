@@ -31,7 +31,7 @@ from sfgen.grammar.rules import (
 )
 from sfgen.schema.meaning.conjunction import Conjunction, both
 from sfgen.schema.meaning.limits import ArrayLimits, Contains
-from sfgen.schema.writing.layout import BLANK, MAX_COPIES, Layout, Tails, by_states, counted_members, joined
+from sfgen.schema.writing.layout import BLANK, MAX_COPIES, ExtraRules, Layout, by_states, counted_members, joined
 
 MOST_COPIES = 16
 """Counts above this are counted by a register."""
@@ -55,7 +55,12 @@ _State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
 def array_expression(
-    limits: ArrayLimits, prefix: Sequence[str | None], rest: str | None, layout: Layout, depth: int, tails: Tails
+    limits: ArrayLimits,
+    prefix: Sequence[str | None],
+    rest: str | None,
+    layout: Layout,
+    depth: int,
+    extra_rules: ExtraRules,
 ) -> Expression:
     """Build the expression of an array's texts."""
     known: list[str] = []
@@ -64,21 +69,27 @@ def array_expression(
             rest = None
             break
         known.append(name)
-    return _Writer(known, rest, limits, layout, depth, tails).whole()
+    return _Writer(known, rest, limits, layout, depth, extra_rules).whole()
 
 
 class _Writer:
     """Writes the expression of one array."""
 
     def __init__(
-        self, prefix: list[str], rest: str | None, limits: ArrayLimits, layout: Layout, depth: int, tails: Tails
+        self,
+        prefix: list[str],
+        rest: str | None,
+        limits: ArrayLimits,
+        layout: Layout,
+        depth: int,
+        extra_rules: ExtraRules,
     ) -> None:
         self.prefix = prefix
         self.rest = rest
         self.minimum = limits.minimum
         self.maximum = len(prefix) if rest is None else limits.maximum
         self.is_open = layout.is_open
-        self.tails = tails
+        self.extra_rules = extra_rules
         self.comma = layout.comma(depth)
         self.comma_bytes = layout.comma_bytes(depth)
         self.opening = Literal(layout.opening(b"[", depth))
@@ -94,7 +105,7 @@ class _Writer:
                 counted = self._counted(self.opening.data, Call(self.rest), 0)
                 if self.minimum > 0:
                     return counted
-                branches.append(self.tails.add(counted))
+                branches.append(self.extra_rules.add(counted))
             elif self.rest is not None:
                 branches.append(joined(self.opening, Call(self.rest), self._others(1)))
         if self.minimum == 0:
@@ -110,7 +121,7 @@ class _Writer:
             if index >= self.minimum:
                 expression, nested = Alternation((self.closing, expression)), nested + 1
                 if nested % _NESTED == 0:
-                    expression = self.tails.add(expression)
+                    expression = self.extra_rules.add(expression)
         return expression
 
     def _others(self, count: int) -> Expression:
@@ -123,8 +134,8 @@ class _Writer:
             return joined(again, self.closing)
         item = Call(self.rest)
         if self.is_open:
-            item = self.tails.add(joined(BLANK, item))
-        counted = self.tails.add(self._counted(self.comma_bytes, item, count))
+            item = self.extra_rules.add(joined(BLANK, item))
+        counted = self.extra_rules.add(self._counted(self.comma_bytes, item, count))
         return Alternation((self.closing, counted)) if count >= self.minimum else counted
 
     def _is_counted(self, count: int) -> bool:
@@ -191,7 +202,7 @@ def chosen_items(
     rules: Mapping[str, str],
     layout: Layout,
     depth: int,
-    tails: Tails,
+    extra_rules: ExtraRules,
     different: Sequence[Atom] = (),
 ) -> Expression:
     """Build the expression of an array with ``contains`` or ``uniqueItems``."""
@@ -202,7 +213,7 @@ def chosen_items(
     comma = layout.comma(depth)
     opening, closing = Literal(layout.opening(b"[", depth)), Literal(layout.closing(b"]", depth))
     sorts = list(product((False, True), repeat=len(contains)))
-    calls = [Call(tails.add(Leaf(atom.texts)).rule, distinct=True) for atom in different]
+    calls = [Call(extra_rules.add(Leaf(atom.texts)).rule, distinct=True) for atom in different]
     ends = [atom.size is not None and (maximum is None or atom.size < maximum) for atom in different]
 
     def items(rule: str, read: tuple[int, ...]) -> Iterable[tuple[Call, tuple[int, ...]]]:
@@ -233,7 +244,7 @@ def chosen_items(
                     yield joined(comma, item) if count else item, (min(count + 1, last), kept, now_read)
 
     start: _State = (0, (0,) * len(contains), (0,) * len(different))
-    whole = joined(opening, by_states(start, branches, tails))
+    whole = joined(opening, by_states(start, branches, extra_rules))
     can_be_empty = limits.minimum == 0 and all(one.minimum == 0 for one in contains)
     return Alternation((Literal(b"[]"), whole)) if layout.indent is not None and can_be_empty else whole
 
@@ -257,7 +268,7 @@ def _most(limits: ArrayLimits, different: Sequence[Atom]) -> int | None:
 
 
 class WrittenProperty(NamedTuple):
-    """A property as it is written."""
+    """A property with its name as JSON."""
 
     name: bytes  # its name, written
     rule: str
@@ -270,7 +281,7 @@ def object_expression(
     counts: tuple[int, int | None],
     layout: Layout,
     depth: int,
-    tails: Tails,
+    extra_rules: ExtraRules,
     most: int | None,
 ) -> Expression:
     """Build the expression of an object, in the schema's order."""
@@ -294,9 +305,12 @@ def object_expression(
         if maximum == 0:
             return Literal(b"{}")
         return Alternation(
-            (Literal(b"{}"), joined(opening, counted_members(members, more, comma, closing, (1, maximum), tails, most)))
+            (
+                Literal(b"{}"),
+                joined(opening, counted_members(members, more, comma, closing, (1, maximum), extra_rules, most)),
+            )
         )
-    return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), tails, most))
+    return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), extra_rules, most))
 
 
 def _check_count(count: int, what: str) -> None:
