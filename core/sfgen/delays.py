@@ -15,7 +15,7 @@ class Delay:
     """A slow operation, announced before it begins.
 
     Attributes:
-        what: What is done, as ``downloading the weights of org/model``.
+        what: The operation, as ``downloading the weights of org/model``.
         is_download: Whether it is a download.
         size: The size of what is downloaded or loaded, in bytes; ``None`` if nobody knows it.
     """

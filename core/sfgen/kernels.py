@@ -6,7 +6,7 @@ Kernels are written in a small part of Python, of which each piece makes compili
 
 * An argument has one of the types below. An array that is only read may be any contiguous one of its type; one that is
   written must be writable.
-* A kernel makes no arrays. Whoever calls it gives it the room that it needs: with ``np.empty`` in it, memory has to be
+* A kernel makes no arrays. The caller gives it the room that it needs: with ``np.empty`` in it, memory has to be
   managed, and a kernel takes twice as long to compile. Nor does it take slices.
 * An index that is unsigned (``np.uintp``) is faster: numba need not look whether it counts from the end.
 * The GIL is released while a kernel runs, and division is numpy's: nothing is raised in a kernel.

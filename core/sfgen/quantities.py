@@ -1,6 +1,6 @@
 """Types of numbers that say which numbers they allow.
 
-What has them, an event of a run or the scene before it, is checked against them where it is read from a trace.
+Events of a run, and the scene before it, are checked against them when they are read from a trace.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Take the atomic groups and possessive repeats out of a tree.
 
-An atomic group keeps the first match that it finds at a place and gives up the others. Where there is no other, it is
-a plain group: if no match of it is the beginning of another, as with ``(?>[a-z]*;)``. Otherwise what it gives up is
+An atomic group keeps the first match that it finds at a position and gives up the others. Where there is no other, it
+is a plain group: if no match of it is the beginning of another, as with ``(?>[a-z]*;)``. Otherwise what it gives up is
 said with negative lookaheads, which only look. At every choice the less wanted way may be taken only where the more
 wanted one, with all that follows it in the group, does not match: ``(?>A|B)`` is ``A|(?!A)B``, ``X*+`` is ``X*(?!X)``.
 
-What this cannot say is a repeat of something that can be empty, inside an atomic group; that is refused.
+A repeat of something that can be empty, inside an atomic group, cannot be said so; it is refused.
 """
 
 from __future__ import annotations

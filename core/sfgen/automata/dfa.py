@@ -149,7 +149,7 @@ class Dfa:
         """Return the state after one byte; -1 when it is refused.
 
         Args:
-            state: Where the byte is read.
+            state: The state before the byte.
             byte: Its value, 0 to 255.
 
         Raises:
@@ -167,7 +167,7 @@ class Dfa:
 
         Args:
             data: The bytes.
-            state: Where the first of them is read.
+            state: The state before the first of them.
 
         Raises:
             UsageError: There is no such state, or ``data`` is not bytes.

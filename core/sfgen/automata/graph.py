@@ -53,8 +53,8 @@ class Graph:
         states: In the order in which they are come to from the start, breadth-first; the first one is the start.
         edges: By their sources in this order.
         continuing: The states that are drawn with edges that are not, since these lead to states left out.
-        states_left_out: How many states are not drawn.
-        labels: What stands in each state in place of its number; empty: the numbers.
+        states_left_out: The number of states that are not drawn.
+        labels: The text in each state in place of its number; empty: the numbers.
     """
 
     title: str

@@ -1,6 +1,6 @@
 r"""Sets of characters as a person writes them in a pattern: ``[a-z]``, ``[^\n"]``, ``é``, ``\.``; texts on one line.
 
-What cannot be seen, or not be told from something else, is written by its number; a space alone stands in brackets.
+Characters that cannot be seen, or not be told from others, are written by number; a space alone is put in brackets.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from sfgen.regex.characters import TEXT, Ranges, complement, intersection
 
 CUT = "…"
-"""Stands in a label for what was left out, and only there."""
+"""The mark in a label of characters that are left out."""
 
 _NAMED = {9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r"}
 _WHOLE: dict[Ranges, str] = {

@@ -142,7 +142,7 @@ class GuidedLogitsProcessor(_Processor):
     """A logits processor that allows only what a constraint allows.
 
     Args:
-        index: What the text after the prompt must match, for the model's vocabulary: an ``sfgen.Index``, or another
+        index: The constraint of the text after the prompt, for the model's vocabulary: an ``sfgen.Index``, or another
             source of guides (``sfgen.index.Chain``, an engine of ``sfgen.reference``).
         banned: Words that it must not contain, when it is read by itself and when it is read after the prompt: a
             ``BannedWords``, or a list of words.
@@ -200,7 +200,7 @@ class BannedWordsLogitsProcessor(_Processor):
     nothing.
 
     Args:
-        banned: What must not be written: a ``BannedWords``, or a list of words.
+        banned: The banned words: a ``BannedWords``, or a list of words.
         vocabulary: The model's tokens.
         max_tokens: ``generate``'s ``max_new_tokens``: a banned word must not end there either.
         heal: True is refused: no processor can heal the end of a prompt (``sfgen.decoding.healing``).

@@ -16,7 +16,7 @@ model, and two interfaces for logits processors, both of them subject to change;
 * The second one (``VLLM_USE_V2_MODEL_RUNNER``), the usual one on GPUs, has a slot for each request. The tokens are read
   from the device in each step, so that scheduling ahead gains less.
 
-What else to know:
+Notes:
 
 * **Loading.** vLLM finds an installed sfgen by its entry point. Name the class in ``logits_processors`` all the same:
   only then does the first model runner hand out the tokens when it schedules ahead (``async_scheduling``).
@@ -82,7 +82,7 @@ class _Slot:
 
     Attributes:
         params: Its sampling parameters.
-        request: What its text must be.
+        request: The constraint of its text.
         text: Its text, once the prompt is on the device.
         written: The tokens of the text that were read from the device.
     """

@@ -1,6 +1,6 @@
 r"""The engine ``fsm``: interegular's machine of a pattern, and the index that Algorithms 3 and 4 make of it.
 
-What it cannot do: interegular reads no anchors (``^ $ \b``) and lookarounds, no flags but ``i`` and ``s``, and some
+Limits: interegular reads no anchors (``^ $ \b``) and lookarounds, no flags but ``i`` and ``s``, and some
 patterns otherwise than ``re``; all these are refused. It may take long to make a machine. Tokens that lead nowhere are
 not left out: a token is allowed if some text can follow it, whether or not the vocabulary can write that text, and
 whether or not it fits into the limit of tokens.

@@ -136,7 +136,7 @@ class ReferenceIndex(Protocol[State]):
     A state is whatever the index makes of the text so far.
 
     Attributes:
-        pattern: What the text must match.
+        pattern: The pattern of the text.
         vocabulary: The tokens.
         classes: Which characters the pattern tells apart.
     """

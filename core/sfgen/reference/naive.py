@@ -8,7 +8,7 @@ r"""The engine ``naive``: every token is tried at every step (Louf, Klett and Si
 A step takes as many partial matches as there are tokens, each as long as the text so far, and every partial match may
 itself take long with a pattern that can read a text in many ways, such as ``(a|a)*b``.
 
-What it cannot do: as in the engine ``fsm``, a token is allowed if some text can follow it, whether or not the
+Limits: as in the engine ``fsm``, a token is allowed if some text can follow it, whether or not the
 vocabulary can write that text and whether or not it fits into the limit of tokens. With lookarounds, possessive repeats
 and atomic groups even that is not certain: the partial match of ``regex`` then takes some texts that no match begins
 with (``a*+ab`` and ``aa``), and the text may come to a position where nothing can follow. It never misses a match.

@@ -246,7 +246,7 @@ class FSMDecoder:
 
     Attributes:
         states: (state, character) → the next state, in the order of the words.
-        current_state: Where it stands; it starts in 0.
+        current_state: Its state; it starts in 0.
 
     Raises:
         UsageError: A word without ``*``, or with something behind it.

@@ -69,11 +69,11 @@ class Repeat:
     """Matches a node several times in a row.
 
     Attributes:
-        child: What is repeated.
+        child: The node that is repeated.
         minimum: The fewest times.
         maximum: The most times; ``None``: any number.
         lazy: Whether few are tried first. It makes no difference to the language, except inside :class:`Atomic`.
-        position: Where the quantifier stands in the pattern.
+        position: The position of the quantifier in the pattern.
     """
 
     child: Node
@@ -98,7 +98,7 @@ class Anchor:
     """Matches the empty text where ``kind`` holds.
 
     Attributes:
-        kind: What must hold.
+        kind: Its condition.
         text: The anchor as written.
         position: Its offset in the pattern, in characters.
     """
@@ -113,7 +113,7 @@ class Look:
     """Matches the empty text at a position where ``child`` matches, too.
 
     Attributes:
-        child: What is looked for.
+        child: The node that is looked for.
         behind: Whether its match must end at the position (lookbehind) or begin there (lookahead).
         negative: Whether it must not match.
     """
@@ -130,7 +130,7 @@ class Atomic:
     A possessive repeat is ``Atomic(Repeat(...))``.
 
     Attributes:
-        child: What is matched.
+        child: The node that is matched.
         position: Where ``(?>`` or the quantifier stands in the pattern.
     """
 

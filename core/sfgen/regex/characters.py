@@ -1,6 +1,6 @@
 """Sets of characters as code-point ranges, with the meaning that Python's ``re`` gives to its classes.
 
-What a class contains is asked of the module that defines it: ``re`` for ``\\w`` and for case-insensitive classes, with
+The members of a class come from the module that defines it: ``re`` for ``\\w`` and for case-insensitive classes, with
 all their special cases, and the ``regex`` package for Unicode properties. The answers are cached, and only code points
 that can make a difference are asked for.
 

@@ -315,7 +315,7 @@ class _Following(NamedTuple):
 class PatternPositions:
     r"""The positions of texts in a pattern: the pieces that have read, and that may read next.
 
-    Positions are hashable and equal if they are the same of the same object. What is computed for one is kept for a
+    Positions are hashable and equal if they are the same of the same object. Results for one are kept for a
     while, so that a view may ask again and again.
 
     >>> positions = PatternPositions("[a-z]{3}[0-9]")

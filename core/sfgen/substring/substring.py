@@ -42,16 +42,16 @@ _FOLLOWING = 24  # characters of the document that messages show
 
 @dataclass(frozen=True, slots=True)
 class SubstringFailure:
-    """Where a text ceases to be a quotation.
+    """The position at which a text ceases to be a quotation.
 
     Attributes:
-        position: How many characters could be read; the next one cannot stand there, or the text cannot end there.
+        position: The characters that could be read; the next one is not allowed there, or the text cannot end there.
         byte: The same in bytes.
         line: The line of that, from 1.
         column: The character of the line, from 1.
-        stands_at: Where in the document the text stands as far as it could be read, in characters: the first place.
-        goes_on: What follows in the document at that place; empty at its end, or where no more may be quoted.
-        places: At how many places of the document the text stands as far as it could be read.
+        stands_at: The first position in the document, in characters, of the text as far as it could be read.
+        goes_on: The text behind it in the document; empty at its end, or where no more may be quoted.
+        places: The number of such positions.
         at_end: Whether the whole text could be read, so that it is the beginning of a quotation.
         may_end: Whether the text might have ended there.
     """

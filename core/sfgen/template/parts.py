@@ -54,7 +54,7 @@ class Filled:
 
     Attributes:
         hole: The hole as it stands in the template.
-        constraint: What it is filled with.
+        constraint: Its constraint.
         repetition: The number of the repetition of its block, from 0; ``None``: it stands in no block.
     """
 
@@ -74,7 +74,7 @@ class Copied:
 
     Attributes:
         source: The number of the part that is this hole.
-        position: Where the name stands in the template, in characters.
+        position: The position of the name in the template, in characters.
     """
 
     source: int

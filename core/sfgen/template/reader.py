@@ -24,8 +24,8 @@ class Thread(NamedTuple):
 
     Attributes:
         part: The number of the part that is open; that behind the last one: the text is complete.
-        inside: Where in the part: bytes of a literal, or a position of what reads the hole.
-        written: What of the hole was written, if that stands in the template once more; else nothing.
+        inside: The position in the part: bytes of a literal, or a position of the hole's reader.
+        written: The text of the hole so far, if the hole is copied later; else nothing.
         copies: The texts of holes that are still to be written once more, by the numbers of their parts.
     """
 

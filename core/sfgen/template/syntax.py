@@ -17,9 +17,9 @@ A template is literal text with *holes* and *blocks*. The outer marks are those 
     {% for x in a, b %}…{{x}}…{% endfor %} the block, once for each item, which {{x}} writes
 
 A hole ends before the last two of the first braces that close two or more at once, so ``{{year: regex [0-9]{4}}}`` is a
-hole; that of a schema goes on until its own braces are closed. What needs ``}}`` inside can write ``\}}`` in a
-pattern. White space around
-what stands in a hole is no part of it. A line with only the mark of a block is no part of the text.
+hole; that of a schema goes on until its own braces are closed. A pattern that needs ``}}``
+inside can write ``\}}``. White space around the content of a hole is no part of it. A line with only the mark of a
+block is no part of the text.
 
 A name is written once. Blocks may stand in blocks. A hole in a block is given something in each repetition, and
 ``{{name}}`` means that of the same repetition.
@@ -66,10 +66,10 @@ class Hole:
 
     Attributes:
         name: Its name.
-        kind: What it is filled with.
-        argument: What stands behind the kind; of ``text`` nothing.
-        position: Where its name stands in the template, in characters.
-        argument_position: Where the argument begins.
+        kind: The kind of its constraint.
+        argument: The text behind the kind; of ``text`` nothing.
+        position: The position of its name in the template, in characters.
+        argument_position: The position of the argument.
         temperature: Its own temperature; ``None``: that of the generation.
         until: The text that it ends before; ``None``: none.
         most: The most characters; ``None``: any number.
@@ -110,10 +110,10 @@ class Block:
     """A block, which is repeated for each of some items.
 
     Attributes:
-        name: What the item is called inside.
+        name: The name of the item inside.
         items: The items.
-        body: What is repeated.
-        position: Where the name stands in the template, in characters.
+        body: The nodes that are repeated.
+        position: The position of the name in the template, in characters.
     """
 
     name: str
@@ -141,7 +141,7 @@ class _Parser:
     Attributes:
         text: The template.
         origin: The name of its file.
-        at: How many characters were read.
+        at: The number of characters that were read.
     """
 
     text: str

@@ -45,7 +45,7 @@ class Template:
 
     Args:
         text: The template.
-        directory: Where the files lie that its holes name; ``None``: in the current one.
+        directory: The folder of the files that its holes name; ``None``: the current one.
         origin: The name of its file, which errors tell; nothing is read from there.
 
     Raises:
@@ -88,7 +88,7 @@ class Template:
 
         Args:
             text: The template.
-            constraints: What fills holes, by their names.
+            constraints: The constraints of holes, by their names.
 
         Raises:
             TemplateError: As for the class.
@@ -296,8 +296,8 @@ class Template:
         Where all holes are regular these are all of them. Of others, the strings of schemas have none, each by itself.
 
         Args:
-            banned: What must not be in a text.
-            prompt: What stands before the text.
+            banned: The banned words.
+            prompt: The text before it.
 
         Returns:
             ``None`` where no banned word can be taken out, or not out of all strings: then a matcher must watch over

@@ -55,8 +55,8 @@ class Located:
     """The location of a model.
 
     Attributes:
-        source: What transformers is given: a directory, or an id on the hub.
-        directory: Where all its files but the weights lie; ``None`` if the cache has nothing of it.
+        source: The name for transformers: a directory, or an id on the hub.
+        directory: The folder of all its files but the weights; ``None`` if the cache has nothing of it.
         is_offline: Whether the hub must not be asked, or cannot be.
     """
 

@@ -142,7 +142,7 @@ def _added_bytes(backend: Any, decoder: TokenDecoder, token_id: int, content: st
 
     It is cut out of the text as it stands, so it should write what it says. But decode() runs the decoder on it like
     on any other token: right for Gemma's ``▁▁``, which the model's own vocabulary has too and which is two spaces;
-    wrong for ``café`` beside a byte-level vocabulary, where ``é`` is the byte 0xE9. What encode() makes of the
+    wrong for ``café`` beside a byte-level vocabulary, where ``é`` is the byte 0xE9. The result of encode() for the
     decoder's reading tells the one from the other.
     """
     verbatim, decoded = content.encode(), decoder(content)

@@ -1,7 +1,7 @@
 """Read a tokenizer's directory with the package tokenizers alone, which costs a tenth of importing transformers.
 
 ``tokenizer.json`` has the tokens, ``tokenizer_config.json`` names the special ones, ``config.json`` and
-``generation_config.json`` the end tokens and the number of output rows. What transformers makes of them depends on the
+``generation_config.json`` the end tokens and the number of output rows. The result of transformers depends on the
 class that it takes: some classes load ``tokenizer.json`` as it is, others build the tokenizer anew from its vocabulary,
 with a decoder and special tokens of their own. So each class that it may take is gone through here, and a directory is
 read only if all come to the same. Where they do not, or where there is anything that is not known here, the answer is

@@ -38,7 +38,7 @@ class Vocabulary:
         tokens: The bytes of each id, from id 0 on; ``None`` for a token that is never text (a special token, or an
             output row of the model without a token). ``b""`` writes nothing and becomes ``None``.
         end_token_ids: The ids that end a text. An end token may have bytes, but it never counts as text.
-        names: What people call some of the tokens, such as ``{2: "<eos>"}``; used by :meth:`text` only.
+        names: The names of some of the tokens, such as ``{2: "<eos>"}``; used by :meth:`text` only.
 
     Raises:
         VocabularyError: A token is not bytes, or an id is not an index into ``tokens``.
@@ -94,8 +94,8 @@ class Vocabulary:
         """Load the vocabulary of a tokenizer, by name or a loaded one.
 
         Where a model's configuration lies beside the tokenizer, the vocabulary is that of the model: it has all the end
-        tokens that the configuration names, and an id for each row of the output layer. What the hub's cache has is
-        taken from there. transformers is imported only where a tokenizer cannot be read without it.
+        tokens that the configuration names, and an id for each row of the output layer. Files in the hub's cache
+        are not downloaded. transformers is imported only where a tokenizer cannot be read without it.
 
         Args:
             name_or_path: A directory with the tokenizer's files, or a hub id such as ``org/model``; or a tokenizer that

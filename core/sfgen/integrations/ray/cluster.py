@@ -47,8 +47,8 @@ class RayCluster:
         """Return the crew of a job.
 
         Args:
-            assignment: What is done.
-            count: How many actors do it.
+            assignment: The job of each actor.
+            count: The number of actors.
             order: Takes the outcome of each slot.
 
         Raises:

@@ -28,7 +28,7 @@ class SfgenPredictor:
 
     Args:
         job: What is done with each prompt. Its model is a name, which each process loads.
-        batch_size: How many texts a process works on at once.
+        batch_size: The number of texts that a process works on at once.
         journal: What ``open_journal`` has made.
 
     Raises:

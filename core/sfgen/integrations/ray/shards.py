@@ -36,16 +36,16 @@ def write_shards(
 ) -> None:
     """Write the texts of all shards, or those that are missing.
 
-    All machines of the cluster must have both folders under the same names. What is written is saved a shard at a time:
+    All machines of the cluster must have both folders under the same names. Texts are saved a shard at a time:
     some hundred prompts in each are a good size. Only one run may write at a time.
 
     Args:
         cluster: What ``connected`` gives.
         job: What is done with each prompt. Its model is a name, and its seed given: a later run must have the same.
         prompts: The folder of the prompts, in files that end in ``.jsonl`` or ``.json``. Each record has a ``line``.
-        output: The folder of the texts. What it holds must be of this job and these prompts.
-        actors: How many processes make texts.
-        batch_size: How many texts each of them works on at once.
+        output: The folder of the texts. Its files must be of this job and these prompts.
+        actors: The number of processes that make texts.
+        batch_size: The number of texts that each of them works on at once.
 
     Raises:
         UsageError: An argument of another kind, a model that is loaded already, or a cluster that lacks what it takes.
@@ -90,7 +90,7 @@ def write_shards(
 def read_shards(output: str | Path) -> Iterator[dict[str, Any]]:
     """Read the records that ``write_shards`` has written.
 
-    They are in no order. What was written twice comes once: no two have the same line and sample.
+    They are in no order. A record that was written twice comes once: no two have the same line and sample.
 
     Args:
         output: The folder of the texts.
