@@ -1,4 +1,4 @@
-"""The recogniser for random grammars: a test case with too many stacks is rejected."""
+"""The recogniser for random grammars, as independent as that: a test case with too many stacks is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a counted text means, in plain Python."""
+"""Oracle of counted texts: their definition in plain Python.
+
+Independent of the engine, but for the automaton and the counts of the text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Dynamic references evaluated as JSON Schema 2020-12 describes it, for schemas of few keywords: an oracle for tests.
+"""Oracle of dynamic references: evaluation as JSON Schema 2020-12 describes it, for schemas of few keywords.
+
+Independent of sfgen.
 
 The scope is the list of the resources that evaluation came through. Identifiers are absolute URIs.
 """

@@ -1,4 +1,7 @@
-"""Configurations of a lexer and a parser, byte by byte, as the definition has them."""
+"""Oracle of Lark's engine: configurations of a lexer and a parser, byte by byte, as the definition has them.
+
+Independent of the engine's masks, kernels and distances. It shares with it the lexer, the parse tables and the stacks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The texts that stand in a document, by trying all beginnings and ends: the oracle of ``sfgen.Substring``."""
+"""Oracle of ``sfgen.Substring``: the texts of a document, by trying all beginnings and ends.
+
+Independent of sfgen.
+"""
 
 from __future__ import annotations
 

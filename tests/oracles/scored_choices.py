@@ -1,4 +1,7 @@
-"""What some choices are worth after a prompt, worked out from the definitions: no tree, no rewinds, no batch."""
+"""Oracle of scores: the likelihood of some choices after a prompt, by the definitions, without tree, rewind or batch.
+
+Independent of sfgen's scoring; the model's own scores are shared.
+"""
 
 from __future__ import annotations
 
