@@ -18,6 +18,8 @@ from sfgen.errors import SfgenError
 from sfgen.models.gguf.header import PART_NAME, is_gguf
 from sfgen.models.weight_files import checkpoint_files
 
+__all__ = ["BUILT_IN", "FoundModel", "built_in_models", "models_here"]
+
 BUILT_IN = {
     "tiny": "comes with sfgen",
     "uniform": "no preference",
@@ -70,7 +72,7 @@ def built_in_models() -> list[FoundModel]:
 
 
 def models_here(folder: str | Path = os.curdir) -> Iterator[FoundModel]:
-    """Find the models on this machine: in a folder, the hub's cache, and Ollama's."""
+    """List the models on this machine."""
     folder = arguments.path("folder", folder)
     itself = directory_model(folder, typed(folder), _HERE)
     yield from [itself] if itself is not None else models_in(folder, _HERE, depth=1)
