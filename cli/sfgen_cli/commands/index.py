@@ -26,6 +26,7 @@ from sfgen_cli.shell.usage import quoted
 if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.index import DfaIndex
+    from sfgen.index.statistics import Statistics
 
 _SAVED = "Saved indexes"
 
@@ -152,7 +153,7 @@ def index(
         say(f"reading {vocabularies.name}")
         tokens = vocabularies.load()
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
-    import_module("sfgen.index.masks.all_states")  # and so all that builds an index
+    import_module("sfgen.index.statistics")  # and so all that makes masks
     from sfgen import Index
 
     with clock:
@@ -161,7 +162,6 @@ def index(
         _show_automaton(built.dfa, looks, quiet=quiet)
     elif save:
         destination = file or DEFAULT_FILE
-        _build(built, quiet=quiet)
         built.save(destination, force=force)
         note(f"sfgen: {len(built.dfa):,} states over {len(tokens):,} tokens", quiet=quiet)
         if looks.form == "json":
@@ -246,12 +246,10 @@ def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, q
     elif looks.state is not None:
         tables.state_table(built, looks.state, ids=looks.ids)
     else:
-        from sfgen.index.statistics import statistics
-
         with clock:
-            _build(built, quiet=quiet)
+            numbers = _statistics(built, quiet=quiet)
         origin = "loaded" if is_loaded else "built"
-        tables.index_table(built, statistics(built), origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
+        tables.index_table(built, numbers, origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
 
 
 def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
@@ -300,12 +298,13 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
         index_output.write_index(index_output.fsm_heading(built, len(rows)), rows)
 
 
-def _build(index: DfaIndex, *, quiet: bool) -> None:
-    """Make all rows; on a terminal with a progress bar."""
+def _statistics(index: DfaIndex, *, quiet: bool) -> Statistics:
+    """Measure the masks of all states; on a terminal with a progress bar."""
+    from sfgen.index.statistics import statistics
+
     process.at_work()
     if quiet or not stderr_is_a_terminal():
-        index.build()
-        return
+        return statistics(index)
     from rich.progress import Progress
 
     from sfgen.kernels import told_of_compiling
@@ -318,4 +317,4 @@ def _build(index: DfaIndex, *, quiet: bool) -> None:
             bar.update(task, description=PREPARING if compiling else "building the index", refresh=True)
 
         with told_of_compiling(tell):
-            index.build(lambda done, _: bar.update(task, completed=done))
+            return statistics(index, lambda done, _: bar.update(task, completed=done))
