@@ -22,11 +22,7 @@ from sfgen_cli.shell.ending import ExitCode, end, run  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Args:
-        arguments: What is typed behind ``sfgen``; ``None``: it was typed, and nothing comes after this call.
-    """
+    """Run the command line and exit."""
     process.prepare(_leave)
     try:
         code = run(arguments)

@@ -17,7 +17,12 @@ LENGTH = 2048
 
 
 def configuration(tokenizer: Any, shape: Shape) -> Any:
-    """Return the transformers configuration of the model."""
+    """Return the transformers configuration of the model.
+
+    Args:
+        tokenizer: A ``tokenizers.Tokenizer``, for the special tokens.
+        shape: The sizes of the network.
+    """
     from transformers import LlamaConfig
 
     return LlamaConfig(
@@ -36,7 +41,14 @@ def configuration(tokenizer: Any, shape: Shape) -> Any:
 
 
 def save(weights: dict[str, torch.Tensor], shape: Shape, tokenizer: Any, directory: Path) -> None:
-    """Write weights and tokenizer as a transformers directory."""
+    """Write weights and tokenizer as a transformers directory.
+
+    Args:
+        weights: The parameters by name, written as float16.
+        shape: The sizes of the network.
+        tokenizer: A ``tokenizers.Tokenizer``.
+        directory: Where to write.
+    """
     import torch
     from transformers import GenerationConfig, LlamaForCausalLM
 

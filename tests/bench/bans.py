@@ -184,7 +184,7 @@ def many_phrases(model: Any, tokens: int, rounds: int) -> str:
             assert not result.rollbacks
         if number:
             pairs.append(times[banned] / times[None])
-    low, middle, high = statistics.quantiles(pairs, n=4)
+    low, middle, high = quartiles(pairs)
     return (
         f"20 000 banned phrases, none of which occurs: {middle:.3f} times the time of sfgen without a ban "
         f"({low:.3f} to {high:.3f}, {len(pairs)} interleaved pairs)."
@@ -211,8 +211,13 @@ def text_of(model: Any, ids: list[int]) -> str:
 
 def ratios(times: list[float], base: list[float]) -> str:
     """Median and quartiles of the ratios of each round."""
-    low, middle, high = statistics.quantiles([a / b for a, b in zip(times, base, strict=True)], n=4)
+    low, middle, high = quartiles([a / b for a, b in zip(times, base, strict=True)])
     return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def quartiles(values: list[float]) -> list[float]:
+    """Lower quartile, median and upper quartile; of one value, itself."""
+    return statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
 
 
 @contextmanager

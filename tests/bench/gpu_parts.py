@@ -65,14 +65,17 @@ def _growing(network: Any, batch: int, *, plans: bool) -> Callable[[], object]:
     import torch
     from transformers import DynamicCache
 
-    cache: Any = DynamicCache(config=network.config)
+    from sfgen.models.transformers_forward import cache_name, parameters_of
+
+    name = cache_name(parameters_of(network.base_model)) or "past_key_values"
+    cache: dict[str, Any] = {name: DynamicCache(config=network.config)}
     ids = torch.full((batch, 1), 100, device=network.device)
     with torch.inference_mode():
-        network.base_model(input_ids=ids.repeat(1, _PROMPT), past_key_values=cache, use_cache=True)
+        network.base_model(input_ids=ids.repeat(1, _PROMPT), use_cache=True, **cache)
 
     def read() -> None:
         with cudnn_attention(plans):
-            network.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
+            network.base_model(input_ids=ids, use_cache=True, **cache)
 
     return read
 

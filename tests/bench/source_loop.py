@@ -36,13 +36,16 @@ class SourceLoop:
         """The text, and how often it went back."""
         import torch
 
+        from sfgen.models.transformers_forward import cache_in, cache_name, parameters_of
+
+        cached = cache_name(parameters_of(self._network)) or "past_key_values"
         ids: list[int] = []
         forbidden: dict[int, set[int]] = {}
         cache, unread, rollbacks, state, open_from = None, list(prompt_ids), 0, 0, 0
         with torch.no_grad():
             while len(ids) < tokens:
-                answer = self._network(input_ids=torch.tensor([unread]), past_key_values=cache, use_cache=True)
-                cache = answer.past_key_values
+                answer = self._network(input_ids=torch.tensor([unread]), use_cache=True, **{cached: cache})
+                cache = cache_in(answer)
                 scores = answer.logits[0, -1]
                 scores[list(forbidden.get(len(ids), ()))] = -float("inf")
                 token = int(scores.argmax())

@@ -15,8 +15,7 @@ import typer
 from rich.cells import cell_len
 
 from sfgen_cli.app import app
-from sfgen_cli.shell.help import examples, name_of
-from sfgen_cli.shell.most_used import MOST_USED
+from sfgen_cli.shell.help import MOST_USED, examples, name_of
 
 Sfgen = Callable[..., Any]
 GROUP: Any = typer.main.get_command(app)

@@ -17,7 +17,7 @@ import sfgen
 from sfgen.errors import GraphvizMissing, IndexNotFound, OtherVocabulary, SfgenError, UnusableIndex, UsageError
 from sfgen.parameter_text import ParameterText
 from sfgen_cli.app import app
-from sfgen_cli.shell.hints import in_options, told
+from sfgen_cli.shell.usage import in_options, told
 
 Sfgen = Callable[..., Any]
 CORE = Path(sfgen.__file__).parent

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from sfgen_cli.shell import stopwatch
-from sfgen_cli.shell.stopwatch import Stopwatch
+from sfgen_cli.commands import index as stopwatch
+from sfgen_cli.commands.index import Stopwatch
 
 # The clock stands still, but for 100 seconds that each kernel takes to be loaded, and 0.25 that is building.
 PROGRAM = """
 import sys
 from sfgen import kernels
-from sfgen_cli.shell import stopwatch
+from sfgen_cli.commands import index as stopwatch
 now = 0.0
 def tick(seconds):
     global now
@@ -27,12 +27,12 @@ def slow(self):
     tick(100)
     return load(self)
 kernels.Kernel._compile_now = slow
-from sfgen.index import statistics as builder
-count = builder.statistics
-def timed(*arguments):
+from sfgen.index import index as builder
+build = builder.DfaIndex.build
+def timed(self, *arguments):
     tick(0.25)
-    return count(*arguments)
-builder.statistics = timed
+    return build(self, *arguments)
+builder.DfaIndex.build = timed
 from sfgen_cli.shell.ending import run
 code = run(["index", "--regex", "(hot|cold|hotel)", *sys.argv[1:]])
 assert now > 300, now
@@ -50,7 +50,7 @@ def test_loading_is_not_building() -> None:
 IMPORTS = """
 import sys
 from sfgen import kernels
-from sfgen_cli.shell import stopwatch
+from sfgen_cli.commands import index as stopwatch
 now = 0.0
 class Time:
     perf_counter = staticmethod(lambda: now)

@@ -19,7 +19,7 @@ from tests.support.traces import Run, ban_run, long_run, runs
 from sfgen import Event, Finished, Result, RolledBack, TextReleased, TokenChosen, read_trace
 from sfgen.decoding import Candidate, Outlook
 from sfgen.trace import Failure, Recording, Scene
-from sfgen_cli.live.steps import is_step
+from sfgen_cli.live.moment import is_step
 from sfgen_cli.page.page import BEGINNING, page
 
 Sfgen = Callable[..., Any]

@@ -15,7 +15,7 @@ from rich.text import Text
 from tests.support.command.browser import rendered
 from tests.support.running.installed import needs
 
-from sfgen_cli.live.picture import svg
+from sfgen_cli.live.view import svg
 
 COLUMN = 12.04  # the width of a column in the font that librsvg finds, about
 

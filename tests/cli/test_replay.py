@@ -16,8 +16,7 @@ from sfgen import TokenChosen
 from sfgen.errors import SfgenError
 from sfgen.trace import TraceFile, read_trace, tracing
 from sfgen.trace.lines import Scene
-from sfgen_cli.live.picture import svg
-from sfgen_cli.live.view import LiveView
+from sfgen_cli.live.view import LiveView, svg
 
 Sfgen = Callable[..., Any]
 BAN = ["ban", "--words", "talk,listen"]

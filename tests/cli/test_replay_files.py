@@ -19,8 +19,7 @@ from tests.support.traces import Run, ban_run, frame, is_a_picture, runs, write_
 
 from sfgen.errors import SfgenError
 from sfgen.trace import parse_trace, read_trace
-from sfgen_cli.live.picture import svg
-from sfgen_cli.live.view import LiveView
+from sfgen_cli.live.view import LiveView, svg
 
 Sfgen = Callable[..., Any]
 

@@ -12,8 +12,7 @@ from sfgen import BannedWords, Dfa, Event, Index, RolledBack, TokenChosen, load_
 from sfgen.automata.edges import walk
 from sfgen.decoding import BlockClosed
 from sfgen.trace.lines import Scene
-from sfgen_cli.live.picture import svg
-from sfgen_cli.live.view import LiveView
+from sfgen_cli.live.view import LiveView, svg
 from sfgen_cli.report.path import PathPicture
 
 FOLDER = Path(__file__).parent

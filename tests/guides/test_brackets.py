@@ -24,8 +24,7 @@ from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import GenerationError, LimitTooSmall, SfgenError
 from sfgen.trace import TraceFile, read_trace, tracing
 from sfgen.trace.lines import Scene
-from sfgen_cli.live.picture import svg
-from sfgen_cli.live.view import LiveView
+from sfgen_cli.live.view import LiveView, svg
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
 WORDS = [("ab",), ("ba", "[["), ("b]", " a", "()"), ("<bold>",), ("(", "aé"), ("</bold>",)]

@@ -11,13 +11,12 @@ import typer
 from sfgen.errors import UsageError
 from sfgen_cli.options.bans import BanOptions, read_bans, read_word_bias
 from sfgen_cli.options.batch import ManyOptions
-from sfgen_cli.options.chat import read_messages
-from sfgen_cli.options.generation import GenerationOptions, Prompt
+from sfgen_cli.options.generation import GenerationOptions, Prompt, read_messages
 from sfgen_cli.options.prompts import read_prompt, reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
-from sfgen_cli.shell.flatten import Named, flattened
+from sfgen_cli.shell.command_classes import Named, flattened
 from sfgen_cli.shell.once import tell_of_demonstration
 
 _INSTEAD = "Instead of a text"
@@ -102,7 +101,7 @@ def ban(
     biases = read_word_bias(generation.word_bias, bans)
     request = Request("", RequestedConstraint(), banned, generation, messages=messages, word_bias=biases)
     if many.input is not None:
-        from sfgen_cli.batch.run import run_many
+        from sfgen_cli.run.batch import run_many
 
         run_many(request, many)
         tell_of_demonstration(generation)

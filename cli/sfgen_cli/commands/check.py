@@ -22,21 +22,20 @@ from sfgen_cli.options.requested import (
     looks_like_a_pattern_for_a_file,
     read_constraint,
 )
-from sfgen_cli.report.checked_texts import Source, sources
-from sfgen_cli.shell.flatten import Named, flattened
-from sfgen_cli.shell.hints import told
+from sfgen_cli.report.checked import Source, sources
+from sfgen_cli.shell.command_classes import Named, flattened
 from sfgen_cli.shell.output import ReaderGone, complain, note, write, write_json
 from sfgen_cli.shell.progress import progress
-from sfgen_cli.shell.usage import quoted
+from sfgen_cli.shell.usage import quoted, told
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
-    from sfgen_cli.report.findings import Finding
-    from sfgen_cli.report.grammar_check import GrammarMatching
+    from sfgen_cli.report.checked import Finding
+    from sfgen_cli.report.grammar import GrammarMatching
     from sfgen_cli.report.matching import Complaint, Matching
-    from sfgen_cli.report.substring_report import SubstringMatching
-    from sfgen_cli.report.template_check import TemplateMatching
-    from sfgen_cli.report.validating import Validating
+    from sfgen_cli.report.schema import Validating
+    from sfgen_cli.report.substring import SubstringMatching
+    from sfgen_cli.report.template import TemplateMatching
 
     Comparing: TypeAlias = Matching | Validating | GrammarMatching | TemplateMatching | SubstringMatching
 
@@ -172,16 +171,16 @@ def _nothing_to_look_for(files: list[str]) -> UsageError:
 def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
     with progress(quiet=quiet) as say:
         if constraint.grammar is not None:
-            from sfgen_cli.report.grammar_check import GrammarMatching
+            from sfgen_cli.report.grammar import GrammarMatching
 
             say("reading the grammar")
             return GrammarMatching(constraint.grammar.read())
         if constraint.template is not None:
-            from sfgen_cli.report.template_check import TemplateMatching
+            from sfgen_cli.report.template import TemplateMatching
 
             return TemplateMatching(constraint.template)
         if constraint.substring is not None:
-            from sfgen_cli.report.substring_report import SubstringMatching
+            from sfgen_cli.report.substring import SubstringMatching
 
             return SubstringMatching(constraint.substring)
         if constraint.schema is None:
@@ -189,7 +188,7 @@ def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
 
             say("reading the pattern")
             return Matching(constraint.dfa())
-        from sfgen_cli.report.validating import Validating
+        from sfgen_cli.report.schema import Validating
 
         say("reading the schema")
         validating = Validating(constraint.schema, constraint.schema_dir, constraint.documents)
@@ -341,7 +340,7 @@ class _Check:
         return is_good
 
     def _findings(self, text: _Text) -> Iterator[Finding]:
-        from sfgen_cli.report.findings import findings
+        from sfgen_cli.report.checked import findings
 
         for finding in findings(text.lines, self.banned) if self.banned is not None else ():
             yield finding if text.line is None else dataclasses.replace(finding, line=text.line)

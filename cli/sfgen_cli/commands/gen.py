@@ -7,16 +7,15 @@ from typing import Annotated
 
 from sfgen_cli.options.bans import BanOptions, read_bans, read_word_bias
 from sfgen_cli.options.batch import ManyOptions
-from sfgen_cli.options.chat import read_messages
 from sfgen_cli.options.constraint import ConstraintOptions, Engine, IndexFile, NoFastForward, Scores
-from sfgen_cli.options.generation import GenerationOptions, Prompt
+from sfgen_cli.options.generation import GenerationOptions, Prompt, read_messages
 from sfgen_cli.options.grammar import WrittenGrammarOptions
 from sfgen_cli.options.prompts import pattern_hint, read_prompt, reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import doubts, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
-from sfgen_cli.shell.flatten import Named, flattened
+from sfgen_cli.shell.command_classes import Named, flattened
 from sfgen_cli.shell.once import tell_of_demonstration
 from sfgen_cli.shell.output import note
 
@@ -77,7 +76,7 @@ def gen(
     biases = read_word_bias(generation.word_bias, bans)
     request = Request("", constraint, banned, generation, engine, not no_fast_forward, scores, messages, biases)
     if many.input is not None:
-        from sfgen_cli.batch.run import run_many
+        from sfgen_cli.run.batch import run_many
 
         run_many(request, many)
         tell_of_demonstration(generation)

@@ -17,16 +17,17 @@ from sfgen_cli.options.prompts import reader_of_stdin, refuse_overwriting
 from sfgen_cli.options.requested import RequestedConstraint, looks_like_a_pattern_for_a_file, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.shell import process
-from sfgen_cli.shell.flatten import flattened
+from sfgen_cli.shell.command_classes import flattened
 from sfgen_cli.shell.output import note, stderr_is_a_terminal, write, write_json, write_name
 from sfgen_cli.shell.progress import PREPARING, progress
-from sfgen_cli.shell.stopwatch import Stopwatch
 from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.index import DfaIndex
-    from sfgen.index.statistics import Statistics
+import time
+
+from sfgen.kernels import seconds_of_loading
 
 _SAVED = "Saved indexes"
 
@@ -101,7 +102,7 @@ def index(
     vocabularies.check()
     shown = constraint if constraint or save else RequestedConstraint(index_file=file)
     if shown.grammar is not None or (shown.index_file is not None and shown.read_grammar is not None):
-        from sfgen_cli.report.grammar_index import run_grammar
+        from sfgen_cli.report.grammar import run_grammar
         from sfgen_cli.report.text_source import IndexRequest
 
         if looks.form == "schema":
@@ -109,7 +110,7 @@ def index(
         run_grammar(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
         return
     if shown.template is not None or (shown.index_file is not None and shown.read_template is not None):
-        from sfgen_cli.report.template_index import run_template
+        from sfgen_cli.report.template import run_template
         from sfgen_cli.report.text_source import IndexRequest
 
         if looks.form == "schema":
@@ -117,7 +118,7 @@ def index(
         run_template(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
         return
     if shown.substring is not None or (shown.index_file is not None and shown.read_substring is not None):
-        from sfgen_cli.report.substring_report import run_substring
+        from sfgen_cli.report.substring import run_substring
         from sfgen_cli.report.text_source import IndexRequest
 
         if looks.form == "schema":
@@ -125,7 +126,7 @@ def index(
         run_substring(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
         return
     if shown.schema is not None or (shown.index_file is not None and shown.json_schema is not None):
-        from sfgen_cli.report.schema_index import run_schema
+        from sfgen_cli.report.schema import run_schema
         from sfgen_cli.report.text_source import IndexRequest
 
         run_schema(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
@@ -153,7 +154,7 @@ def index(
         say(f"reading {vocabularies.name}")
         tokens = vocabularies.load()
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
-    import_module("sfgen.index.statistics")  # and so all that makes masks
+    import_module("sfgen.index.masks.all_states")  # and so all that builds an index
     from sfgen import Index
 
     with clock:
@@ -162,11 +163,12 @@ def index(
         _show_automaton(built.dfa, looks, quiet=quiet)
     elif save:
         destination = file or DEFAULT_FILE
+        _build(built, quiet=quiet)
         built.save(destination, force=force)
         note(f"sfgen: {len(built.dfa):,} states over {len(tokens):,} tokens", quiet=quiet)
         if looks.form == "json":
             from sfgen.index.export import heading, rows
-            from sfgen_cli.report.index_output import write_index
+            from sfgen_cli.report.tables import write_index
 
             write_index({**heading(built), "saved": str(destination)}, rows(built, ids=looks.ids))
         else:
@@ -226,7 +228,7 @@ def _check_file(file: Path) -> None:
 def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, quiet: bool) -> None:
     """Show the index, or one state of it. ``is_loaded``: it was read from a file."""
     from sfgen.index.export import heading, rows
-    from sfgen_cli.report import index_output, tables
+    from sfgen_cli.report import tables
 
     if looks.state is not None and not looks.state < len(built.dfa):
         raise UsageError(
@@ -237,24 +239,26 @@ def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, q
         from sfgen.index.graph import token_graph
 
         graph = token_graph(built, ids=looks.ids, max_states=looks.most_states)
-        index_output.write_graph(graph, looks.form, quiet=quiet)
+        tables.write_graph(graph, looks.form, quiet=quiet)
     elif looks.form == "jsonl" or (looks.form == "json" and looks.state is not None):
         states = None if looks.state is None else [looks.state]
-        index_output.write_rows(rows(built, ids=looks.ids, states=states))
+        tables.write_rows(rows(built, ids=looks.ids, states=states))
     elif looks.form == "json":
-        index_output.write_index(heading(built), rows(built, ids=looks.ids))
+        tables.write_index(heading(built), rows(built, ids=looks.ids))
     elif looks.state is not None:
         tables.state_table(built, looks.state, ids=looks.ids)
     else:
+        from sfgen.index.statistics import statistics
+
         with clock:
-            numbers = _statistics(built, quiet=quiet)
+            _build(built, quiet=quiet)
         origin = "loaded" if is_loaded else "built"
-        tables.index_table(built, numbers, origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
+        tables.index_table(built, statistics(built), origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
 
 
 def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
     """Show what does not depend on a vocabulary."""
-    from sfgen_cli.report import index_output, path
+    from sfgen_cli.report import path, tables
 
     json = looks.form == "json"
     if looks.path is not None:
@@ -271,13 +275,13 @@ def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
     elif looks.against is not None:
         from sfgen import Dfa
 
-        index_output.write_relation(dfa, Dfa.from_regex(looks.against), json=json)
+        tables.write_relation(dfa, Dfa.from_regex(looks.against), json=json)
     elif looks.examples is not None:
-        index_output.write_examples(dfa, looks.examples, json=json)
+        tables.write_examples(dfa, looks.examples, json=json)
     else:
         from sfgen.automata.graph import character_graph
 
-        index_output.write_graph(character_graph(dfa, max_states=looks.most_states), looks.form, quiet=quiet)
+        tables.write_graph(character_graph(dfa, max_states=looks.most_states), looks.form, quiet=quiet)
 
 
 def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
@@ -288,23 +292,22 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
         vocabularies.refuse("--engine fsm --format table")
         write(fsm_table(reference_fsm(pattern)))
         return
-    from sfgen_cli.report import index_output
+    from sfgen_cli.report import tables
 
     built = FsmIndex(pattern, vocabularies.load())
-    rows = index_output.fsm_rows(built, ids=looks.ids)
+    rows = tables.fsm_rows(built, ids=looks.ids)
     if looks.form == "jsonl":
-        index_output.write_rows(rows)
+        tables.write_rows(rows)
     else:
-        index_output.write_index(index_output.fsm_heading(built, len(rows)), rows)
+        tables.write_index(tables.fsm_heading(built, len(rows)), rows)
 
 
-def _statistics(index: DfaIndex, *, quiet: bool) -> Statistics:
-    """Measure the masks of all states; on a terminal with a progress bar."""
-    from sfgen.index.statistics import statistics
-
+def _build(index: DfaIndex, *, quiet: bool) -> None:
+    """Make all rows; on a terminal with a progress bar."""
     process.at_work()
     if quiet or not stderr_is_a_terminal():
-        return statistics(index)
+        index.build()
+        return
     from rich.progress import Progress
 
     from sfgen.kernels import told_of_compiling
@@ -317,4 +320,30 @@ def _statistics(index: DfaIndex, *, quiet: bool) -> Statistics:
             bar.update(task, description=PREPARING if compiling else "building the index", refresh=True)
 
         with told_of_compiling(tell):
-            return statistics(index, lambda done, _: bar.update(task, completed=done))
+            index.build(lambda done, _: bar.update(task, completed=done))
+
+
+class Stopwatch:
+    """Adds up the time of its ``with`` statements.
+
+    Waiting for kernels does not count: to import numba, and to read or compile the kernels that are called, takes a
+    second; what they do, a thousandth.
+
+    Attributes:
+        seconds: The sum until now.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._started = 0.0
+
+    def __enter__(self) -> Stopwatch:
+        self._started = _now()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.seconds += _now() - self._started
+
+
+def _now() -> float:
+    return time.perf_counter() - seconds_of_loading()

@@ -15,9 +15,9 @@ from sfgen.errors import UsageError
 from sfgen.printable import on_one_line, shown_name
 from sfgen_cli.options.generation import Quiet
 from sfgen_cli.options.prompts import refuse_overwriting
-from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.keyboard import check_stepping, is_watched
 from sfgen_cli.shell.output import complain, note, write, write_name
+from sfgen_cli.shell.usage import told
 
 if TYPE_CHECKING:
     from sfgen.trace import Recording, Trace
@@ -202,8 +202,7 @@ def _show(recording: Recording, slow: int | None, *, step: bool) -> None:
 
 def _draw(recording: Recording, path: Path, at: int | None) -> None:
     """Write the picture of one step."""
-    from sfgen_cli.live.picture import svg
-    from sfgen_cli.live.view import LiveView
+    from sfgen_cli.live.view import LiveView, svg
 
     view, until = LiveView(recording.scene), _events_until(recording, at)
     for seconds, event in recording.events[:until]:
@@ -238,7 +237,7 @@ def _write_out(written: str, path: Path, beginning: bytes, what: str) -> None:
 
 def _events_until(recording: Recording, at: int | None) -> int:
     """Count the events until a step is whole."""
-    from sfgen_cli.live.steps import step_ends
+    from sfgen_cli.live.moment import step_ends
 
     ends = step_ends([event for _, event in recording.events])
     count = len(ends)

@@ -1,20 +1,24 @@
-"""The mark that moves through the pattern while the text is written."""
+"""The mark that moves through the pattern with the text: at what read the last character and may read the next."""
 
 from __future__ import annotations
 
 import codecs
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from sfgen.automata.label import CUT
 from sfgen.errors import SfgenError
-from sfgen_cli.live.expected import next_of_choices, one_of
-from sfgen_cli.live.marked import marked_pieces
+from sfgen.printable import on_one_line
+from sfgen_cli.live import rows
 from sfgen_cli.live.moment import Moment, Token
 from sfgen_cli.live.rows import Row, visible, wrapped
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from sfgen.regex.position_automaton import PatternPositions, Position, Span
     from sfgen.trace.lines import Scene
 
@@ -55,10 +59,6 @@ def following_of(scene: Scene, *, patient: bool) -> Following | None:
     """Follow the pattern of a run.
 
     ``None`` if it has none, or if the pattern is only a part of the text's.
-
-    Args:
-        scene: What is known of the run.
-        patient: As ``Following`` takes it.
     """
     if scene.pattern is None or scene.when is not None:
         return None
@@ -66,25 +66,14 @@ def following_of(scene: Scene, *, patient: bool) -> Following | None:
 
 
 def expected_at(moment: Moment, following: Following | None) -> str:
-    """Say what can be read next; empty if that is not known.
-
-    Args:
-        moment: The run at one moment.
-        following: Of its pattern.
-    """
+    """Say what can be read next; empty if that is not known."""
     if moment.start is None:
         return ""
     return next_of_choices(moment) if following is None else following.expected(moment.text_tokens)
 
 
 class Following:
-    """A pattern with the pieces marked that the text has come to.
-
-    Args:
-        pattern: The pattern.
-        patient: Follow the whole text, however long it takes. Otherwise there is no mark where a pattern has too many
-            possibilities to count them without holding up the text.
-    """
+    """A pattern with the pieces marked that the text has come to."""
 
     def __init__(self, pattern: str, *, patient: bool) -> None:
         self._pattern, self._patient = pattern, patient
@@ -94,13 +83,7 @@ class Following:
         self._spent = 0.0
 
     def rows(self, tokens: list[Token], width: int, most: int) -> list[Row]:
-        """Write the pattern; of a long one what is around the mark.
-
-        Args:
-            tokens: The text so far.
-            width: Columns of a row.
-            most: The most rows.
-        """
+        """Write the pattern; of a long one what is around the mark."""
         pieces = self._pieces(tokens)
         rows = wrapped(_on_one_line(pieces), width)
         if len(rows) <= most:
@@ -112,9 +95,6 @@ class Following:
         """Find the pieces of the pattern that the text has come to.
 
         ``None`` if it cannot be followed, or not in time.
-
-        Args:
-            tokens: The text so far.
         """
         reached = self._reached(tokens)
         if reached is None or self._places is None:
@@ -126,9 +106,6 @@ class Following:
         """Say what can be read next, as the pattern writes it.
 
         Empty if that is not known.
-
-        Args:
-            tokens: The text so far.
         """
         marks = self.marks(tokens)
         if marks is None:
@@ -198,3 +175,63 @@ def _around_the_mark(pieces: Row, size: int) -> Row:
             shown.append((piece, style))
         place += len(text)
     return [*shown, (CUT, "dim")] if place > start + size else shown
+
+
+_SHOWN = 4
+_MOST_CHOICES = 1000
+_END = "the end"
+
+
+def one_of(pieces: Iterable[str], *, may_end: bool) -> str:
+    """List what can come next.
+
+    >>> one_of(["[0-9]", "-", "[0-9]"], may_end=True), one_of([" "], may_end=False), one_of("abcdef", may_end=False)
+    ('[0-9] or - or the end', '[ ]', 'a or b or c or d or …')
+    """
+    named = ["[ ]" if piece == " " else rows.on_one_line(piece) for piece in dict.fromkeys(pieces)]
+    shown = named[:_SHOWN] + [CUT] * (len(named) > _SHOWN)
+    return " or ".join([*shown, *[_END] * may_end])
+
+
+def next_of_choices(moment: Moment) -> str:
+    """List what can come next in the choices still possible.
+
+    Empty if there are none, or too many.
+    """
+    choices = moment.scene.choices
+    if choices is None or len(choices) > _MOST_CHOICES or moment.scene.when is not None:
+        return ""
+    written = b"".join(token.data for token in moment.text_tokens)
+    rest = [
+        data[len(written) :] for choice in choices if (data := choice.encode("utf-8", "replace")).startswith(written)
+    ]
+    following = [text[0] for data in rest if (text := data.decode("utf-8", "ignore"))]
+    return one_of(following, may_end=b"" in rest)
+
+
+READ = "reverse"
+NEXT = "underline"
+_Spans = Iterable[tuple[int, int]]
+
+
+def marked_pieces(pattern: str, last_read: _Spans, following: _Spans) -> list[tuple[str, str]]:
+    """Cut a pattern into pieces, each with its style.
+
+    What was last read is in reverse, what follows underlined.
+    """
+    styles = [""] * len(pattern)
+    for spans, style in ((following, NEXT), (last_read, READ)):
+        for start, end in spans:
+            styles[start:end] = [f"{shown} {style}".strip() for shown in styles[start:end]]
+    together = groupby(zip(pattern, styles, strict=True), key=lambda one: one[1])
+    return [("".join(character for character, _ in characters), style) for style, characters in together]
+
+
+def marked_pattern(pattern: str, last_read: _Spans, following: _Spans) -> Text:
+    """Draw what ``marked_pieces`` returns, on one line."""
+    from rich.text import Text
+
+    text = Text()
+    for piece, style in marked_pieces(pattern, last_read, following):
+        text.append(on_one_line(piece), style)
+    return text

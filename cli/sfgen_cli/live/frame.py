@@ -49,12 +49,7 @@ class Section:
 
 
 class Layout:
-    """Divides the terminal's rows among the sections.
-
-    Args:
-        moment: What is drawn, whenever it is.
-        patient: As ``Following`` takes it.
-    """
+    """Divides the terminal's rows among the sections."""
 
     def __init__(self, moment: Moment, *, patient: bool) -> None:
         self._moment = moment
@@ -63,13 +58,7 @@ class Layout:
         self._most: dict[str, int] = {}  # rows that a section had at this size
 
     def rows(self, width: int, height: int, hint: str) -> list[Row]:
-        """Draw the picture's rows.
-
-        Args:
-            width: Columns of the terminal.
-            height: Rows of the terminal.
-            hint: What a person can do now; may be empty.
-        """
+        """Draw the picture's rows."""
         if (width, height) != self._size:
             self._size, self._most = (width, height), {}
         room = max(1, height - 1)
@@ -165,11 +154,7 @@ def _with_edge(edge: str, row: Row) -> Row:
 
 
 class Frame:
-    """A picture for Rich to print.
-
-    Args:
-        draw: Gives the rows for a width and a height, in columns and rows.
-    """
+    """A picture for Rich to print."""
 
     def __init__(self, draw: Callable[[int, int], list[Row]]) -> None:
         self._draw = draw

@@ -1,10 +1,14 @@
-"""What is known of a run at one moment: every event passes through here, so taking note of one is cheap."""
+"""All that is known of a run at one moment: every event passes through here, so taking note of one is cheap.
+
+A step of a run is an event at which a view rests, with the events that only say what follows from it.
+"""
 
 from __future__ import annotations
 
 import codecs
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sfgen import Event, RolledBack, TextReleased, ThoughtReleased, TokenChosen
@@ -227,12 +231,7 @@ class Moment:
             self.coming = Asked(event.position, event.token_id, event.outlook)
 
     def take(self, event: Event, seconds: float) -> None:
-        """Take note of one event.
-
-        Args:
-            event: What has happened.
-            seconds: When, since the beginning.
-        """
+        """Take note of one event."""
         self.events += 1
         self.coming = None
         self.seconds = max(self.seconds, seconds)
@@ -304,3 +303,24 @@ class Moment:
     def _add_state(self, state: str) -> None:
         self.states.append(state)
         self._states_beside_0 += state != "0"
+
+
+def is_step(event: Event) -> bool:
+    """Tell whether a step begins with an event.
+
+    What is released or closed belongs to the step before.
+    """
+    return not isinstance(event, TextReleased | ThoughtReleased | BlockClosed)
+
+
+def step_ends(events: Sequence[Event]) -> list[int]:
+    """Count the events until the end of each step.
+
+    What stands before the first belongs to it.
+
+    >>> from sfgen.decoding import BlockMoved
+    >>> step_ends([BlockMoved(3, 40), BlockClosed(3), TextReleased("a"), BlockMoved(4, 40)])
+    [3, 4]
+    """
+    begins = [index for index, event in enumerate(events) if is_step(event)]
+    return [*begins[1:], len(events)] if begins else []

@@ -106,12 +106,7 @@ def quoted(data: bytes) -> str:
 
 
 def fitted(text: str, width: int) -> str:
-    """Cut a text with ``…`` if it takes more columns.
-
-    Args:
-        text: What is cut; a quote at its end stays.
-        width: The most columns.
-    """
+    """Cut a text with ``…`` if it takes more columns."""
     if columns(text) <= width:
         return text
     closing = text[-1] if text[0] in "'\"" and text[-1] == text[0] and width > 2 else ""
@@ -133,12 +128,7 @@ def _beginning(text: str, width: int) -> str:
 
 
 def fitted_row(row: Row, width: int) -> Row:
-    """Cut a row with ``…`` if it takes more columns.
-
-    Args:
-        row: What is cut.
-        width: The most columns.
-    """
+    """Cut a row with ``…`` if it takes more columns."""
     if sum(columns(text) for text, _ in row) <= width:
         return row
     left = width - len(CUT)
@@ -154,12 +144,7 @@ def fitted_row(row: Row, width: int) -> Row:
 
 
 def flowed(parts: Iterable[Row], width: int) -> list[Row]:
-    """Put parts one after the other, with dots between them.
-
-    Args:
-        parts: What is put there; each stays on one row.
-        width: Columns of a row.
-    """
+    """Put parts one after the other, with dots between them."""
     rows: list[Row] = []
     left = 0
     for part in parts:
@@ -175,12 +160,7 @@ def flowed(parts: Iterable[Row], width: int) -> list[Row]:
 
 
 def wrapped(pieces: Iterable[Piece], width: int) -> list[Row]:
-    """Break pieces into rows, at newlines and where one is full.
-
-    Args:
-        pieces: Text with styles.
-        width: Columns of a row.
-    """
+    """Break pieces into rows, at newlines and where one is full."""
     rows: list[Row] = [[]]
     left = width
     for text, style in pieces:

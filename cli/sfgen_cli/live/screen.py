@@ -46,11 +46,7 @@ class Drawable(Protocol):
 
 
 class Screen(Live):
-    """Draws a view ten times a second, if something has happened.
-
-    Args:
-        view: What is drawn.
-    """
+    """Draws a view ten times a second, if something has happened."""
 
     def __init__(self, view: Drawable) -> None:
         self._view = view
@@ -104,12 +100,7 @@ class Screen(Live):
 
 
 def rows_more(widths: Iterable[int], width: int) -> int:
-    """Count the rows that a picture gained in a narrower terminal.
-
-    Args:
-        widths: The columns of each row.
-        width: The columns of the terminal now.
-    """
+    """Count the rows that a picture gained in a narrower terminal."""
     return sum((row - 1) // width for row in widths if row)
 
 

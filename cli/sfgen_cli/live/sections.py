@@ -22,7 +22,7 @@ from sfgen_cli.live.rows import (
     visible,
     wrapped,
 )
-from sfgen_cli.shell.counted import counted
+from sfgen_cli.shell.output import counted
 
 # Each can be told from the others without colour too.
 FORCED = "italic green"
@@ -45,12 +45,7 @@ _ENDS: dict[FinishReason, str] = {
 
 
 def title(moment: Moment, width: int) -> list[Row]:
-    """Name what runs.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-    """
+    """Name what runs."""
     scene = moment.scene
     parts = [on_one_line(scene.model), f"{scene.vocabulary_size:,} tokens in the vocabulary"]
     if scene.seed is not None:
@@ -59,24 +54,14 @@ def title(moment: Moment, width: int) -> list[Row]:
 
 
 def choices(moment: Moment, width: int) -> list[Row]:
-    """List the texts of which one is written.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-    """
+    """List the texts of which one is written."""
     several = moment.scene.choices or ()
     shown = " | ".join(on_one_line(choice) for choice in several[: width // 2])
     return [fitted_row([(shown + (f" | {CUT}" if len(several) > width // 2 else ""), "")], width)]
 
 
 def named(name: str, width: int) -> list[Row]:
-    """Name the schema, the grammar or the template.
-
-    Args:
-        name: What it is called.
-        width: Columns of a row.
-    """
+    """Name the schema, the grammar or the template."""
     return [fitted_row([(on_one_line(name), "")], width)]
 
 
@@ -84,10 +69,6 @@ def where(moment: Moment, width: int) -> list[Row]:
     """Say where in the document or the rules the text stands.
 
     Besides, what is expected or written there.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
     """
     if moment.finish_reason is not None:
         what = "document" if moment.scene.schema is not None else "text"
@@ -102,25 +83,14 @@ def where(moment: Moment, width: int) -> list[Row]:
 
 
 def banned(moment: Moment, width: int) -> list[Row]:
-    """List what the text must not contain, and words with a bias.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-    """
+    """List what the text must not contain, and words with a bias."""
     several = (*moment.scene.words, *moment.scene.banned_patterns, *moment.scene.word_bias)
     shown = ", ".join(on_one_line(word) for word in several[: width // 2])
     return [fitted_row([(shown, "")], width)]
 
 
 def part(moment: Moment, after: str, width: int) -> list[Row]:
-    """Say whether the thought is written, or the text behind it.
-
-    Args:
-        moment: The run at one moment.
-        after: The marker between the two.
-        width: Columns of a row.
-    """
+    """Say whether the thought is written, or the text behind it."""
     which = "the thought, until" if moment.start is None else "the text, behind"
     return [fitted_row([(f"{which} ", "dim"), (on_one_line(after), "bold")], width)]
 
@@ -129,11 +99,6 @@ def text(moment: Moment, width: int, most: int) -> list[Row]:
     """Write the end of the prompt and the text so far.
 
     Token by token; what may still be taken back is dimmed.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-        most: The most rows.
     """
     first = _first_shown(moment, width * most)
     pieces: list[Piece] = []
@@ -182,13 +147,7 @@ def _text_of(data: bytes) -> str:
 
 
 def step(moment: Moment, width: int, expected: str = "") -> list[Row]:
-    """Say what happened last.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-        expected: What can be read in the present state; empty: it is not known.
-    """
+    """Say what happened last."""
     event = moment.last
     tells_states = moment.has_states and not moment.scene.tells_where
     is_open = tells_states and expected and moment.finish_reason is None
@@ -221,12 +180,7 @@ def step(moment: Moment, width: int, expected: str = "") -> list[Row]:
 
 
 def trail(moment: Moment, width: int) -> list[Row]:
-    """Name the last states, as many as there is room for.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-    """
+    """Name the last states, as many as there is room for."""
     names = [on_one_line(state) for state in moment.states[-_STATES_SHOWN:]]
     if moment.finish_reason is not None:
         names.append("end")
@@ -246,12 +200,7 @@ def trail(moment: Moment, width: int) -> list[Row]:
 
 
 def ban(moment: Moment, width: int) -> list[Row]:
-    """Tell the partial match of a ban, and what is held back.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-    """
+    """Tell the partial match of a ban, and what is held back."""
     parts: list[Row] = []
     watch = moment.watch
     held = 0 if moment.finish_reason is not None else len(moment.tokens) - moment.closed
@@ -270,13 +219,7 @@ def ban(moment: Moment, width: int) -> list[Row]:
 
 
 def history(moment: Moment, width: int, most: int) -> list[Row]:
-    """List the last rollbacks, the latest first and in full.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-        most: The most rows.
-    """
+    """List the last rollbacks, the latest first and in full."""
     rows: list[Row] = []
     for past in moment.history:
         shown = change(past, width)
@@ -287,12 +230,7 @@ def history(moment: Moment, width: int, most: int) -> list[Row]:
 
 
 def change(past: Undone | BlockMoved, width: int) -> list[Row]:
-    """Say what a rollback took back, or how far a block moved.
-
-    Args:
-        past: The rollback, or the block.
-        width: Columns of a row.
-    """
+    """Say what a rollback took back, or how far a block moved."""
     return flowed(_undone(past, width) if isinstance(past, Undone) else _moved(past), width)
 
 
@@ -337,10 +275,6 @@ def search(scored: PrefixScored, width: int) -> list[Row]:
     """Say where the search for a whole text is.
 
     Besides, how much of the model's probability it knows.
-
-    Args:
-        scored: The prefix that was scored last.
-        width: Columns of a row.
     """
     parts: list[Row] = [
         [("at ", ""), (fitted(quoted(scored.data), width // 2), OPEN)],
@@ -354,12 +288,7 @@ def search(scored: PrefixScored, width: int) -> list[Row]:
 
 
 def figures(moment: Moment, width: int) -> list[Row]:
-    """Count tokens, time, and forward passes.
-
-    Args:
-        moment: The run at one moment.
-        width: Columns of a row.
-    """
+    """Count tokens, time, and forward passes."""
     count, seconds = len(moment.tokens), moment.seconds
     rate = f", {count / seconds:,.1f} a second" if seconds >= 0.05 and count else ""
     parts: list[Row] = [[(f"{counted(count, 'token')} in {seconds:,.1f} s{rate}", "")]]

@@ -1,7 +1,8 @@
 """The live view: what happens while it happens, on stderr. It reads events and changes nothing.
 
 It is drawn ten times a second from what was last seen, by a thread of its own, and erases itself at the end. What is
-known at a moment is in ``moment``, how it is drawn in ``frame``, the drawing itself in ``screen``.
+known at a moment is in ``moment``, how it is drawn in ``frame``, the drawing itself in ``screen``. ``svg`` draws what a
+terminal would show as a picture that stands alone.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from sfgen.decoding import Finished
 from sfgen_cli.live.frame import Frame, Layout
-from sfgen_cli.live.moment import Moment
-from sfgen_cli.live.steps import is_step
+from sfgen_cli.live.moment import Moment, is_step
 from sfgen_cli.shell.keyboard import quiet_terminal
 from sfgen_cli.shell.output import note
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from sfgen import Event
     from sfgen.trace.lines import Scene, View
     from sfgen_cli.shell.keyboard import Keyboard
+import html
+import io
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 STEP_KEYS = "any key: step · c: go on · q: stop"
 
 
 class LiveView:
-    """The picture of a run, which any Rich console can print.
-
-    Args:
-        scene: What is known of the run.
-        hint: What a person can do now, under the picture.
-        patient: Take the time that a mark in a pattern with very many possibilities needs; otherwise there is none, so
-            that the text does not come later.
-    """
+    """The picture of a run, which any Rich console can print."""
 
     def __init__(self, scene: Scene, *, hint: str = "", patient: bool = True) -> None:
         self.moment = Moment(scene)
@@ -71,11 +71,6 @@ class Paced:
     """A view that rests at each step, for people to follow it.
 
     It rests when the next step is already there, so that what belongs to a step is seen with it.
-
-    Args:
-        view: What is shown.
-        refresh: Draws it now.
-        rest: Returns when the next step may be shown.
     """
 
     def __init__(self, view: LiveView, refresh: Callable[[], None], rest: Callable[[], None]) -> None:
@@ -102,13 +97,7 @@ class Paced:
 
 @contextlib.contextmanager
 def live_view(scene: Scene, *, slow: int = 0, step: bool = False) -> Iterator[View]:
-    """Show a run on the terminal at stderr; erase it at the end.
-
-    Args:
-        scene: What is known of the run.
-        slow: Milliseconds that each step stands.
-        step: Wait for a key at each step. ``keyboard.check_stepping`` tells before whether that can be.
-    """
+    """Show a run on the terminal at stderr; erase it at the end."""
     from sfgen_cli.live.screen import Screen
 
     is_paced = step or slow > 0
@@ -154,3 +143,62 @@ def _rest(view: LiveView, keyboard: Keyboard | None, seconds: float) -> Callable
             view.hint = ""
 
     return rest
+
+
+WIDTH = 90
+"""Columns of a picture."""
+
+_HEIGHT = 50  # rows that a view may take
+_RUN = re.compile(
+    r'<text(?P<before>[^<>]*?\b)x="(?P<x>[^"]*)"(?P<between>[^<>]*)'
+    r'textLength="[^"]*"(?P<rest>[^<>]*)>(?P<text>[^<]*)</text>'
+)
+_CHARACTER = 12.2  # the width of a column in Rich's pictures
+
+
+def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | None = None) -> str:
+    """Render the view as SVG, by Rich's own export.
+
+    It fetches nothing, whatever text is in the view.
+    """
+    from rich import console as rich_console
+
+    from sfgen.automata.pictures import for_any_reader
+
+    # Whatever terminal this runs on, the picture is the same.
+    console = rich_console.Console(
+        record=True,
+        width=width,
+        height=_HEIGHT,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+        legacy_windows=False,
+    )
+    console.print(view)
+    # Without the fonts that Rich would fetch from elsewhere. Its manual names the variable; its types do not.
+    frame_of_rich: str = vars(rich_console)["CONSOLE_SVG_FORMAT"]
+    frame = re.sub(r"@font-face \{\{.*?\}\}\s*", "", frame_of_rich, flags=re.DOTALL)
+    picture = console.export_svg(title=title, code_format=frame, unique_id=name)
+    return for_any_reader(_placed(picture))
+
+
+def _placed(picture: str) -> str:
+    """Begin and end each run of text with what is seen, and give it its true width.
+
+    Some readers drop blanks at the start of a text, whatever they are told. Rich gives each character one column; wide
+    ones take two, and combining ones none.
+    """
+    from rich.cells import cell_len
+
+    def placed(found: re.Match[str]) -> str:
+        text = html.unescape(found["text"])
+        seen = text.strip()
+        if not seen:
+            return ""
+        left = float(found["x"]) + (len(text) - len(text.lstrip())) * _CHARACTER
+        written = html.escape(seen).replace("\u00a0", "&#160;")
+        length = f'textLength="{cell_len(seen) * _CHARACTER:g}"'
+        return f'<text{found["before"]}x="{left:g}"{found["between"]}{length}{found["rest"]}>{written}</text>'
+
+    return _RUN.sub(placed, picture)

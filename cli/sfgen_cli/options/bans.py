@@ -104,23 +104,7 @@ class BanOptions:
 
 
 def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False, has_bias: bool = False) -> BannedWords | None:
-    """Read the banned words and patterns of the options.
-
-    Args:
-        bans: The options.
-        prefix: What stands before their names in this command.
-        quiet: Whether doubtful lines of the words file are not told on stderr.
-        has_bias: Whether there are words with a bias, which are found in the same way.
-
-    Returns:
-        ``None`` if none were given.
-
-    Raises:
-        UsageError: An option has no word in it, or says how words are banned where none are.
-        BannedWordsError: The list means nothing.
-        PatternError: A pattern cannot be read.
-        InputError: The file cannot be read.
-    """
+    """Read the banned words and patterns of the options."""
     if not bans:
         _refuse_without_words(bans, prefix, has_bias=has_bias)
         return None
@@ -160,16 +144,7 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False, has_bi
 
 
 def read_word_bias(options: Sequence[str] | None, bans: BanOptions) -> WordBias | None:
-    """Read words with a bias, each written as ``WORD=B``.
-
-    Args:
-        options: What was given; ``None``: nothing.
-        bans: The options that say how words are found.
-
-    Raises:
-        UsageError: One of them is no word with a number of at most 0.
-        BannedWordsError: A word means nothing.
-    """
+    """Read words with a bias, each written as ``WORD=B``."""
     if not options:
         return None
     from sfgen.ban import WordBias

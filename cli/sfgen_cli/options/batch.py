@@ -139,16 +139,7 @@ class ManyOptions:
     strict: Strict = False
 
     def check(self, prompt: str | None, options: GenerationOptions, *, instead: str = "") -> None:
-        """Refuse what has no meaning together.
-
-        Args:
-            prompt: The argument of the command.
-            options: Its other options.
-            instead: The option, if one was given, that asks for something else than texts.
-
-        Raises:
-            UsageError: Which, and what to do instead.
-        """
+        """Refuse what has no meaning together."""
         if self.input is None:
             self._check_without_input()
             return

@@ -1,15 +1,173 @@
-"""The options that say what a text must match."""
+"""The options that say what a text must match, ``--template`` and ``--substring-of`` with their files."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfgen_cli.options.substring import Document, SubstringLeast, SubstringMost, SubstringOf, SubstringUnit
-from sfgen_cli.options.template import Template
+from sfgen.errors import InputError
+from sfgen.printable import on_one_line
+from sfgen_cli.options.prompts import read_stdin, read_text, without_newline
+from sfgen_cli.shell import process
+
+if TYPE_CHECKING:
+    from sfgen import Template as TemplateConstraint
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sfgen.errors import UsageError
+from sfgen.printable import shown_name
+
+if TYPE_CHECKING:
+    from sfgen import Substring
+
+
+Unit = Literal["character", "word", "line"]
+_PANEL = "Constraint (one of them, or none)"
+SubstringOf = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A quotation: a text that stands in this file, character for character; [bold]-[/] is stdin. The file is "
+        "UTF-8, and its line ends count.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+Document = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=FILE",
+        help='With --schema: what strings with the keyword [bold]"x-substring-of": "NAME"[/] are quoted from; '
+        "repeatable. The other options of quotations say how.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+SubstringUnit = Annotated[
+    Unit | None,
+    typer.Option(
+        help="With --substring-of: of what a quotation is made. character: it begins and ends anywhere; word: where a "
+        "word does, between white space; line: where a line does, without its last line end. Default: character.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+SubstringLeast = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="With --substring-of: the fewest characters, words or lines; 0 allows the empty text. Default: 1.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+SubstringMost = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="With --substring-of: the most characters, words or lines. Default: any number.",
+        rich_help_panel=_PANEL,
+        show_default=False,
+    ),
+]
+
+
+def read_substring(
+    file: Path | None, unit: Unit | None, least: int | None, most: int | None
+) -> tuple[Substring | None, str | None]:
+    """Read the document that is given."""
+    options = {"--substring-unit": unit, "--substring-least": least, "--substring-most": most}
+    if file is None:
+        for name, value in options.items():
+            if value is not None:
+                raise UsageError(
+                    f"{name} says how a document is quoted, and there is none",
+                    hint="Leave it out, or give a document with --substring-of.",
+                )
+        return None, None
+    return _read(file, unit, least, most), "stdin" if str(file) == "-" else str(file)
+
+
+def read_documents(
+    given: Iterable[str], unit: Unit | None, least: int | None, most: int | None
+) -> dict[str, Substring]:
+    """Read the documents that strings of a schema are quoted from, by name."""
+    found: dict[str, Substring] = {}
+    for each in given:
+        name, sign, file = each.partition("=")
+        if not (name and sign and file):
+            raise UsageError(
+                f"--document {shown_name(each)} does not name a document and its file",
+                hint='For example: --document report=report.txt, which the schema calls "report".',
+            )
+        if name in found:
+            raise UsageError(f"--document names {shown_name(name)} twice", hint="Give each document a name of its own.")
+        found[name] = _read(Path(file), unit, least, most)
+    return found
+
+
+def _read(file: Path, unit: Unit | None, least: int | None, most: int | None) -> Substring:
+    text = read_text(file)
+    process.import_numpy()
+    from sfgen import Substring
+
+    try:
+        return Substring(text, unit or "character", 1 if least is None else least, most)
+    except UsageError as error:
+        name = "stdin" if str(file) == "-" else shown_name(file)
+        raise UsageError(f"{name}: {error.message}", details=error.details, hint=error.hint) from None
+
+
+_STDIN = "-"
+_WAYS = "A template is a file, or the text itself, with a hole in it: 'It is {{weather: choices hot, cold}}.'"
+
+Template = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEMPLATE",
+        help="Text with holes: [bold]{{name: regex .+}}[/], [bold]{{mood: choices good, bad}}[/], "
+        "[bold]{{who: schema name, age int}}[/], [bold]{{sum: grammar sum.gbnf}}[/], "
+        r"[bold]{{why: text until \"\\n\" max 40}}[/]; [bold]{{name}}[/] writes the same text again, and "
+        "[bold]{% for x in a, b %}{{x}}{% endfor %}[/] repeats. A file ([bold]-[/] is stdin), of which one trailing "
+        "newline is removed, or the text itself, which has [bold]{{[/] in it. Without a prompt and a conversation what "
+        "stands before the first hole is the prompt.",
+        rich_help_panel="Constraint (one of them, or none)",
+        show_default=False,
+    ),
+]
+
+
+def read_template(given: str) -> tuple[TemplateConstraint, str]:
+    """Read the template that is given."""
+    process.import_numpy()
+    from sfgen import Template
+
+    if given == _STDIN:
+        return Template(without_newline(read_stdin())), "stdin"
+    if names_a_file(given):
+        try:
+            text = without_newline(read_text(Path(given)))
+        except InputError as error:
+            raise InputError(error.message, hint=error.hint or _WAYS) from None
+        return Template(text, directory=os.path.dirname(given) or os.curdir, origin=given), given
+    return Template(given), on_one_line(given)
+
+
+def names_a_file(text: str) -> bool:
+    r"""Tell whether what is given as a template names a file.
+
+    >>> [names_a_file(text) for text in ("letter.txt", "{{a: regex b}}", "a\nb", "")]
+    [True, False, False, False]
+    """
+    return text != "" and not any(mark in text for mark in ("{{", "{%", "\n"))
+
 
 CONSTRAINT = "Constraint (one of them, or none)"
 Regex = Annotated[

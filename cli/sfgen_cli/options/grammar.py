@@ -66,11 +66,7 @@ class GrammarOptions:
         return None
 
     def check(self) -> None:
-        """Refuse these options where there is no grammar.
-
-        Raises:
-            UsageError: One of them was given.
-        """
+        """Refuse these options where there is no grammar."""
         given = {
             "--grammar-start": self.grammar_start,
             "--grammar-format": self.grammar_format,
@@ -87,9 +83,6 @@ class GrammarOptions:
         """Read the text of the grammar; ``None`` where none is given.
 
         It is in a file, in stdin or on the command line.
-
-        Raises:
-            InputError: Its file cannot be read.
         """
         self.check()
         given = self.grammar
@@ -146,13 +139,7 @@ class GrammarText:
     options: GrammarOptions
 
     def read(self) -> Grammar:
-        """Read it.
-
-        Raises:
-            GrammarError: It cannot be read as a grammar, or has no text.
-            GrammarTooLarge: It passes a limit.
-            UsageError: An option means nothing in its format.
-        """
+        """Read it."""
         from sfgen.language.grammar import GrammarSource
 
         options = self.options

@@ -12,10 +12,24 @@ import typer
 from sfgen.errors import UsageError
 from sfgen_cli.options.requested import at_most_one
 from sfgen_cli.shell import completion
-from sfgen_cli.shell.environment import from_environment
 
 if TYPE_CHECKING:
     from sfgen import Vocabulary
+import contextlib
+from collections.abc import Iterator
+
+from sfgen.errors import SfgenError
+
+
+@contextlib.contextmanager
+def from_environment(variable: str) -> Iterator[None]:
+    """Let an error name the environment variable that it is about."""
+    try:
+        yield
+    except SfgenError as error:
+        error.message = f"{variable}: {error.message}"
+        raise
+
 
 DEFAULT_FILE = Path("sfgen-index.safetensors")
 """Where an index is saved if no file is named."""
@@ -67,11 +81,7 @@ class Vocabularies:
         at_most_one(self._given())
 
     def refuse(self, what: str) -> None:
-        """Refuse these options where no tokens are shown.
-
-        Raises:
-            UsageError: One of them was given.
-        """
+        """Refuse these options where no tokens are shown."""
         for name, value in self._given().items():
             if value is not None:
                 raise UsageError(
@@ -223,15 +233,7 @@ class Looks:
         return self.form in ("dot", "mermaid", "svg")
 
     def refuse_about_patterns(self, what: str, *, has_states: bool) -> None:
-        """Refuse what means something for the automaton of a pattern only.
-
-        Args:
-            what: What people gave.
-            has_states: Whether it has states with numbers, too.
-
-        Raises:
-            UsageError: Which, and what to do instead.
-        """
+        """Refuse what means something for the automaton of a pattern only."""
         given = {
             "--state": self.state is not None and not has_states,
             "--against": self.against is not None,
@@ -254,11 +256,7 @@ class Looks:
                 )
 
     def check(self, *, save: bool) -> None:
-        """Refuse options that have no meaning together.
-
-        Raises:
-            UsageError: Which, and what to do instead.
-        """
+        """Refuse options that have no meaning together."""
         parts = self._parts()
         at_most_one({"--save": save or None, **parts})
         is_part = any(value is not None for value in parts.values())

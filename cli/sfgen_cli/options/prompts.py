@@ -26,15 +26,7 @@ _PATIENCE = 3.0  # seconds without a byte, until a person is told what is waited
 
 
 def reader_of_stdin(files: Mapping[str, Path | str | None], *, prompt: str | None = None) -> str:
-    """Name what is read from stdin; empty if nothing is.
-
-    Args:
-        files: What each option names.
-        prompt: The argument that may be a prompt.
-
-    Raises:
-        UsageError: Two of them are read from there.
-    """
+    """Name what is read from stdin; empty if nothing is."""
     named = {"the prompt": prompt, **files}
     readers = [name for name, file in named.items() if file is not None and str(file) == _STDIN]
     if len(readers) > 1:
@@ -45,15 +37,7 @@ def reader_of_stdin(files: Mapping[str, Path | str | None], *, prompt: str | Non
 
 
 def refuse_overwriting(read: Mapping[str, Path | str | None], written: Mapping[str, Path | str | None]) -> None:
-    """Refuse to write over a file that is read, and two things to one file.
-
-    Args:
-        read: What each option reads: a file, ``-`` for stdin, or, as a ``str``, what may be no file.
-        written: The file that each option writes.
-
-    Raises:
-        UsageError: Two of the names are those of one file, also by a link.
-    """
+    """Refuse to write over a file that is read, and two things to one file."""
     seen = {
         name: 0 if str(file) == _STDIN else file
         for name, file in read.items()
@@ -72,16 +56,6 @@ def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", qu
     """Read the prompt: the pipe, a blank line, the argument or file.
 
     What there is of them counts.
-
-    Args:
-        argument: The text itself; ``-`` is stdin alone, piped or not.
-        file: What has it; ``-`` as for the argument.
-        reader: The option that reads stdin, which is then no part of the prompt if that is another one.
-        quiet: Whether to wait for stdin without a word.
-
-    Raises:
-        UsageError: Both an argument and a file.
-        InputError: The file or stdin cannot be read, or is not UTF-8.
     """
     if argument is not None and file is not None:
         raise UsageError("the prompt was given twice: as an argument and as --prompt-file", hint="Give one of them.")
@@ -122,9 +96,6 @@ def read_text(file: Path) -> str:
     """Read a UTF-8 file, or stdin for ``-``.
 
     A byte order mark is dropped.
-
-    Raises:
-        InputError: It cannot be read, is longer than a prompt may be, or is not UTF-8.
     """
     if str(file) == _STDIN:
         return read_stdin()
@@ -135,11 +106,7 @@ def read_text(file: Path) -> str:
 
 
 def read_stdin() -> str:
-    """Read all of stdin as text; empty if it is closed.
-
-    Raises:
-        InputError: It cannot be read, is longer than a prompt may be, or is not UTF-8.
-    """
+    """Read all of stdin as text; empty if it is closed."""
     if sys.stdin is None:
         return ""
     stream = getattr(sys.stdin, "buffer", None)

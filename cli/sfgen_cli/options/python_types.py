@@ -24,13 +24,6 @@ def python_type(named: str) -> PydanticType:
     """Import the module and find the class.
 
     The module's code runs; what it prints goes to stderr.
-
-    Args:
-        named: ``app.models:Person``, ``person.py:Person``, ``app.models:Outer.Inner``.
-
-    Raises:
-        UsageError: It does not name a class in a module.
-        InputError: There is no such module, its code fails, or there is no such type in it.
     """
     module_name, _, name = named.rpartition(":")
     is_file = module_name.endswith(".py") or "/" in module_name or os.sep in module_name
@@ -79,12 +72,7 @@ def _of_file(file: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _user_code(name: str, folder: Path) -> Iterator[None]:
-    """Let a module's code run, with a folder in which its imports are looked for first.
-
-    Raises:
-        InputError: The code fails.
-        ModuleNotFoundError: There is no module of this name, or a package in which it would be.
-    """
+    """Let a module's code run, with a folder in which its imports are looked for first."""
     sys.path.insert(0, str(folder))
     try:
         with contextlib.redirect_stdout(sys.stderr):  # stdout is for texts

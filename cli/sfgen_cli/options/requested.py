@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
+from sfgen_cli.options.constraint import read_documents, read_substring, read_template
 from sfgen_cli.options.grammar import GrammarOptions, GrammarText
 from sfgen_cli.options.prompts import read_stdin, read_text
-from sfgen_cli.options.schema import SchemaOptions
-from sfgen_cli.options.schema_files import inferred, of_tools
-from sfgen_cli.options.substring import read_documents, read_substring
-from sfgen_cli.options.template import read_template
+from sfgen_cli.options.schema import SchemaOptions, inferred, of_tools
 from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
@@ -80,13 +78,7 @@ class RequestedConstraint:
 
     @cached_property
     def json_schema(self) -> JsonSchema | None:
-        """The schema, given or in a saved file; ``None`` without one.
-
-        Raises:
-            SchemaError: It cannot be read as a schema.
-            InputError: Its file, or the directory, cannot be read.
-            IndexFileError: There is no such saved file, or it is damaged.
-        """
+        """The schema, given or in a saved file; ``None`` without one."""
         if self.schema is not None:
             return self.writing.read(self.schema, self.schema_dir, self.documents)
         if self.index_file is None:
@@ -97,14 +89,7 @@ class RequestedConstraint:
 
     @cached_property
     def read_grammar(self) -> Grammar | None:
-        """The grammar, given or in a saved file; ``None`` without one.
-
-        Raises:
-            GrammarError: It cannot be read as a grammar, or has no text.
-            GrammarTooLarge: It passes a limit.
-            UsageError: An option means nothing in its format.
-            IndexFileError: There is no such saved file, or it is damaged.
-        """
+        """The grammar, given or in a saved file; ``None`` without one."""
         if self.grammar is not None:
             return self.grammar.read()
         if self.index_file is None:
@@ -115,11 +100,7 @@ class RequestedConstraint:
 
     @cached_property
     def read_template(self) -> Template | None:
-        """The template, given or in a saved file; ``None`` without one.
-
-        Raises:
-            IndexFileError: There is no such saved file, or it is damaged.
-        """
+        """The template, given or in a saved file; ``None`` without one."""
         if self.template is not None or self.index_file is None:
             return self.template
         from sfgen.template.file import saved_template
@@ -128,11 +109,7 @@ class RequestedConstraint:
 
     @cached_property
     def read_substring(self) -> Substring | None:
-        """The document that is quoted, given or in a saved file; ``None`` without one.
-
-        Raises:
-            IndexFileError: There is no such saved file, or it is damaged.
-        """
+        """The document that is quoted, given or in a saved file; ``None`` without one."""
         if self.substring is not None or self.index_file is None:
             return self.substring
         from sfgen.substring.file import saved_substring
@@ -175,11 +152,7 @@ class RequestedConstraint:
 
     @property
     def files_beside(self) -> list[str]:
-        """The files that are read because it names them, and perhaps others that it names.
-
-        Raises:
-            SfgenError: It cannot be read.
-        """
+        """The files that are read because it names them, and perhaps others that it names."""
         found: list[str] = []
         if self.schema_dir is not None and self.json_schema is not None:
             found += [source.name for source in self.json_schema.document.files]
@@ -198,15 +171,7 @@ class RequestedConstraint:
     def index(
         self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | Template | Substring | None = None
     ) -> Index | None:
-        """Build or load the index over a vocabulary; ``None`` for free text.
-
-        Args:
-            vocabulary: The tokens.
-            made: What ``made()`` returned, if it was called before.
-
-        Raises:
-            IndexFileError: The saved file is damaged, or of another vocabulary.
-        """
+        """Build or load the index over a vocabulary; ``None`` for free text."""
         if not self:
             return None
         from sfgen.index import Index, index_of
@@ -238,10 +203,6 @@ class RequestedConstraint:
         """Build the index of an engine that is for comparison.
 
         It is that of the pattern, or of the choices as alternatives.
-
-        Args:
-            vocabulary: The tokens.
-            engine: Which engine.
         """
         from sfgen.reference import FsmIndex, NaiveIndex
 
@@ -259,19 +220,6 @@ def read_constraint(
     """Read the one constraint among the options.
 
     A schema or a grammar named ``-`` is read from stdin.
-
-    Args:
-        given: The options of patterns, choices, schemas and templates.
-        grammar: Those of grammars.
-        index_file: A saved index, schema, grammar or template.
-        writing: How the values of a schema are written.
-
-    Raises:
-        UsageError: More than one, no choice in a list of choices, or no class where one is to be named.
-        InputError: A file cannot be read, or a module cannot be imported.
-        SchemaError: No schema can be made of the records or the tools.
-        TemplateError: A template cannot be read.
-        UsageError: A document has nothing that could be quoted.
     """
     at_most_one(
         {
@@ -390,11 +338,7 @@ def looks_like_a_pattern_for_a_file(name: str) -> bool:
 
 
 def at_most_one(given: Mapping[str, object]) -> None:
-    """Refuse options that exclude each other.
-
-    Raises:
-        UsageError: More than one of the values is not ``None``.
-    """
+    """Refuse options that exclude each other."""
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise UsageError(f"{' and '.join(named)} cannot be used together", hint="Give one of them.")
@@ -413,12 +357,7 @@ def split_choices(option: str) -> list[str]:
 
 
 def doubts(constraint: RequestedConstraint, choices: Iterable[str]) -> Iterator[str]:
-    """Tell what of a constraint perhaps was not meant.
-
-    Args:
-        constraint: The constraint.
-        choices: The options of choices, as they were given.
-    """
+    """Tell what of a constraint perhaps was not meant."""
     if constraint.pattern == "":
         yield "the pattern is empty: only the empty text matches it"
     if hint := _choices_hint(choices):

@@ -1,4 +1,4 @@
-"""The options of ``--schema``: how the values of a schema are written."""
+"""The options of ``--schema``: how its values are written; records that it is inferred from, lists of tools."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from sfgen import JsonSchema, Substring
     from sfgen.schema.reading.document import SchemaDocument
     from sfgen.schema.reading.from_pydantic import PydanticType
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfgen_cli.options.prompts import read_stdin
+from sfgen_cli.shell import process
+
+if TYPE_CHECKING:
+    from sfgen.schema.reading.document import SchemaDocument
 
 
 @dataclass(frozen=True)
@@ -79,11 +87,7 @@ class SchemaOptions:
     ] = None
 
     def check(self, schema: str | None) -> None:
-        """Refuse these options where there is no schema to write by.
-
-        Raises:
-            UsageError: One of them was given.
-        """
+        """Refuse these options where there is no schema to write by."""
         if self.given and schema is None:
             name = next(iter(self.given)).replace("_", "-").replace("order", "property-order")
             name = "no-infer-types" if name == "infer-types" and not self.infer_types else name
@@ -111,18 +115,33 @@ class SchemaOptions:
         schema_dir: str | None = None,
         documents: Mapping[str, Substring] | None = None,
     ) -> JsonSchema:
-        """Read a schema with these options.
-
-        Args:
-            schema: The schema.
-            schema_dir: The directory of other documents that it refers to.
-            documents: What its strings are quoted from, by name.
-
-        Raises:
-            SchemaError: It cannot be read as a schema.
-            InputError: Its file or the directory cannot be read.
-            UsageError: Two options have no meaning together.
-        """
+        """Read a schema with these options."""
         from sfgen import JsonSchema
 
         return JsonSchema(schema, schema_dir=schema_dir, documents=documents, **self.given)
+
+
+_STDIN = "-"
+
+
+def inferred(file: Path) -> SchemaDocument:
+    """Infer the schema of records in a file, or stdin for ``-``."""
+    process.import_numpy()
+    from sfgen import schema_of
+    from sfgen.schema import read_schema
+    from sfgen.schema.reading.from_examples import records_of
+
+    if str(file) == _STDIN:
+        return read_schema(schema_of(*records_of(read_stdin(), "stdin")))
+    return read_schema(schema_of(file))
+
+
+def of_tools(file: Path) -> SchemaDocument:
+    """Read the schema of tools from a file, or ``-``: stdin.
+
+    It is that of their calls.
+    """
+    process.import_numpy()
+    from sfgen.schema.reading.from_tools import read_tools, read_tools_file
+
+    return read_tools(read_stdin(), "stdin") if str(file) == _STDIN else read_tools_file(file)

@@ -11,8 +11,7 @@ from importlib.resources import files
 
 from sfgen.printable import json_text
 from sfgen.trace import Recording
-from sfgen_cli.page.columns import clean
-from sfgen_cli.page.sample import sample_data
+from sfgen_cli.page.sample import clean, sample_data
 
 BEGINNING = b"<!doctype html>\n<!-- a run of sfgen -->"
 """What every page begins with."""
@@ -23,11 +22,7 @@ _TITLE = 80  # characters
 
 
 def page(recordings: Sequence[Recording]) -> str:
-    """Make the page of some samples, to be seen side by side.
-
-    Args:
-        recordings: The samples, at least one.
-    """
+    """Make the page of some samples, to be seen side by side."""
     style = _file("page.css")
     script = '"use strict";\n' + "\n".join(map(_file, _SCRIPTS))
     prompt = " ".join(clean(recordings[0].scene.prompt).split())

@@ -6,22 +6,22 @@ their numbers; the text after a step is the path to its node in ``tried``.
 
 from __future__ import annotations
 
+import codecs
+import json
+import re
 from bisect import bisect_left
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
 
 from sfgen import Event, RolledBack, TokenChosen
 from sfgen.decoding import BlockMoved, Finished, Outlook, PrefixScored
 from sfgen.trace import Recording
+from sfgen.trace.lines import Scene
 from sfgen_cli.live import sections
-from sfgen_cli.live.candidates import name_of, removed
+from sfgen_cli.live.candidates import name_of, removed, why_allowed
 from sfgen_cli.live.following import Marks, expected_at, following_of
-from sfgen_cli.live.moment import Moment
+from sfgen_cli.live.moment import Moment, is_step, step_ends
 from sfgen_cli.live.rows import Row
-from sfgen_cli.live.steps import is_step, step_ends
-from sfgen_cli.live.still_allowed import why_allowed
-from sfgen_cli.page.columns import Columns, Numbered, clean, units
-from sfgen_cli.page.facts import facts
-from sfgen_cli.page.tried import ROOT, Tried
 
 _WIDTH = 300  # columns of a sentence
 _NO_ROW = -1
@@ -230,3 +230,183 @@ def _rows(outlook: Outlook) -> dict[int, Any]:
 def _sentence(rows: list[Row]) -> str:
     """The rows of a section as one text."""
     return " · ".join("".join(part for part, _ in row) for row in rows if row)
+
+
+_MOST_CHOICES = 200
+
+
+def facts(scene: Scene) -> dict[str, Any]:
+    """Gather the facts of a scene, as ``json`` can write them."""
+    return {
+        "prompt": clean(scene.prompt),
+        "about": about(scene),
+        "constraint": _constraint(scene),
+        "banned": [clean(word) for word in (*scene.words, *scene.banned_patterns, *scene.word_bias)],
+        "after": None if scene.after is None else clean(scene.after),
+        "when": None if scene.when is None else clean(scene.when),
+        "isConstrained": scene.is_constrained,
+        "hasStates": scene.is_guided and not scene.tells_where,
+    }
+
+
+def about(scene: Scene) -> list[str]:
+    """Name the model, the size of its vocabulary, the seed, and the line of the prompt."""
+    named = [clean(scene.model), f"{scene.vocabulary_size:,} tokens in the vocabulary"]
+    if scene.seed is not None:
+        named.append(f"seed {scene.seed}")
+    if scene.line is not None:
+        named.append(f"line {scene.line}")
+    return named
+
+
+def _constraint(scene: Scene) -> dict[str, Any] | None:
+    """What the text is written by: its kind, its text or name, and its source where that is another text."""
+    if scene.pattern is not None:
+        return {"kind": "pattern", "text": clean(scene.pattern), "source": None}
+    if scene.choices is not None:
+        shown = [clean(choice) for choice in scene.choices[:_MOST_CHOICES]]
+        return {"kind": "choices", "choices": shown, "more": len(scene.choices) - len(shown)}
+    for kind, name, source in (
+        ("schema", scene.schema, scene.schema_json),
+        ("grammar", scene.grammar, scene.grammar_json),
+        ("template", scene.template, scene.template_json),
+        ("substring", scene.substring, None),
+    ):
+        if name is not None:
+            return {"kind": kind, "text": clean(name), "source": _source(kind, source)}
+    return None
+
+
+def _source(kind: str, source: str | None) -> str | None:
+    """The text of a schema, grammar or template, without the options of how it is read."""
+    if source is None:
+        return None
+    try:
+        value = json.loads(source)
+    except (ValueError, RecursionError):  # a trace may come from anybody
+        return clean(source)
+    inner = value.get(kind, value) if isinstance(value, dict) else value
+    return clean(inner if isinstance(inner, str) else json.dumps(inner, indent=2, ensure_ascii=False))
+
+
+ROOT = 0
+
+
+class Tried:
+    """A trie of tokens, whose nodes are numbered in the order in which they were tried first.
+
+    Attributes:
+        parents: The node before each node; that of the root is 0.
+        pieces: The text of each node. A character that several tokens write is in the last of them; bytes that are not
+            UTF-8 are replaced.
+        token_ids: The token of each node.
+        halves: Nodes that end within a character, each with the bytes of its beginning.
+    """
+
+    def __init__(self) -> None:
+        self.parents, self.pieces, self.token_ids = [ROOT], [""], [0]
+        self.halves: dict[int, bytes] = {}
+        self._children: dict[tuple[int, int, bytes], int] = {}
+
+    def child(self, node: int, token_id: int, data: bytes) -> int:
+        """Find the node of a token after a node, or make it.
+
+        >>> tried = Tried()
+        >>> first = tried.child(ROOT, 7, b"\\xc3")
+        >>> tried.pieces[first], tried.pieces[tried.child(first, 8, b"\\xa9!")], tried.child(ROOT, 7, b"\\xc3") == first
+        ('', 'é!', True)
+        """
+        key = (node, token_id, data)
+        if key not in self._children:
+            self._children[key] = len(self.parents)
+            text, half = self._decoded(node, data)
+            self.parents.append(node)
+            self.pieces.append(text)
+            self.token_ids.append(token_id)
+            if half:
+                self.halves[self._children[key]] = half
+        return self._children[key]
+
+    def characters(self, node: int, data: bytes) -> int:
+        """Count the characters that bytes complete behind a node."""
+        return len(self._decoded(node, data)[0])
+
+    def path(self, node: int) -> list[int]:
+        """List the nodes from the first token to a node."""
+        nodes = []
+        while node != ROOT:
+            nodes.append(node)
+            node = self.parents[node]
+        return nodes[::-1]
+
+    def text(self, node: int) -> str:
+        """Join the pieces on the path to a node."""
+        return "".join(self.pieces[each] for each in self.path(node))
+
+    def _decoded(self, node: int, data: bytes) -> tuple[str, bytes]:
+        """The characters that bytes complete behind a node, and the beginning of one that they do not."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        text = decoder.decode(self.halves.get(node, b"") + data)
+        return text, decoder.getstate()[0]
+
+
+T = TypeVar("T", bound=Hashable)
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Numbered(Generic[T]):
+    """Values that are numbered when they are first met.
+
+    Attributes:
+        values: The values, by their numbers.
+
+    >>> words = Numbered(["a"])
+    >>> words.number("b"), words.number("a"), words.values
+    (1, 0, ['a', 'b'])
+    """
+
+    def __init__(self, values: list[T] | None = None) -> None:
+        self.values: list[T] = list(values or ())
+        self._numbers = {value: number for number, value in enumerate(self.values)}
+
+    def number(self, value: T) -> int:
+        """Give the number of a value."""
+        number = self._numbers.setdefault(value, len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number
+
+
+class Columns:
+    """The steps, a list of values for each key.
+
+    Attributes:
+        lists: The lists, by key; all have a value for each step.
+    """
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[Any]] = {}
+
+    def add(self, **values: Any) -> None:
+        """Add one step. Every step has the same keys."""
+        for key, value in values.items():
+            self.lists.setdefault(key, []).append(value)
+
+
+def clean(text: str) -> str:
+    """Replace lone surrogates, which no page can hold, one by one.
+
+    >>> clean("a\\ud83d")
+    'a\ufffd'
+    """
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def units(text: str) -> int:
+    """Count a text as JavaScript does, in units of UTF-16.
+
+    >>> units("é🎈")
+    3
+    """
+    return len(text) + sum(character > "\uffff" for character in text)

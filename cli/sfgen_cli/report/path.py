@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from sfgen.printable import on_one_line, visible
-from sfgen_cli.live.marked import marked_pattern
+from sfgen_cli.live.following import marked_pattern
 from sfgen_cli.report.tables import plain_or_boxed, show
 from sfgen_cli.shell import process
 
@@ -33,10 +33,6 @@ def path_table(dfa: Dfa, walk: Walk) -> None:
     """Write the states that a text walks through, one a line.
 
     The last line tells where it stops.
-
-    Args:
-        dfa: The automaton.
-        walk: How it read the text.
     """
     from rich.text import Text
 
@@ -58,10 +54,6 @@ def path_record(dfa: Dfa, walk: Walk) -> dict[str, Any]:
     """Return the path of a text as data for JSON.
 
     Keys stay; more may be added.
-
-    Args:
-        dfa: The automaton.
-        walk: How it read the text.
     """
     return {
         "pattern": dfa.pattern,
@@ -110,13 +102,7 @@ def _steps(dfa: Dfa, walk: Walk) -> list[dict[str, Any]]:
 
 
 def show_path_live(dfa: Dfa, walk: Walk, *, rest: int) -> None:
-    """Move a marker through pattern, text and table.
-
-    Args:
-        dfa: The automaton.
-        walk: How it read the text.
-        rest: Milliseconds at each character.
-    """
+    """Move a marker through pattern, text and table."""
     from rich.live import Live
 
     from sfgen_cli.live.screen import stderr_console
@@ -131,12 +117,7 @@ def show_path_live(dfa: Dfa, walk: Walk, *, rest: int) -> None:
 
 @dataclass(frozen=True)
 class PathPicture:
-    """The frames of a walk.
-
-    Args:
-        dfa: The automaton.
-        walk: The way of the text.
-    """
+    """The frames of a walk."""
 
     dfa: Dfa
     walk: Walk

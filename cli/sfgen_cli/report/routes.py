@@ -20,13 +20,7 @@ _WORDS_SHOWN = 8
 
 
 def write_routes(words: Sequence[str], options: GenerationOptions, max_routes: int) -> None:
-    """List the tokenizations of the words on stdout.
-
-    Args:
-        words: The words.
-        options: Name the vocabulary.
-        max_routes: The most that are listed; the others are counted.
-    """
+    """List the tokenizations of the words on stdout."""
     from sfgen.ban.tokenizations import Routes, transitions
 
     with progress(quiet=options.quiet) as say:

@@ -1,4 +1,4 @@
-"""Tables for people: boxed on a terminal, plain in a pipe."""
+"""The index of a pattern: as tables for people, boxed on a terminal and plain in a pipe, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfgen.printable import visible
-from sfgen_cli.shell.counted import counted
-from sfgen_cli.shell.output import stdout_is_a_terminal, write
+from sfgen_cli.shell.output import counted, stdout_is_a_terminal, write
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from sfgen.index import DfaIndex
     from sfgen.index.statistics import Statistics
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from sfgen.printable import json_text, on_one_line
+from sfgen_cli.shell.output import note, write_json
+
+if TYPE_CHECKING:
+    from sfgen import Dfa
+    from sfgen.automata.graph import Graph
+    from sfgen.reference.fsm import FsmIndex
 
 _TOKENS_SHOWN = 8  # of a state, in the table of all
 _TOKENS_OF_ONE_STATE = 40  # that lead to the same state
@@ -29,16 +38,7 @@ _LABEL_WIDTH = 60
 def index_table(
     index: DfaIndex, numbers: Statistics, origin: str, seconds: float, *, ids: bool, max_states: int
 ) -> None:
-    """Write an index as a table: facts, then states with tokens.
-
-    Args:
-        index: The index.
-        numbers: Its statistics.
-        origin: Whether it was built or loaded.
-        seconds: How long that took.
-        ids: Whether tokens are named by their ids.
-        max_states: The most states that get a line.
-    """
+    """Write an index as a table: facts, then states with tokens."""
     from rich.text import Text
 
     from sfgen.index.graph import token_labels
@@ -76,11 +76,6 @@ def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
     """Write a table of what may follow in one state.
 
     Each state that can be next has a line.
-
-    Args:
-        index: The index.
-        state: The state.
-        ids: Whether tokens are named by their ids.
     """
     import numpy as np
     from rich.text import Text
@@ -111,11 +106,6 @@ def show(facts: Mapping[str, str], table: Table | None, last: str = "") -> None:
 
     On a terminal they are as wide as that is. In a pipe lines are as long as they need to be, mostly, and have no
     spaces at their ends.
-
-    Args:
-        facts: By name, one a line.
-        table: What stands below; ``None``: nothing.
-        last: The last line; empty for none.
     """
     from rich.console import Console
     from rich.text import Text
@@ -137,13 +127,7 @@ def show(facts: Mapping[str, str], table: Table | None, last: str = "") -> None:
 
 
 def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
-    """Make an empty table: boxed on a terminal, plain in a pipe.
-
-    Args:
-        numbers: The headings of columns of numbers.
-        end: The heading of the column that says where the text may end; ``None``: there is none.
-        text: The heading of the column of text.
-    """
+    """Make an empty table: boxed on a terminal, plain in a pipe."""
     from rich import box
     from rich.table import Table
 
@@ -159,11 +143,6 @@ def plain_or_boxed(*numbers: str, end: str | None = None, text: str) -> Table:
 
 def cut(shown: Sequence[str], total: int, *, separator: str = ", ") -> str:
     """Join the beginning of a longer list, and count the rest.
-
-    Args:
-        shown: The beginning.
-        total: The length of the whole list.
-        separator: What stands between two.
 
     >>> cut(["a", "b"], 2), cut(["a", "b"], 1002)
     ('a, b', 'a, b, … 1,000 more')
@@ -185,3 +164,102 @@ def _size(count: int) -> str:
     if count < 1000:
         return f"{count} bytes"
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
+
+
+Row: TypeAlias = dict[str, Any]
+"""A state: its number, whether the text may end there, and its tokens with where they lead."""
+
+_WORDS = {
+    "same": "the two accept the same texts",
+    "contained": "every match of the pattern is one of the other, not the other way round",
+    "contains": "every match of the other is one of the pattern, not the other way round",
+    "overlapping": "some texts match both, some only one of them",
+    "disjoint": "no text matches both",
+}
+
+
+def write_index(heading: Mapping[str, Any], rows: Iterable[Row]) -> None:
+    """Write an index as one JSON object on one line.
+
+    It is written state by state: the whole may be larger than the memory.
+    """
+    write(json_text(heading).removesuffix("}") + ', "transitions": {')
+    for number, row in enumerate(rows):
+        write(f"{', ' if number else ''}{json_text(str(row['state']))}: {json_text(row['tokens'])}")
+    write("}}\n")
+
+
+def write_rows(rows: Iterable[Row]) -> None:
+    """Write states as JSON Lines: their tokens and next states."""
+    for row in rows:
+        write_json(row)
+
+
+def fsm_heading(index: FsmIndex, states: int) -> dict[str, Any]:
+    """Describe the index over interegular's machine, for JSON."""
+    return {
+        "pattern": index.pattern,
+        "vocabulary": {"size": len(index.vocabulary), "fingerprint": index.vocabulary.fingerprint},
+        "initial": index.start,
+        "final": sorted(index.accepting),
+        "states": states,
+    }
+
+
+def fsm_rows(index: FsmIndex, *, ids: bool) -> list[Row]:
+    """List the states of the index over interegular's machine.
+
+    Those of the machine come first, then those within a character that a token has begun, as they come up.
+    """
+    from sfgen.index.export import token_names
+
+    names = token_names(index.vocabulary, ids=ids)
+    rows: list[Row] = []
+    states = len(index)
+    while (state := len(rows)) < states:
+        tokens, targets = index.transitions(state)
+        leads = {names[token]: target for token, target in zip(tokens.tolist(), targets.tolist(), strict=True)}
+        rows.append({"state": state, "final": state in index.accepting, "tokens": leads})
+        states = max([states, *(target + 1 for target in leads.values())])
+    return rows
+
+
+def write_graph(graph: Graph, form: str, *, quiet: bool) -> None:
+    """Write a graph for Graphviz or Mermaid, or Graphviz's picture of it."""
+    from sfgen.automata.pictures import svg, to_dot, to_mermaid
+
+    if form == "mermaid":
+        write(to_mermaid(graph))
+    else:
+        write(svg(to_dot(graph)) if form == "svg" else to_dot(graph))
+    if graph.note:
+        note(f"sfgen: {graph.note}; --max-states draws more", quiet=quiet)
+
+
+def write_relation(dfa: Dfa, other: Dfa, *, json: bool) -> None:
+    """Write how the languages of two automata relate, with example texts."""
+    from sfgen.automata.examples import relation
+
+    found = relation(dfa, other)
+    texts = {"only_pattern": found.only_left, "only_against": found.only_right, "both": found.both}
+    if json:
+        write_json({"pattern": dfa.pattern, "against": other.pattern, "relation": found.kind, **texts})
+        return
+    shown = {
+        "pattern": dfa.pattern,
+        "against": other.pattern,
+        "relation": f"{found.kind}: {_WORDS[found.kind]}",
+        **{name.replace("_", " "): None if text is None else repr(text) for name, text in texts.items()},
+    }
+    write("".join(f"{name:<13}{on_one_line(text)}\n" for name, text in shown.items() if text is not None))
+
+
+def write_examples(dfa: Dfa, count: int, *, json: bool) -> None:
+    """Write matching texts, one a line."""
+    from sfgen.automata.examples import examples
+
+    for text in examples(dfa, count):
+        if json:
+            write_json({"text": text})
+        else:
+            write(f"{text}\n")

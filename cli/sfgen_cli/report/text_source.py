@@ -58,17 +58,7 @@ class IndexRequest:
 def with_vocabulary(
     request: IndexRequest, say: Say, *, read: Callable[[], Made | None], load: Callable[[Path, Vocabulary], Made]
 ) -> tuple[Made, Vocabulary | None]:
-    """Read what is shown or saved, with its vocabulary if any.
-
-    Args:
-        request: What is asked.
-        say: Is told what is being done.
-        read: Reads it from what was given; a mistake in it is told before a tokenizer is loaded.
-        load: Reads it from a file that was saved for a vocabulary.
-
-    Raises:
-        SfgenError: As ``read`` and ``load``; the vocabulary cannot be read, or means nothing here.
-    """
+    """Read what is shown or saved, with its vocabulary if any."""
     constraint, vocabularies = request.constraint, request.vocabularies
     say(f"reading the {constraint.kind}" if constraint else f"reading {request.file}")
     if not request.save and constraint:
@@ -90,19 +80,7 @@ def save_for_vocabulary(
     told: str,
     record: Callable[[], dict[str, Any]],
 ) -> None:
-    """Save what was read, and write where.
-
-    Args:
-        request: What is asked.
-        made: What is saved.
-        vocabulary: What it is saved for.
-        save: Writes it.
-        told: What people are told of it, up to the number of tokens.
-        record: Makes what ``--json`` prints of it.
-
-    Raises:
-        SfgenError: As ``save``.
-    """
+    """Save what was read, and write where."""
     assert vocabulary is not None, "it is loaded where something is saved"
     process.at_work()
     save(made, vocabulary, request.place, force=request.force)

@@ -43,12 +43,7 @@ class _Side:
 
 
 def write_comparison(request: Request) -> None:
-    """Generate each sample twice, free and with its bans, and write both.
-
-    Raises:
-        UsageError: An option has no meaning beside the comparison.
-        SfgenError: Generation fails.
-    """
+    """Generate each sample twice, free and with its bans, and write both."""
     options = request.options
     shown = {
         "--live": options.live,

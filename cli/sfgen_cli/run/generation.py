@@ -15,10 +15,10 @@ from sfgen.printable import on_one_line, size_in_words, visible
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
-from sfgen_cli.shell.hints import in_options, worded
 from sfgen_cli.shell.keyboard import is_watched
 from sfgen_cli.shell.output import note, stderr_is_a_terminal, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import Say, progress
+from sfgen_cli.shell.usage import in_options, worded
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler, Substring, Template
@@ -58,15 +58,7 @@ def has_headings(request: Request) -> bool:
 
 @contextlib.contextmanager
 def trace_file(options: GenerationOptions) -> Iterator[TraceFile | None]:
-    """Open the trace of all samples of the run.
-
-    Yields:
-        ``None`` where no trace is written.
-
-    Raises:
-        UsageError: The trace is to be written to stdout.
-        TraceError: The file cannot be written.
-    """
+    """Open the trace of all samples of the run."""
     if options.trace is None:
         yield None
         return
@@ -81,12 +73,7 @@ def trace_file(options: GenerationOptions) -> Iterator[TraceFile | None]:
 
 
 def load(request: Request) -> tuple[LoadedJob, Iterator[Text]]:
-    """Load what a request needs.
-
-    Returns:
-        The job, and of each sample how it is drawn and its loop. The first loop was made before the weights were read:
-        what can be known to be impossible is told then.
-    """
+    """Load what a request needs."""
     # What can be wrong in the options first: it is told before seconds of loading.
     request.check()
     process.import_numpy()
@@ -112,12 +99,7 @@ def _texts(request: Request, loaded: LoadedJob) -> Iterator[Text]:
 
 
 def load_weights(loaded: LoadedJob, say: Say) -> None:
-    """Load what the first text would have to wait for.
-
-    Args:
-        loaded: The job with its model.
-        say: Is told what is being done.
-    """
+    """Load what the first text would have to wait for."""
     size = getattr(loaded.model, "weights_size", None)
     if hasattr(loaded.model, "weights_size"):
         say(f"loading the weights of {loaded.job.model_name}" + (f" ({size_in_words(size)})" if size else ""))
@@ -167,16 +149,7 @@ def streams(request: Request) -> bool:
 
 
 def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> Made | None:
-    """Refuse what is wrong before torch is imported, which takes seconds.
-
-    Args:
-        request: What is asked for.
-        say: Is told what is being done.
-        has_prompt: Whether its prompt is known already.
-
-    Returns:
-        The automaton of the pattern or the choices, the schema or the grammar, where the text has to match one.
-    """
+    """Refuse what is wrong before torch is imported, which takes seconds."""
     constraint, options = request.constraint, request.options
     if constraint.index_file is not None:
         say(f"looking at {constraint.index_file}")
@@ -224,13 +197,7 @@ def _check_banned(made: Made, banned: BannedWords, prompt: bytes) -> None:
 
 
 def without_weights(request: Request, say: Say, made: Made | None) -> LoadedJob:
-    """Load what a request needs besides the weights of the model.
-
-    Args:
-        request: What is asked for.
-        say: Is told what is being done.
-        made: What ``check_beforehand`` returned.
-    """
+    """Load what a request needs besides the weights of the model."""
     constraint, job = request.constraint, request.job
     say(_reading(request.options))
     from sfgen.decoding.plain_forms import vocabulary_of

@@ -75,11 +75,7 @@ class Request:
     prompt_template: str | None = None
 
     def check(self) -> None:
-        """Refuse options that have no meaning together.
-
-        Raises:
-            UsageError: Which, and what to do instead.
-        """
+        """Refuse options that have no meaning together."""
         options = self.options
         if self.scores:
             self._check_scores()
@@ -245,11 +241,7 @@ class Request:
 
     @cached_property
     def pattern(self) -> str | None:
-        """The pattern that the text matches, given or of a saved index.
-
-        Raises:
-            IndexFileError: There is no such index, or it is damaged.
-        """
+        """The pattern that the text matches, given or of a saved index."""
         if self.constraint.index_file is None or self.constraint.guiding is not None:
             return self.constraint.pattern
         from sfgen.index.file import pattern_of

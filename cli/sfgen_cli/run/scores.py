@@ -1,16 +1,23 @@
-"""``gen --choices … --scores``: how likely each choice is."""
+"""``gen --choices … --scores``: how likely each choice is, as a table with bars, lines with tabs, or JSON."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from sfgen_cli.report.score_table import write_lines, write_table
 from sfgen_cli.run.generation import check_beforehand, load_weights, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
 from sfgen_cli.shell.output import stdout_is_a_terminal, write_json
 from sfgen_cli.shell.progress import progress
+
+if TYPE_CHECKING:
+    from sfgen.scoring.loop import Scored
+import sys
+from typing import TYPE_CHECKING
+
+from sfgen.printable import on_one_line
+from sfgen_cli.shell.output import write
 
 if TYPE_CHECKING:
     from sfgen.scoring.loop import Scored
@@ -37,3 +44,60 @@ def write_scores(request: Request) -> None:
         write_table(scored)
     else:
         write_lines(scored)
+
+
+_BAR = 30  # cells
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def write_lines(scored: Scored) -> None:
+    """Write a line for each choice: text, share, log-probability.
+
+    The last is the logarithm of its own probability.
+    """
+    lines = [f"{_in_a_field(score.text)}\t{score.probability:.6g}\t{score.logprob:.6g}\n" for score in scored.scores]
+    write("".join(lines))
+
+
+def write_table(scored: Scored) -> None:
+    """Write a table of the choices with their shares as bars.
+
+    Below stands what the model gives to all of them.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("choice")
+    table.add_column("share", justify="right")
+    table.add_column("", no_wrap=True)
+    table.add_column("log-probability", justify="right")
+    table.add_column("tokens", justify="right")
+    for score in scored.scores:
+        share = f"{100 * score.probability:.2f} %"
+        shown = Text(on_one_line(score.text))
+        table.add_row(shown, share, bar(score.probability), f"{score.logprob:.3f}", str(len(score.tokens)))
+    console = Console(file=sys.stdout, highlight=False)
+    console.print(table)
+    console.print(f"all together: {100 * scored.total_probability:.3g} % of what the model would write")
+
+
+def bar(share: float) -> str:
+    """Draw a bar of a length in proportion to a share.
+
+    >>> bar(0.1), bar(0.05), len(bar(1))
+    ('███', '█▌', 30)
+    """
+    whole, part = divmod(round(share * _BAR * 8), 8)
+    return "█" * whole + _EIGHTHS[part].strip()
+
+
+def _in_a_field(text: str) -> str:
+    """A text in a line of fields: tabs, newlines and backslashes are escaped.
+
+    >>> print(_in_a_field("a\\tb"))
+    a\\tb
+    """
+    return on_one_line(text.replace("\\", "\\\\"))

@@ -1,10 +1,18 @@
-"""How commands differ from Typer's: their help, their completion, and the environment's part in an error."""
+"""Commands beside Typer's: their help, their completion, and the environment's part in an error.
+
+Options that belong together are one dataclass here, although Typer wants each as a parameter of its own.
+"""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import functools
+import inspect
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -25,21 +33,11 @@ class Command(TyperCommand):
         self.params.append(_help_all())
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help into the formatter.
-
-        Args:
-            ctx: How the command was called.
-            formatter: Click's.
-        """
+        """Write the help into the formatter."""
         _write_help(self, ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Complete the name of an option.
-
-        Args:
-            ctx: How the command was called.
-            incomplete: What was typed of the name.
-        """
+        """Complete the name of an option."""
         return completion.brief(super().shell_complete(ctx, incomplete))
 
     def make_parser(self, ctx: Any) -> Any:
@@ -61,14 +59,6 @@ class Command(TyperCommand):
         ``-regex`` is refused, which else would be ``-r egex``, and so is the empty name of a file, which else would be
         that of the current folder. A constraint, a prompt or an output that is given twice is refused: one of them
         would be lost.
-
-        Args:
-            ctx: How the command was called.
-            args: What stands behind its name.
-
-        Raises:
-            NoSuchOption: A long option was written with one dash, or there is none of this name.
-            UsageError: The name of a file is empty, an option is given twice, or an argument cannot be read.
         """
         options = usage.options_of(self)
         files = {name for param in self.params if param.type.name == "path" for name in param.opts}
@@ -121,30 +111,15 @@ class Group(TyperGroup):
         self.params.append(_help_all())
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help into the formatter.
-
-        Args:
-            ctx: How the program was called.
-            formatter: Click's.
-        """
+        """Write the help into the formatter."""
         _write_help(self, ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Complete the name of a command or option.
-
-        Args:
-            ctx: How the program was called.
-            incomplete: What was typed of the name.
-        """
+        """Complete the name of a command or option."""
         return completion.brief(super().shell_complete(ctx, incomplete))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read ``help`` and ``version`` as the options that they are elsewhere.
-
-        Args:
-            ctx: How the program was called.
-            args: The whole command line.
-        """
+        """Read ``help`` and ``version`` as the options that they are elsewhere."""
         while args and args[0] == "help":
             args = [*args[1:], "--help"]
         if args and args[0] == "version":
@@ -188,3 +163,76 @@ def _explain(error: SfgenError, param: Any, ctx: Any) -> None:
         param.name in error.message or param.name == "model"
     ):
         error.message = f"{param.envvar}: {error.message}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Named:
+    """The names of a group's options in one command.
+
+    It stands beside the type of the group.
+
+    Attributes:
+        prefix: What stands before each name: with ``ban-`` the field ``words`` is ``--ban-words``.
+        short: Whether the name without the prefix is the option's, too.
+
+    >>> import typer
+    >>> width = Annotated[int, typer.Option(help="In metres.")]
+    >>> get_args(Named("box-", short=True).option("width", width))[1].param_decls
+    ('--width', '--box-width')
+    """
+
+    prefix: str
+    short: bool = False
+
+    def option(self, field: str, hint: Any) -> Any:
+        """Return the type of a field with its option named so."""
+        kind, option = get_args(hint)
+        named = copy.copy(option)
+        names = (*(() if option.default is ... else (option.default,)), *(option.param_decls or ()))  # as Typer has it
+        names = names or (f"--{field.replace('_', '-')}",)
+        prefixed = [f"--{self.prefix}{name.removeprefix('--')}" for name in names if name.startswith("--")]
+        named.default, named.param_decls = ..., (*(names if self.short else ()), *prefixed)
+        return Annotated[kind, named]
+
+
+def flattened(command: Callable[..., None]) -> Callable[..., None]:
+    """Spell out each dataclass among a command's parameters as its fields.
+
+    >>> @dataclasses.dataclass
+    ... class Size:
+    ...     width: int = 1
+    ...     height: int = 2
+    >>> def draw(name: str, size: Size, colour: str = "red") -> None:
+    ...     print(name, size, colour)
+    >>> inspect.signature(flattened(draw))
+    <Signature (name: str, width: int = 1, height: int = 2, colour: str = 'red')>
+    >>> flattened(draw)(name="box", height=5)
+    box Size(width=1, height=5) red
+    """
+    hints = get_type_hints(command, include_extras=True)
+    plain = get_type_hints(command)
+    groups: dict[str, Any] = {name: hint for name, hint in plain.items() if dataclasses.is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        group = groups.get(parameter.name)
+        if group is None:
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+            continue
+        types = get_type_hints(group, include_extras=True)
+        for named in getattr(hints[parameter.name], "__metadata__", ()):
+            types |= {field.name: named.option(field.name, types[field.name]) for field in dataclasses.fields(group)}
+        parameters += [
+            inspect.Parameter(field.name, parameter.kind, default=field.default, annotation=types[field.name])
+            for field in dataclasses.fields(group)
+        ]
+
+    @functools.wraps(command)
+    def flat(**values: Any) -> None:
+        for name, group in groups.items():
+            fields = [field.name for field in dataclasses.fields(group) if field.name in values]
+            values[name] = group(**{field: values.pop(field) for field in fields})
+        command(**values)
+
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return flat

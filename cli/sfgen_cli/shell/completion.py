@@ -83,12 +83,7 @@ def show(shell: str) -> None:
 
 
 def install(shell: str) -> None:
-    """Install the completion script of a shell, and say where.
-
-    Raises:
-        SfgenError: The script cannot be written.
-        UsageError: There is no completion for the shell.
-    """
+    """Install the completion script of a shell, and say where."""
     from sfgen_cli.shell.output import note, write_name
 
     name = _named(shell, INSTALL)

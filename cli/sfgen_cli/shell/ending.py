@@ -16,9 +16,9 @@ from typer import Abort
 
 from sfgen.errors import OutOfMemory, SfgenError
 from sfgen_cli.shell import completion, process, usage
-from sfgen_cli.shell.hints import told
 from sfgen_cli.shell.output import CannotWrite, ReaderGone, complain
 from sfgen_cli.shell.typer_internals import NoArgsIsHelpError, UsageError, command_of, commands_of
+from sfgen_cli.shell.usage import told
 
 _ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, so that what failed has 2
 
@@ -100,9 +100,6 @@ def end(code: int) -> NoReturn:
     Python would free first what it has loaded, which takes a fifth of the time of a short command. What is registered
     for the exit is done. Python ends in its own way where a profiler or a debugger observes, and where a thread still
     has work.
-
-    Args:
-        code: The exit code.
     """
     handlers = getattr(atexit, "_run_exitfuncs", None)  # what Python's own multiprocessing calls in forked processes
     if handlers is None or sys.flags.inspect or _is_watched() or _has_work():

@@ -18,11 +18,7 @@ _LEAVING = ("SIGHUP", "SIGTSTP")
 
 
 class Keyboard:
-    """The keys of a terminal that gives each as it is pressed.
-
-    Args:
-        descriptor: The terminal, open for reading.
-    """
+    """The keys of a terminal that gives each as it is pressed."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -41,11 +37,7 @@ class Keyboard:
 
 
 def check_stepping() -> None:
-    """Refuse to wait for keys that cannot come.
-
-    Raises:
-        UsageError: There is no terminal, or not one that a view can be drawn on.
-    """
+    """Refuse to wait for keys that cannot come."""
     with contextlib.ExitStack() as stack:
         found = _terminal(stack)
     if found is None or not stderr_is_a_terminal() or not can_be_drawn_on():
@@ -79,10 +71,6 @@ def quiet_terminal(*, keys: bool) -> Iterator[Keyboard | None]:
 
     So what is typed does not tear the picture. It stays for the program that reads it next, unless it was read as a
     key.
-
-    Args:
-        keys: Whether a keyboard is given. Without it ``None`` is given, and a program in the background leaves the
-            terminal alone.
     """
     process.at_work()
     with contextlib.ExitStack() as stack:

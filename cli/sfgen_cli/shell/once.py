@@ -17,9 +17,6 @@ def tell_of_demonstration(options: GenerationOptions) -> None:
     """Say once that ``tiny`` is a demonstration, and name another model.
 
     That is on a terminal, and where the model was not chosen.
-
-    Args:
-        options: Those of the command that has run.
     """
     if options.quiet or not stderr_is_a_terminal():
         return
@@ -44,10 +41,6 @@ def _is_first_time(name: str) -> bool:
 
 
 def _state_folder() -> Path:
-    """Where the XDG Base Directory Specification puts what a program remembers of its runs.
-
-    Raises:
-        RuntimeError: Nobody knows the home.
-    """
+    """Where the XDG Base Directory Specification puts what a program remembers of its runs."""
     named = os.environ.get("XDG_STATE_HOME", "")
     return (Path(named) if os.path.isabs(named) else Path.home() / ".local" / "state") / "sfgen"

@@ -39,10 +39,6 @@ def write(text: str) -> None:
     """Write data to stdout as UTF-8, whatever the locale, unbuffered.
 
     On a terminal control characters are shown as escapes, so that generated text cannot drive the terminal.
-
-    Raises:
-        CannotWrite: It cannot be taken.
-        BrokenPipeError: The reader has gone.
     """
     if sys.stdout is None:  # closed by the caller
         return
@@ -87,11 +83,6 @@ def note(text: str, *, quiet: bool = False, end: str = "\n") -> None:
     """Tell a person something on stderr, if possible.
 
     It never carries data, and drives no terminal, whatever names and texts are in it.
-
-    Args:
-        text: What is told.
-        quiet: Whether nothing is.
-        end: What stands behind it.
     """
     if quiet or sys.stderr is None:
         return
@@ -106,10 +97,6 @@ def complain(message: str, lines: Iterable[str]) -> None:
     """Tell a person what went wrong, then what helps.
 
     Each stands on one line whatever the user's own words in it are.
-
-    Args:
-        message: What went wrong.
-        lines: What helps; empty ones are left out.
     """
     note("\n".join([f"sfgen: {_line(message)}", *(_line(line) for line in lines if line)]))
 
@@ -128,3 +115,13 @@ def _line(text: str) -> str:
 def _discard(descriptor: int) -> None:
     """Send what is still to come nowhere: Python writes what is left over when it ends, and would complain again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
+def counted(number: int, what: str) -> str:
+    """Write a number with the name of what is counted, in the plural unless it is 1.
+
+    >>> counted(1, "token"), counted(2_000, "forward pass")
+    ('1 token', '2,000 forward passes')
+    """
+    plural = "es" if what.endswith("s") else "s"
+    return f"{number:,} {what}{'' if number == 1 else plural}"

@@ -47,11 +47,7 @@ _INTERRUPTION = _Interruption()
 
 
 def prepare(starting: Callable[[int, Any], object] | None = None) -> None:
-    """Prepare the process for the commands, whatever started it.
-
-    Args:
-        starting: What the program has told Ctrl-C to do until now; ``None``: it stays as it is.
-    """
+    """Prepare the process for the commands, whatever started it."""
     if starting is not None:
         if signal.getsignal(signal.SIGINT) is starting:
             signal.signal(signal.SIGINT, _leave_at_once)
@@ -169,9 +165,6 @@ def let_threads_sleep(model: str) -> None:
     They would keep their processors busy, which beside other load takes twice the time and more: all wait for the one
     that has lost its processor. OpenMP (GNU's) reads the variable when it is loaded, also in the processes of a batch.
     What the user has set stays.
-
-    Args:
-        model: The name of the model; other libraries than llama.cpp are not told.
     """
     from sfgen.models.gguf.header import gguf_path
 

@@ -25,9 +25,6 @@ def progress(*, quiet: bool) -> Iterator[Say]:
     says. While kernels are compiled, which happens once on a machine, or something large is imported or downloaded, it
     says that. A download is also told in a line of its own that stays, before it begins, and where stderr is no
     terminal too.
-
-    Args:
-        quiet: Whether nothing is shown.
     """
     if quiet:
         yield lambda what: None

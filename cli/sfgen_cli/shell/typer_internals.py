@@ -57,32 +57,14 @@ def prepare_completion() -> None:
 
 
 def completion_script(shell: str, *, program: str, variable: str) -> str:
-    """Write the script by which a shell completes a program's words.
-
-    Args:
-        shell: bash, zsh or fish.
-        program: The program's name.
-        variable: The environment variable by which the shell asks the program.
-    """
+    """Write the script by which a shell completes a program's words."""
     from typer._completion_shared import get_completion_script
 
     return get_completion_script(prog_name=program, complete_var=variable, shell=shell)
 
 
 def install_completion(shell: str, *, program: str, variable: str) -> Path:
-    """Put the completion script where a shell looks for it.
-
-    Args:
-        shell: bash, zsh or fish.
-        program: The program's name.
-        variable: The environment variable by which the shell asks the program.
-
-    Returns:
-        The path of the script.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Put the completion script where a shell looks for it."""
     from typer._completion_shared import install
 
     return Path(install(shell, prog_name=program, complete_var=variable)[1])

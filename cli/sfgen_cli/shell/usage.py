@@ -1,12 +1,15 @@
-"""What is said about a command line that cannot be read: what was wrong, and what was perhaps meant."""
+"""Messages about wrong command lines: what was wrong, what was perhaps meant, and options in place of parameters."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from sfgen.errors import ForeignOutput, GraphvizMissing, IndexNotFound, OtherVocabulary, SfgenError, UnusableIndex
+from sfgen.parameter_text import ParameterText
 from sfgen_cli.shell.typer_internals import NoSuchOption, UsageError
 
 _LONGEST_QUOTED = 60
@@ -40,13 +43,7 @@ def what_was_wrong(error: UsageError) -> str:
 
 
 def what_was_meant(error: UsageError, commands: dict[str, Any], arguments: Sequence[str]) -> str:
-    """Suggest in one line what was meant.
-
-    Args:
-        error: What Typer found.
-        commands: All commands by their names.
-        arguments: The command line.
-    """
+    """Suggest in one line what was meant."""
     name = next((argument for argument in arguments if argument in commands), "")
     path = error.ctx.command_path if error.ctx else f"sfgen {name}".strip()
     more = f"See: {path} --help"
@@ -56,12 +53,7 @@ def what_was_meant(error: UsageError, commands: dict[str, Any], arguments: Seque
 
 
 def quoted(prompt: str, *, instead: str = "PROMPT") -> str:
-    """Quote a prompt for a shell, if it is short and printable.
-
-    Args:
-        prompt: The prompt.
-        instead: The word for one that is too long or too odd to be shown.
-    """
+    """Quote a prompt for a shell, if it is short and printable."""
     return shlex.quote(prompt) if len(prompt) <= _LONGEST_QUOTED and prompt.isprintable() else instead
 
 
@@ -137,10 +129,6 @@ def one_dash_too_few(argument: str, options: Container[str]) -> str:
 
     It is empty if the argument is something else.
 
-    Args:
-        argument: A part of the command line.
-        options: The options of the command.
-
     >>> one_dash_too_few("-regex=a", ["--regex", "-r"]), one_dash_too_few("-r", ["--regex", "-r"])
     ('--regex', '')
     """
@@ -191,10 +179,6 @@ def near_names(typed: str, known: Iterable[str]) -> list[str]:
 
     These are the few that begin so, else those that are a slip or two of the fingers away.
 
-    Args:
-        typed: What was typed.
-        known: All names.
-
     >>> near_names("--versoin", ["--version", "--verse"]), near_names("--system", ["--step"])
     (['--version'], [])
     """
@@ -241,3 +225,90 @@ def _prompt_taken_for_an_option(error: UsageError, arguments: Sequence[str]) -> 
         if (glued or argument.startswith(tuple(names))) and (unknown or re.match(r"[^=]*\s", argument)):
             return argument
     return ""
+
+
+_OTHER_NAMES = {
+    "models_here()": "sfgen models",
+    "name": "--model",
+    "documents": "--document NAME=FILE",
+    "order": "--property-order",
+    "plain": "--lines",
+    "replace": "--force",
+    "to_dot()": "--format dot",
+    "Vocabulary.from_file": "--vocabulary FILE",
+}
+"""What the command line calls otherwise than by the name of the parameter."""
+
+_VALUE = r"""(?:True|(False)|('[^'\\]*'|"[^"\\]*")|([A-Z]+))"""
+"""What stands behind a parameter: that it is on or off, a text as Python writes it, or what stands for one."""
+
+_SAVES = {
+    "index": "sfgen index --save --force",
+    "schema": "sfgen index --schema S --save --force",
+    "grammar": "sfgen index --grammar G --save --force",
+    "template": "sfgen index --template T --save --force",
+    "substring": "sfgen index --substring-of FILE --save --force",
+}
+"""What makes a saved index of each kind again."""
+
+
+def told(error: SfgenError) -> tuple[str, list[str]]:
+    """Return the message of an error, and the lines that help.
+
+    >>> told(UnusableIndex("dates", "is cut off: its header is not whole"))[1]
+    ['Make the index again with: sfgen index --save --force']
+    """
+    return in_options(error.message), [*error.details, hint(error)]
+
+
+def hint(error: SfgenError) -> str:
+    """Tell what to do about an error; empty where nothing helps."""
+    match error:
+        case IndexNotFound():
+            return "Make one with: sfgen index --regex P --save"
+        case GraphvizMissing():
+            pipe = "sfgen index --regex P --format dot | dot -Tsvg > index.svg"
+            return f"Install Graphviz, or draw it where there is one: {pipe}"
+        case ForeignOutput():
+            return "Name another --output, or give the --input and the options that the file was begun with."
+        case OtherVocabulary(kind=kind):
+            return f"Use the model that the {kind} was made for, or make the {kind} again with: {_SAVES[kind]}"
+        case UnusableIndex(kind=kind):
+            return f"Make the {kind} again with: {_SAVES[kind]}"
+    return in_options(error.hint)
+
+
+@contextmanager
+def worded() -> Iterator[None]:
+    """Word the errors inside for the command line.
+
+    What records them gets these words.
+    """
+    try:
+        yield
+    except SfgenError as error:
+        error.message, error.hint = in_options(error.message), hint(error)
+        raise
+
+
+def in_options(text: str) -> str:
+    """Replace the library's parameters in a text by options.
+
+    A text that names none stays as it is.
+
+    >>> in_options(ParameterText("Use dtype='bfloat16', or force=True, or heal=False.", "dtype", "force", "heal"))
+    'Use --dtype bfloat16, or --force, or --no-heal.'
+    """
+    if not isinstance(text, ParameterText):
+        return text
+    names = "|".join(re.sub("=$", "(?==)", re.escape(name)) for name in text.parameters)
+    return re.sub(rf"(?<![\w.])({names})(?:={_VALUE})?(?!\w)", _option, text)
+
+
+def _option(found: re.Match[str]) -> str:
+    name, is_off, text, placeholder = found.groups()
+    if is_off:
+        return f"--no-{name.replace('_', '-')}"
+    option = _OTHER_NAMES.get(name, f"--{name.replace('_', '-')}")
+    value = placeholder if text is None else shlex.quote(text[1:-1])
+    return option if value is None else f"{option} {value}"

@@ -1,4 +1,4 @@
-"""The description of a constraint in records and traces, and the digests that identify it."""
+"""What records and traces say of a constraint, and by what it is known again."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ RESULT_KEYS = frozenset(
         *("scores", "total_probability", "rendered"),
     )
 )
-"""The keys of a record that are known only with the text."""
+"""What a record has that was not known before the text was."""
 
 
 def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:

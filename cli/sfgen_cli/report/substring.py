@@ -63,11 +63,7 @@ class CheckedQuotation:
 
 
 class SubstringMatching:
-    """A document, ready to check many texts.
-
-    Args:
-        document: The document, with the options of how it is quoted.
-    """
+    """A document, ready to check many texts."""
 
     said, said_with_bans = "stand in the document", "stand in the document and are clean"
     each_line = False
@@ -119,12 +115,7 @@ _SHOWN = 40  # characters of what could be read
 
 
 def run_substring(request: IndexRequest) -> None:
-    """Show the figures of a document, or save it.
-
-    Raises:
-        UsageError: An option has no meaning here.
-        SfgenError: The file cannot be read or written.
-    """
+    """Show the figures of a document, or save it."""
     from sfgen.substring.file import load, save
 
     constraint, looks = request.constraint, request.looks

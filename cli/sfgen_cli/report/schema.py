@@ -1,4 +1,4 @@
-"""``sfgen index --schema``: the rules of a schema as a tree, data or a graph; texts of it; a file to keep it."""
+"""Schemas: whether texts are valid documents by one and why not; its rules as a tree in ``sfgen index``."""
 
 from __future__ import annotations
 
@@ -8,23 +8,109 @@ from typing import TYPE_CHECKING, Any
 from sfgen.printable import on_one_line
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
-from sfgen_cli.shell.counted import counted
-from sfgen_cli.shell.hints import in_options
-from sfgen_cli.shell.output import note, stdout_is_a_terminal, write, write_json
+from sfgen_cli.shell.output import counted, note, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
+from sfgen_cli.shell.usage import in_options
 
 if TYPE_CHECKING:
     from sfgen import JsonSchema, Vocabulary
     from sfgen.schema.telling.position import Walk
     from sfgen_cli.options.index import Looks
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from sfgen.schema import read_schema
+from sfgen.schema.reading.document import SchemaDocument
+from sfgen.schema.reading.from_pydantic import PydanticType
+from sfgen.schema.telling.validity import Fault, Validity
+from sfgen.substring.substring import Substring
+from sfgen_cli.report.matching import Complaint
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedDocument:
+    """What is to be told of one document.
+
+    Attributes:
+        faults: What is wrong with it.
+    """
+
+    faults: list[Fault]
+
+    @property
+    def matches(self) -> bool:
+        """Whether it is valid."""
+        return not self.faults
+
+    def record(self, line: int | None) -> dict[str, Any]:
+        """Return its part of the JSON output, besides its line.
+
+        Keys stay; more may be added.
+        """
+        found = [
+            {
+                "path": fault.path,
+                "pointer": fault.pointer,
+                **_places(fault, line),
+                "keyword": fault.keyword or None,
+                "expected": fault.expected,
+            }
+            for fault in self.faults
+        ]
+        return {"matches": self.matches, "faults": found}
+
+    def complaints(self, line: int | None) -> list[Complaint]:
+        """List what is not valid in the document, in its order.
+
+        ``line`` is its line in the file, if it is one.
+        """
+        return [
+            Complaint(
+                _places(fault, line), f"{fault.path}: {fault.expected}" if fault.path else fault.expected, fault.details
+            )
+            for fault in self.faults
+        ]
+
+
+class Validating:
+    """A schema, ready to check many documents."""
+
+    said, said_with_bans = "are valid", "are valid and clean"
+    each_line = False
+    last_newline_may_go = False
+
+    def __init__(
+        self,
+        schema: str | PydanticType | SchemaDocument,
+        schema_dir: str | None = None,
+        documents: Mapping[str, Substring] = MappingProxyType({}),
+    ) -> None:
+        document = read_schema(schema, schema_dir).quoting(documents)
+        self.notes = document.notes
+        self._validity = Validity(document)
+
+    def matches(self, text: str) -> bool:
+        """Tell whether a text is a valid document, without more."""
+        return self._validity.is_valid(_bytes(text))
+
+    def check(self, text: str) -> CheckedDocument:
+        """Check a text, with all that is to be told of it."""
+        return CheckedDocument(self._validity.errors(_bytes(text)))
+
+
+def _places(fault: Fault, line: int | None) -> dict[str, int | None]:
+    """Where a fault is in the file; of a document on one line of it, that line."""
+    return {"line": fault.line if line is None else line, "column": fault.column}
+
+
+def _bytes(text: str) -> bytes:
+    """The bytes of a text in which those that are not UTF-8 are lone surrogates."""
+    return text.encode("utf-8", "surrogateescape")
 
 
 def run_schema(request: IndexRequest) -> None:
-    """Show a schema, or save it.
-
-    Raises:
-        SfgenError: It cannot be read as a schema, the file cannot be read or written, or an option has no meaning here.
-    """
+    """Show a schema, or save it."""
     from sfgen.schema.file import load, save
 
     constraint, looks, quiet = request.constraint, request.looks, request.quiet
@@ -64,7 +150,7 @@ def _show_rules(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, lo
     from sfgen.schema.telling import tree
 
     if looks.is_graph:
-        from sfgen_cli.report.index_output import write_graph
+        from sfgen_cli.report.tables import write_graph
 
         write_graph(tree.graph(schema.compiled, name, max_rules=looks.most_states), looks.form, quiet=quiet)
     elif looks.form == "json":

@@ -33,22 +33,20 @@ if TYPE_CHECKING:
     from sfgen.jobs.prompts import PromptFile
     from sfgen.jobs.run import JobRun, Summary
     from sfgen.jobs.texts import Outcome
+from typing import TYPE_CHECKING
+
+from sfgen_cli.shell.output import counted
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn, TaskID
+
+    from sfgen.jobs.run import Summary
 
 _NOT_JSON = "--input reads JSON Lines: an object on each line. Plain lines of text need --lines."
 
 
 def run_many(request: Request, many: ManyOptions) -> None:
-    """Answer all prompts of the input.
-
-    Args:
-        request: Says how; its prompt does not matter.
-        many: The input, the output, and what ends the run.
-
-    Raises:
-        typer.Exit: Some records failed, and have been told.
-        SfgenError: Nothing could be done at all, the output cannot be written or is not of this run, or with
-            ``strict`` a record failed.
-    """
+    """Answer all prompts of the input."""
     assert many.input is not None, "the command has looked"
     template = None if many.prompt_template is None else argument_text(many.prompt_template)
     options = replace(request.options, json=True, live=False)
@@ -127,11 +125,7 @@ def _prepared(request: Request, run: JobRun, say: Say, *, resume: bool) -> Loade
 
 
 def _crew(many: ManyOptions) -> contextlib.AbstractContextManager[RayCluster | None]:
-    """What makes the texts on other machines; ``None``: they are made on this one.
-
-    Raises:
-        SfgenError: As ``connected``.
-    """
+    """What makes the texts on other machines; ``None``: they are made on this one."""
     if many.ray is None:
         return contextlib.nullcontext()
     from sfgen.integrations.ray.cluster import connected
@@ -142,11 +136,7 @@ def _crew(many: ManyOptions) -> contextlib.AbstractContextManager[RayCluster | N
 
 @contextlib.contextmanager
 def _opened_input(file: Path, *, plain: bool, template: PromptTemplate | None) -> Iterator[PromptFile]:
-    """The input, open; ``-`` is stdin.
-
-    Raises:
-        InputError: It cannot be opened.
-    """
+    """The input, open; ``-`` is stdin."""
     from sfgen.jobs.prompts import PromptFile, opened
 
     if str(file) == STDIN_OR_STDOUT:
@@ -195,7 +185,7 @@ def _has_room_for_a_bar(path: Path | None) -> bool:
 
 
 def _bar(total: int | None, summary: Summary) -> contextlib.AbstractContextManager[Callable[[], None]]:
-    from sfgen_cli.batch.progress_bar import bar  # draws in what few runs need
+    from sfgen_cli.run.batch import bar  # draws in what few runs need
 
     return bar(total, summary)
 
@@ -243,3 +233,73 @@ class _Words:
         if where and not whole:
             parts.append("--resume goes on")
         note(f"sfgen: {', '.join(parts)}", quiet=self.quiet)
+
+
+_RATE_SECONDS = 120.0  # a rate is that of so long a time before
+_WIDTH = 16
+
+
+@contextlib.contextmanager
+def bar(total: int | None, summary: Summary) -> Iterator[Callable[[], None]]:
+    """Show a progress bar on stderr, and erase it at the end.
+
+    It tells texts, rates, time left, errors and rollbacks.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from sfgen_cli.live.screen import stderr_console
+
+    columns: list[ProgressColumn] = [
+        BarColumn(_WIDTH),
+        TextColumn("{task.completed:,}" + ("" if total is None else " of {task.total:,}"), markup=False),
+        _rate("/s", "/min"),
+        TimeElapsedColumn() if total is None else TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[more]}", markup=False),
+    ]
+    shown = Progress(
+        *columns,
+        console=stderr_console(),
+        transient=True,
+        redirect_stdout=False,  # records go to stdout whatever is shown here
+        refresh_per_second=5,
+        speed_estimate_period=_RATE_SECONDS,
+    )
+    with shown:
+        texts = shown.add_task("", total=total, completed=summary.done, more="")
+        tokens = shown.add_task("", total=None, visible=False, more="")
+
+        def show() -> None:
+            shown.update(tokens, completed=summary.tokens)
+            shown.update(texts, completed=summary.done, more=_more(summary, _speed(tokens)))
+
+        def _speed(task: TaskID) -> float | None:
+            return next(each.speed for each in shown.tasks if each.id == task)
+
+        yield show
+
+
+def _more(summary: Summary, speed: float | None) -> str:
+    """What is said behind the time, where there is something to say."""
+    rollbacks = counted(summary.rollbacks, "rollback")
+    parts = {
+        f"{speed or 0:,.0f} tokens/s": bool(speed),
+        f"{summary.failed + summary.kept_failed:,} failed": summary.failed + summary.kept_failed > 0,
+        rollbacks: summary.rollbacks > 0,
+    }
+    return " · ".join(part for part, is_said in parts.items() if is_said)
+
+
+def _rate(a_second: str, a_minute: str) -> ProgressColumn:
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Texts a second, or what is slower a minute."""
+
+        def render(self, task: Task) -> Text:
+            speed = task.speed
+            if speed is None:
+                return Text(f"–{a_second}")
+            return Text(f"{speed:,.1f}{a_second}" if speed >= 1 else f"{speed * 60:,.1f}{a_minute}")
+
+    return Rate()
