@@ -1,8 +1,11 @@
-"""The header of GGUF files against the package gguf; files that are cut short or damaged are refused in Python."""
+"""The header of GGUF files against the package gguf; damaged files are refused in Python; the memory of a process."""
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import io
+import os
 import struct
 import tracemalloc
 from collections.abc import Callable
@@ -17,7 +20,7 @@ from tests.support.models.gguf import Pair, write_gguf
 from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError
-from sfgen.models.gguf.header import _BLOCKS, gguf_path, read_files, read_header
+from sfgen.models.gguf.header import _BLOCKS, gguf_path, physical_memory, read_files, read_header
 
 GgufPair = Callable[[str], Pair]
 
@@ -200,3 +203,31 @@ def test_a_model_with_rotations_by_length(tmp_path: Path) -> None:
     writer.write_tensors_to_file()
     writer.close()
     assert read_header(tmp_path / "long", "x").has_rotations_by_length
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("max\n", 4096 * 1000), ("2000\n", 2000), (None, 4096 * 1000)])
+def test_that_of_the_machine_or_of_the_container(
+    limit: str | None, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.open
+
+    def opened(name: Any, *arguments: Any, **options: Any) -> Any:
+        if "cgroup" not in str(name):
+            return real(name, *arguments, **options)
+        if limit is None:
+            raise FileNotFoundError
+        return io.StringIO(limit)
+
+    monkeypatch.setattr(os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 4096}.__getitem__)
+    monkeypatch.setattr(builtins, "open", opened)
+    assert physical_memory() == expected
+
+
+def test_on_a_system_that_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sysconf")
+    assert physical_memory() is None
+
+
+def test_on_this_machine() -> None:
+    memory = physical_memory()
+    assert memory is None or memory > 100_000_000
