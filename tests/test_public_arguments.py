@@ -29,7 +29,6 @@ MAY_BE_NEGATIVE = {
     "sfgen.index.guide.BaseGuide.validate.token_ids": "none of them is allowed",
     "sfgen.index.unconstrained.UnconstrainedGuide.validate.token_ids": "none of them is allowed",
     "sfgen.index.index.DfaIndex.bounded_row.tokens_left": "nothing is left",
-    "sfgen.index.index.DfaIndex.check_refusal.token_id": "no file allows it",
     "sfgen.index.index.DfaIndex.next_state.token_id": "it leads to no state, -1",
     "sfgen.reference.fsm.FsmIndex.next_state.token_id": "it leads to no state, None",
     "sfgen.reference.guide.ReferenceGuide.validate.token_ids": "none of them is allowed",

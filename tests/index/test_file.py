@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import gc
 import os
-import random
-import threading
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.index_files import PATTERN, VOCABULARY, assert_same, flip, fresh, place_of, put_together, taken_apart
+from tests.support.index_files import (
+    OLD_FILE,
+    PATTERN,
+    VOCABULARY,
+    assert_same,
+    flip,
+    fresh,
+    place_of,
+    put_together,
+    taken_apart,
+)
 from tests.support.models.scripted import ScriptedModel, random_scores
 from tests.support.patterns.automata import automata, token_distances, vocabularies
 
 import sfgen
 from sfgen import Dfa, Index, Sampler, Vocabulary
 from sfgen.errors import IndexFileError, LimitTooSmall, UsageError
-from sfgen.index import DfaIndex
 from sfgen.index.file import pattern_of
 
 TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
@@ -57,10 +63,7 @@ def test_a_loaded_index_is_the_saved_one(
     for state in data.draw(st.permutations(range(len(dfa)))):
         loaded.row(state)
     assert_same(loaded, Index(dfa, vocabulary))
-    rows = {loaded.row(state).tobytes() for state in range(len(dfa))}
-    assert len({id(loaded.row(state)) for state in range(len(dfa))}) == len(rows)  # equal rows are one object
-    assert not any(loaded.row(state).flags.writeable for state in range(len(dfa)))
-    # Saved again, before its rows are read and after, it is the same file.
+    # Saved again, before its masks are made and after, it is the same file.
     before = path.read_bytes()
     for again in (Index.load(path, vocabulary), loaded):
         again.save(path.with_name("again"), force=True)
@@ -72,32 +75,27 @@ def test_the_file_is_what_it_is_said_to_be(saved: Path) -> None:
     metadata, arrays = taken_apart(saved)
     index = fresh()
     states, classes = index.dfa.transitions.shape
-    rows = len({index.row(state).tobytes() for state in range(states)})
     assert {name: array.shape for name, array in arrays.items()} == {
         "transitions": (states, classes),
         "byte_classes": (256,),
         "accepting": (states,),
-        "row_of_state": (states,),
-        "counts": (rows,),
-        "row_checksums": (rows,),
-        "rows": (rows, 1),
     }
-    for state, number in enumerate(arrays["row_of_state"].tolist()):
-        assert arrays["rows"][number].tolist() == index.row(state).tolist()
+    assert arrays["transitions"].tolist() == index.dfa.transitions.tolist()
+    assert arrays["byte_classes"].tolist() == index.dfa.byte_classes.tolist()
+    assert arrays["accepting"].tolist() == index.dfa.accepting.tolist()
     assert metadata == {
-        "format": "sfgen-index-2",
+        "format": "sfgen-index-3",
         "sfgen": sfgen.__version__,
         "pattern": PATTERN,
         "flags": "ASCII",
         "vocabulary_fingerprint": VOCABULARY.fingerprint,
         "states": str(states),
         "tokens": "11",
-        "rows": str(rows),
         "checksum": metadata["checksum"],
     }
     assert put_together(metadata, arrays) == saved.read_bytes()
     assert saved.read_bytes().find(b"{") == 8
-    assert place_of(saved, "rows") % 4 == 0
+    assert place_of(saved, "transitions") % 4 == 0
 
 
 @pytest.mark.parametrize(
@@ -171,58 +169,6 @@ def test_generation_is_that_of_a_fresh_index(name: str, tmp_path: Path) -> None:
                 sfgen.generate(model, "", index=loaded, max_tokens=fewest - 1)
 
 
-def test_many_threads_read_the_rows_of_one(tmp_path: Path) -> None:
-    vocabulary = vocabulary_of("gpt2")
-    expected = Index(Dfa.from_regex(PATTERNS[1]), vocabulary)
-    expected.save(tmp_path / "index")
-    for attempt in range(4):
-        loaded = Index.load(tmp_path / "index", vocabulary)
-        found: list[list[np.ndarray]] = []
-        start = threading.Barrier(8)
-
-        def ask(seed: int, loaded: DfaIndex = loaded, found: list[list[np.ndarray]] = found) -> None:
-            states = list(range(len(expected.dfa)))
-            random.Random(seed).shuffle(states)
-            start.wait()  # noqa: B023
-            if seed % 4 == 3:
-                loaded.build()
-            rows = {state: loaded.row(state) for state in states}
-            found.append([rows[state] for state in range(len(states))])
-
-        threads = [threading.Thread(target=ask, args=(8 * attempt + number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(found) == 8
-        assert all([id(row) for row in rows] == [id(row) for row in found[0]] for rows in found)
-        assert [row.tolist() for row in found[0]] == [expected.row(state).tolist() for state in range(len(found[0]))]
-
-
-def test_build_reads_all_rows_and_tells_its_progress(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = Index.load(saved, VOCABULARY)
-    assert loaded.masks == [None] * len(loaded.dfa)
-    loaded.row(2)
-    assert [mask is not None for mask in loaded.masks].count(True) == 1
-    seen: list[tuple[int, int]] = []
-    stored = loaded.stored_rows
-    assert stored is not None
-    read: list[int] = []
-
-    def counted(number: int) -> np.ndarray:
-        read.append(number)
-        return type(stored).read(stored, number)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(stored, "read", counted)
-        loaded.build(lambda done, total: seen.append((done, total)))
-        loaded.build()
-    assert seen[-1] == (len(loaded.dfa), len(loaded.dfa))
-    assert len(read) == len(set(read)) == len(stored) - 1  # each once
-    assert not any(mask is None for mask in loaded.masks)
-    assert_same(loaded, fresh())
-
-
 def test_a_state_that_there_is_not(saved: Path) -> None:
     loaded = Index.load(saved, VOCABULARY)
     loaded.build()
@@ -231,21 +177,46 @@ def test_a_state_that_there_is_not(saved: Path) -> None:
             ask(-1)
 
 
-def test_the_file_is_closed_with_the_index(saved: Path) -> None:
+def test_no_file_stays_open(saved: Path) -> None:
     listing = Path("/dev/fd")
     if not listing.is_dir():
         pytest.skip("no list of open files on this system")
     gc.collect()
     before = len(os.listdir(listing))
     loaded = [Index.load(saved, VOCABULARY) for _ in range(5)]
-    assert len(os.listdir(listing)) == before + 5
-    loaded.clear()
-    for _ in range(5):
-        with pytest.raises(IndexFileError):
-            Index.load(saved, Vocabulary([b"hot"]))
+    with pytest.raises(IndexFileError):
+        Index.load(saved, Vocabulary([b"hot"]))
     pattern_of(saved)
     gc.collect()
     assert len(os.listdir(listing)) == before
+    saved.unlink()
+    assert_same(loaded[0], fresh())
+
+
+# ---- files of the second format, with masks --------------------------------------------------------------------------
+
+
+def test_a_file_of_the_second_format_is_read_without_its_masks(tmp_path: Path) -> None:
+    metadata, arrays = taken_apart(OLD_FILE)
+    assert metadata["format"] == "sfgen-index-2"
+    assert {"rows", "row_of_state", "counts", "row_checksums"} < arrays.keys()
+    assert_same(Index.load(OLD_FILE, VOCABULARY), fresh())
+    assert pattern_of(OLD_FILE) == PATTERN
+    path = tmp_path / "copy"
+    path.write_bytes(OLD_FILE.read_bytes())
+    for place in range(place_of(path, "rows"), place_of(path, "byte_classes")):
+        flip(path, place)  # nobody looks at the masks
+    assert_same(Index.load(path, VOCABULARY), fresh())
+
+
+def test_a_file_of_the_second_format_is_replaced_by_the_same_index(tmp_path: Path) -> None:
+    for name in ("same", "other"):
+        (tmp_path / name).write_bytes(OLD_FILE.read_bytes())
+    Index.load(OLD_FILE, VOCABULARY).save(tmp_path / "same")
+    fresh().save(tmp_path / "new")
+    assert (tmp_path / "same").read_bytes() == (tmp_path / "new").read_bytes()
+    with pytest.raises(IndexFileError, match="holds something else"):
+        fresh("hot").save(tmp_path / "other")
 
 
 # ---- saving where something is ---------------------------------------------------------------------------------------
@@ -258,9 +229,6 @@ def test_the_same_index_is_saved_again_without_force(saved: Path) -> None:
     assert saved.read_bytes() == before
     metadata, arrays = taken_apart(saved)
     saved.write_bytes(put_together({**metadata, "sfgen": "0.0.1"}, arrays))
-    fresh().save(saved)
-    assert saved.read_bytes() == before
-    flip(saved, place_of(saved, "rows"))  # a damaged row is mended
     fresh().save(saved)
     assert saved.read_bytes() == before
 
@@ -276,9 +244,9 @@ def test_something_else_needs_force(saved: Path, other: str) -> None:
     elif other == "vocabulary":
         index = Index(index.dfa, Vocabulary([*VOCABULARY.tokens, b"x"], [10]))
     elif other == "version":
-        saved.write_bytes(saved.read_bytes().replace(b"sfgen-index-2", b"sfgen-index-1"))
+        saved.write_bytes(saved.read_bytes().replace(b"sfgen-index-3", b"sfgen-index-1"))
     elif other == "damaged":
-        flip(saved, place_of(saved, "counts"))
+        flip(saved, place_of(saved, "transitions"))
     else:
         saved.write_text("mine")
     before = saved.read_bytes()

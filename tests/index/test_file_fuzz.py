@@ -120,7 +120,7 @@ def other_header(content: bytes, chance: random.Random) -> bytes:
                 break
             place = place[key]
         if chance.random() < 0.15 and isinstance(place, dict):
-            place[chance.choice(["more", "rows ", ""])] = place[key]
+            place[chance.choice(["more", "accepting ", ""])] = place[key]
         elif chance.random() < 0.2:
             del place[key]
             if not header:
@@ -222,12 +222,12 @@ def test_forged_arrays_do_no_harm(files: list[tuple[DfaIndex, bytes, Path]]) -> 
         path.write_bytes(content)
         metadata, arrays = taken_apart(path)
         if chance.random() < 0.15:
-            metadata = metadata | {"states": "1", "rows": "1"} | {"tokens": chance.choice(["0", metadata["tokens"]])}
+            metadata = metadata | {"states": "1"} | {"tokens": chance.choice(["0", metadata["tokens"]])}
             arrays |= {name: arrays[name][:1] for name in ORDER if name != "byte_classes"}
         else:
             for _ in range(chance.choice([1, 1, 2, 8])):
                 _forge(arrays, chance)
-        path.write_bytes(put_together(metadata, arrays, row_checksums=chance.random() < 0.9))
+        path.write_bytes(put_together(metadata, arrays))
         try:
             loaded = Index.load(path, index.vocabulary)
             loaded.build()
@@ -252,7 +252,7 @@ def _forge(arrays: Arrays, chance: random.Random) -> None:
         return
     place = chance.randrange(numbers.size)
     limits = np.iinfo(numbers.dtype)
-    near = [int(numbers[place]) + step for step in (-1, 1, 32)] + [len(arrays["accepting"]), len(arrays["rows"])]
+    near = [int(numbers[place]) + step for step in (-1, 1, 32)] + [len(arrays["accepting"])]
     value = chance.choice(
         [*near, *near, int(chance.choice(numbers)), limits.min, limits.max, chance.randrange(limits.max)]
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.index_files import PATTERN, VOCABULARY, another_user, assert_same, flip, fresh, place_of, taken_apart
+from tests.support.index_files import OLD_FILE, PATTERN, VOCABULARY, another_user, assert_same, flip, fresh, place_of
 
 from sfgen import Index, Vocabulary
 from sfgen.errors import IndexFileError
@@ -90,7 +90,7 @@ def test_a_safetensors_file_of_something_else_is_refused(tmp_path: Path) -> None
             Index.load(tmp_path / "model", VOCABULARY)
 
 
-@pytest.mark.parametrize("version", ["1", "3", "12"])
+@pytest.mark.parametrize("version", ["1", "4", "12"])
 def test_another_format_version_is_refused(version: str, tmp_path: Path) -> None:
     from safetensors.numpy import save_file
 
@@ -98,7 +98,7 @@ def test_another_format_version_is_refused(version: str, tmp_path: Path) -> None
     with pytest.raises(IndexFileError) as caught:
         Index.load(tmp_path / "old", VOCABULARY)
     assert caught.value.message == (
-        f"{tmp_path / 'old'} has the format sfgen-index-{version}; this sfgen reads sfgen-index-2"
+        f"{tmp_path / 'old'} has the format sfgen-index-{version}; this sfgen reads sfgen-index-3"
     )
     assert "Make the index again" in caught.value.hint
 
@@ -118,57 +118,19 @@ def test_a_file_that_is_cut_off_is_refused_wherever(saved: Path) -> None:
 
 
 def test_a_flipped_byte_is_refused_wherever(saved: Path) -> None:
-    size, first_row = saved.stat().st_size, place_of(saved, "rows")
-    behind_rows = place_of(saved, "byte_classes")
-    for place in range(size):
-        bits = 1 << place % 8
-        flip(saved, place, bits)
-        if first_row <= place < behind_rows:
-            loaded = Index.load(saved, VOCABULARY)
-            with pytest.raises(IndexFileError, match=r"damaged: row . does not agree with its checksum"):
-                loaded.build()
-        else:
-            with pytest.raises(IndexFileError):
-                Index.load(saved, VOCABULARY)
-        flip(saved, place, bits)
-    assert_same(Index.load(saved, VOCABULARY), fresh())
-
-
-def test_a_damaged_row_is_told_when_it_is_used(saved: Path) -> None:
-    number = taken_apart(saved)[1]["row_of_state"][2]
-    flip(saved, place_of(saved, "rows") + 4 * number + 2)
-    loaded = Index.load(saved, VOCABULARY)
-    guide = loaded.guide()
-    assert guide.allowed_tokens().tolist() == fresh().allowed_tokens(0).tolist()
-    guide.advance(2)
-    assert guide.state == 2
-    for _ in range(2):
-        for ask in (guide.mask, guide.allowed_tokens, lambda: loaded.allowed_count(2), loaded.build):
-            with pytest.raises(IndexFileError, match=f"damaged: row {number} does not agree with its checksum"):
-                ask()
-    with pytest.raises(IndexFileError, match="does not agree with its checksum"):
-        loaded.save(saved.with_name("copy"))
-    assert os.listdir(saved.parent) == [saved.name]
+    for content in (saved.read_bytes(), OLD_FILE.read_bytes()):
+        saved.write_bytes(content)
+        masks = range(place_of(saved, "rows"), place_of(saved, "byte_classes")) if b'"rows"' in content else ()
+        for place in range(len(content)):
+            if place not in masks:
+                flip(saved, place, 1 << place % 8)
+                with pytest.raises(IndexFileError):
+                    Index.load(saved, VOCABULARY)
+                flip(saved, place, 1 << place % 8)
+        assert_same(Index.load(saved, VOCABULARY), fresh())
 
 
 # ---- a file that changes while it is in use --------------------------------------------------------------------------
-
-
-def test_a_file_that_is_cut_short_while_it_is_in_use(saved: Path) -> None:
-    loaded = Index.load(saved, VOCABULARY)
-    loaded.row(0)
-    os.truncate(saved, place_of(saved, "rows") - 1)
-    assert loaded.row(0).tolist() == fresh().row(0).tolist()
-    with pytest.raises(IndexFileError, match="was cut short while it was in use"):
-        loaded.build()
-
-
-def test_a_file_that_is_written_over_while_it_is_in_use(saved: Path, tmp_path: Path) -> None:
-    loaded = Index.load(saved, VOCABULARY)
-    fresh("(cold|(hot|h(el|tel)){3}o)t").save(tmp_path / "other")
-    saved.write_bytes((tmp_path / "other").read_bytes())
-    with pytest.raises(IndexFileError, match="does not agree with its checksum"):
-        loaded.build()
 
 
 def test_a_file_that_is_replaced_while_it_is_opened(saved: Path) -> None:
@@ -178,11 +140,3 @@ def test_a_file_that_is_replaced_while_it_is_opened(saved: Path) -> None:
     assert header.pattern == PATTERN
     assert arrays["accepting"].tolist() == fresh().dfa.accepting.tolist()
     assert read_whole(OpenFile(saved))[0].pattern == "hot"
-
-
-def test_a_file_that_is_replaced_or_removed_while_it_is_in_use(saved: Path) -> None:
-    loaded = Index.load(saved, VOCABULARY)
-    fresh("hot").save(saved, force=True)
-    assert loaded.row(1).tolist() == fresh().row(1).tolist()
-    saved.unlink()
-    assert_same(loaded, fresh())

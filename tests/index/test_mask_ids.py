@@ -28,12 +28,12 @@ def test_whether_several_tokens_are_allowed_equals_brute_force(dfa: Dfa, vocabul
         patch.setattr(mask_store, "_FEW", few)
         index = Index(dfa, vocabulary)
         found = [index.allows_several(state) for state in states]
-        assert not any(index.is_made(state) for state in states)
+        assert index.masks == [None] * len(dfa)
     assert all(answer in (None, right) for answer, right in zip(found, expected, strict=True))
     assert [Index(dfa, vocabulary).allows_several(state) for state in states] == expected
     for state in states:
         index.row(state)
-        assert index.is_made(state)
+        assert index.masks[state] is not None
     assert [index.allows_several(state) for state in states] == expected
 
 
@@ -42,7 +42,7 @@ def test_the_second_token_is_found_at_once_among_many() -> None:
         Dfa.from_regex(r"(?s:.){9}a"), Vocabulary([*BYTES, *(bytes([a, b]) for a in range(99) for b in b"abc")])
     )
     assert index.allows_several(0) is True
-    assert not index.is_made(0)
+    assert index.masks[0] is None
 
 
 def test_ids_are_unpacked_once_and_cannot_be_changed() -> None:
@@ -63,7 +63,7 @@ def test_kept_ids_are_bounded_and_right(asked: list[int], kept: int) -> None:
         found = TokenIds()
         for number in asked:
             assert found.of(made[number]).tolist() == tokens_of_row(made[number]).tolist()
-            held = sum(ids.nbytes + mask_ids._ENTRY for _, ids in found._found.values())
+            held = sum(row.nbytes + ids.nbytes + mask_ids._ENTRY for row, ids in found._found.values())
             assert held == found._bytes
             assert held <= kept or len(found._found) == 1
 
@@ -82,4 +82,4 @@ def test_threads_are_given_the_same_ids() -> None:
     for thread in threads:
         thread.join()
     assert len(set(results)) == 1
-    assert found._bytes == 4 * 32_000 + mask_ids._ENTRY
+    assert found._bytes == 4 * 1000 + 4 * 32_000 + mask_ids._ENTRY

@@ -18,7 +18,6 @@ from tests.support.patterns.random_patterns import RandomPattern
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import SfgenError
 from sfgen.index import mask_store, tokens_of_row
-from sfgen.index.masks import few_tokens
 from sfgen.index.masks import shapes as masks_by_shapes
 from sfgen.index.masks.one_state import make_mask
 from sfgen.index.masks.table import walking_table
@@ -83,7 +82,6 @@ def by_shapes(budget: int, dense: int) -> Iterator[None]:
     """Every state made by the shapes of tokens, with so many nodes of the token trie walked beside."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mask_store, "QUICK", 0)
-        patch.setattr(few_tokens, "SPARSE", 0)
         patch.setattr(masks_by_shapes, "CORRECTED", budget)
         patch.setattr(shapes, "DENSE", dense)
         yield

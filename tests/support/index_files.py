@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
@@ -20,19 +18,18 @@ from sfgen.index import DfaIndex
 
 Arrays = dict[str, NDArray[Any]]
 
+OLD_FILE = Path(__file__).resolve().parent.parent / "data" / "saved-index-2.safetensors"
+"""The index of ``PATTERN`` over ``VOCABULARY`` with its masks, as sfgen wrote it in its second format."""
+
 VOCABULARY = Vocabulary([b"hot", b"cold", b"h", b"o", b"t", b"el", b"c", b"l", b"d", b"e", None], end_token_ids=[10])
 PATTERN = "(hot|cold|hotel)"
 
 ORDER = {
     "transitions": "I32",
-    "row_of_state": "I32",
-    "counts": "I32",
-    "row_checksums": "U32",
-    "rows": "U32",
     "byte_classes": "U8",
     "accepting": "BOOL",
 }
-_KEYS = ["format", "sfgen", "pattern", "flags", "vocabulary_fingerprint", "states", "tokens", "rows"]
+_KEYS = ["format", "sfgen", "pattern", "flags", "vocabulary_fingerprint", "states", "tokens"]
 
 
 def fresh(pattern: str = PATTERN) -> DfaIndex:
@@ -73,11 +70,8 @@ def taken_apart(path: Path) -> tuple[dict[str, str], Arrays]:
         return file.metadata(), {name: file.get_tensor(name).copy() for name in file.keys()}  # noqa: SIM118
 
 
-def put_together(metadata: dict[str, str], arrays: Arrays, *, row_checksums: bool = True) -> bytes:
-    """A file with right checksums; those of the rows are left as they are if ``row_checksums`` is false."""
-    if row_checksums:
-        sums = [zlib.crc32(row.tobytes()) for row in arrays["rows"]]
-        arrays = {**arrays, "row_checksums": np.array(sums, dtype=np.uint32)}
+def put_together(metadata: dict[str, str], arrays: Arrays) -> bytes:
+    """A file with a right checksum."""
     tensors: dict[str, object] = {}
     end = 0
     for name, dtype in ORDER.items():
@@ -92,9 +86,8 @@ def put_together(metadata: dict[str, str], arrays: Arrays, *, row_checksums: boo
 
 def with_header(header: bytes, arrays: list[bytes]) -> bytes:
     """A file with a header in which the checksum is 64 zeros; they are replaced by the right one."""
-    small = b"".join(array for name, array in zip(ORDER, arrays, strict=True) if name != "rows")
     length = len(header).to_bytes(8, "little")
-    checksum = hashlib.sha256(length + header + small).hexdigest().encode()
+    checksum = hashlib.sha256(length + header + b"".join(arrays)).hexdigest().encode()
     return length + header.replace(b'"checksum":"' + b"0" * 64, b'"checksum":"' + checksum) + b"".join(arrays)
 
 

@@ -25,6 +25,7 @@ from sfgen_cli.shell.usage import quoted
 if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.index import DfaIndex
+    from sfgen.index.statistics import Statistics
 import time
 
 from sfgen.kernels import seconds_of_loading
@@ -154,7 +155,7 @@ def index(
         say(f"reading {vocabularies.name}")
         tokens = vocabularies.load()
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
-    import_module("sfgen.index.masks.all_states")  # and so all that builds an index
+    import_module("sfgen.index.statistics")  # and so all that makes masks
     from sfgen import Index
 
     with clock:
@@ -163,7 +164,6 @@ def index(
         _show_automaton(built.dfa, looks, quiet=quiet)
     elif save:
         destination = file or DEFAULT_FILE
-        _build(built, quiet=quiet)
         built.save(destination, force=force)
         note(f"sfgen: {len(built.dfa):,} states over {len(tokens):,} tokens", quiet=quiet)
         if looks.form == "json":
@@ -248,12 +248,10 @@ def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, q
     elif looks.state is not None:
         tables.state_table(built, looks.state, ids=looks.ids)
     else:
-        from sfgen.index.statistics import statistics
-
         with clock:
-            _build(built, quiet=quiet)
+            numbers = _statistics(built, quiet=quiet)
         origin = "loaded" if is_loaded else "built"
-        tables.index_table(built, statistics(built), origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
+        tables.index_table(built, numbers, origin, clock.seconds, ids=looks.ids, max_states=looks.most_states)
 
 
 def _show_automaton(dfa: Dfa, looks: Looks, *, quiet: bool) -> None:
@@ -302,12 +300,13 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
         tables.write_index(tables.fsm_heading(built, len(rows)), rows)
 
 
-def _build(index: DfaIndex, *, quiet: bool) -> None:
-    """Make all rows; on a terminal with a progress bar."""
+def _statistics(index: DfaIndex, *, quiet: bool) -> Statistics:
+    """Measure the masks of all states; on a terminal with a progress bar."""
+    from sfgen.index.statistics import statistics
+
     process.at_work()
     if quiet or not stderr_is_a_terminal():
-        index.build()
-        return
+        return statistics(index)
     from rich.progress import Progress
 
     from sfgen.kernels import told_of_compiling
@@ -320,7 +319,7 @@ def _build(index: DfaIndex, *, quiet: bool) -> None:
             bar.update(task, description=PREPARING if compiling else "building the index", refresh=True)
 
         with told_of_compiling(tell):
-            index.build(lambda done, _: bar.update(task, completed=done))
+            return statistics(index, lambda done, _: bar.update(task, completed=done))
 
 
 class Stopwatch:

@@ -1,9 +1,8 @@
 """Token masks inside a leaf: the tokens that an automaton reads, and the exits where it may end inside a token.
 
-States inside a text allow most tokens, so their masks come from the shapes of tokens (see
-``sfgen.index.masks.shapes``), as those of a pattern do. If the automaton ends by one byte only, as a text in quotes
-does, exits are looked for among the trie nodes with this byte in them or below. Masks are cached with the vocabulary,
-for all grammars with the same leaf.
+Masks are made and kept as those of a pattern are (see ``sfgen.index.mask_store``). If the automaton ends by one byte
+only, as a text in quotes does, exits are looked for among the trie nodes with this byte in them or below. The leaves
+that were used last are kept with the vocabulary, for all grammars with the same leaf.
 """
 
 from __future__ import annotations
@@ -18,14 +17,10 @@ from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.grammar.rules import CountedText, Leaf
-from sfgen.index.masks.one_state import TrieWalk
-from sfgen.index.masks.shapes import ShapeWalk
+from sfgen.index.mask_store import MaskStore
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int64sOut, UInt8s, UInt8sOut, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
-
-_QUICK = 4096
-"""The trie nodes of a walk beyond which a mask is made from shapes; some microseconds."""
 
 _NOT_READ, _MANY = 255, 254
 """The count of a token that cannot be read, and the cap of all other counts."""
@@ -77,8 +72,8 @@ class LeafMasks:
         self._dfa = dfa
         self._vocabulary = vocabulary
         self._has_all_goals = goal is None
-        self._walk = TrieWalk(dfa, vocabulary, goal, with_ends=False)
-        self._known: dict[int, tuple[Mask, Int32]] = {}
+        self._store = MaskStore(dfa, vocabulary, goal, with_ends=False)
+        self._known_exits: dict[int, Int32] = {}
         self._counted: dict[tuple[int, bytes], _Counts] = {}
 
     @cached_property
@@ -96,21 +91,13 @@ class LeafMasks:
         assert self.closing_byte is not None
         return _nodes_with(self._vocabulary.trie, self.closing_byte)
 
-    @cached_property
-    def _shapes(self) -> ShapeWalk:
-        return ShapeWalk(self._walk)
-
     def mask(self, state: int) -> tuple[Mask, Int32]:
         """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32), counts ignored."""
-        made = self._known.get(state)
-        if made is None:
-            mask, count, _ = self._walk.mask(state, _QUICK)
-            if count < 0:
-                mask, _, _ = self._shapes.mask(state)
-            mask.setflags(write=False)
+        exits = self._known_exits.get(state)
+        if exits is None:
             nothing = np.zeros(len(self._dfa), dtype=np.bool_)
-            made = self._known[state] = mask, self._exits(state, nothing)[0]
-        return made
+            exits = self._known_exits[state] = self._exits(state, nothing)[0]
+        return self._store.made(state)[0], exits
 
     def counted_mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
         """Return the mask and the exits of a counted text.
@@ -164,6 +151,9 @@ class LeafMasks:
         return counts
 
 
+_LEAVES = 256
+"""The leaves of a vocabulary whose masks are kept for other grammars; a grammar keeps those of its own."""
+
 _lock = threading.Lock()
 _masks: WeakKeyDictionary[TokenTrie, dict[tuple[int, bytes], tuple[Dfa, LeafMasks]]] = WeakKeyDictionary()
 _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakKeyDictionary()
@@ -174,12 +164,13 @@ def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[n
     with _lock:
         kept = _masks.setdefault(vocabulary.trie, {})
         key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
-        if key not in kept:
-            kept[key] = (
-                leaf.dfa,
-                LeafMasks(leaf.dfa, vocabulary, goal),
-            )  # the automaton is held, so that its id is not used again
-        return kept[key][1]
+        found = kept.pop(key, None)
+        if found is None:
+            found = leaf.dfa, LeafMasks(leaf.dfa, vocabulary, goal)  # the automaton is held, so its id stays its own
+            if len(kept) == _LEAVES:
+                del kept[next(iter(kept))]
+        kept[key] = found  # the last one: the first is the least recently used
+        return found[1]
 
 
 def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:

@@ -29,7 +29,7 @@ from sfgen.grammar.walk import ALONE, FIRST_GROUP
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.fewest_tokens import LONGEST_TEXT
 from sfgen.index.guide import NO_TOKENS
-from sfgen.index.mask_ids import TokenIds, packed
+from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
 
@@ -62,7 +62,6 @@ class TokenPositions:
         self._completion = Completion(network, distances, self.vocabulary)
         # Then neither distances nor cached masks decide, and each token is tried.
         self._may_fall_short = not self.has_all_bytes and _may_fall_short(network, network.over(trie.single_bytes))
-        self._ids = TokenIds()
         entries = sorted({site.entry for sites in network.calls.values() for site in sites if site.is_distinct})
         self._distinct = [network.leaves.get(entry) for entry in entries]
         self._may_run_out = _may_run_out(network)
@@ -95,7 +94,7 @@ class TokenPositions:
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
-        return self._ids.of(mask)
+        return TOKEN_IDS.of(mask)
 
     def is_made(self, position: Position) -> bool:
         """Tell whether the masks of all configurations of a position are cached."""

@@ -145,7 +145,6 @@ class DfaGuide(BaseGuide[int]):
 
         Raises:
             UsageError: The token is not allowed here.
-            IndexFileError: The index was read from a file that allows the token, against its own automaton.
         """
         if self._ended:
             self._check_open()
@@ -157,8 +156,6 @@ class DfaGuide(BaseGuide[int]):
             self._ended = True
             self._set_free()
         else:
-            if target < 0:
-                self.index.check_refusal(states[-1], token_id)
             raise UsageError(f"token {token_id} is not allowed in state {states[-1]}")
 
     def _fits(self, target: int) -> bool:

@@ -1,19 +1,15 @@
-"""Saved indexes: a safetensors file of arrays, and a header that says what they belong to.
+"""Saved indexes: a safetensors file of an automaton, and a header that says what it belongs to.
 
-Nothing in the file is executed. When an index is loaded, its header, automaton and tables are read, which takes
-milliseconds however many masks there are, and everything that is used without another look is checked: a mask is read
-and checked when its state is first needed (see ``sfgen.index.stored_rows``). The checksums tell damage; they are no
-signature. Of a file that somebody made up, the automaton is believed: such a file may forbid tokens, and may not belong
-to its pattern, but what is generated from it is what its automaton accepts.
+Nothing in the file is executed, and everything in it is checked when it is loaded; masks are made when they are asked
+for, as those of an index that was never saved. The checksum tells damage; it is no signature. Of a file that somebody
+made up, the automaton is believed: such a file may forbid tokens, and may not belong to its pattern, but what is
+generated from it is what its automaton accepts.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TypeVar
@@ -31,7 +27,6 @@ from sfgen.index.file_header import (
     DTYPES,
     FORMAT,
     NUMPY_DTYPES,
-    SMALL,
     Arrays,
     Header,
     Sizes,
@@ -39,20 +34,19 @@ from sfgen.index.file_header import (
     sealed,
 )
 from sfgen.index.open_file import OpenFile
-from sfgen.index.stored_rows import StoredRows
 from sfgen.index.token_automaton import TokenAutomaton
-from sfgen.protocols import Int32, Mask, Tokens
+from sfgen.protocols import Tokens
 from sfgen.regex.parse import replace_properties
 from sfgen.regex.scan import scan
 from sfgen.vocabulary import Vocabulary
 
 Kind = TypeVar("Kind", bound=TokenAutomaton)
 
-_OF_THE_WRITER = {"sfgen", "checksum"}  # what may differ in two files of the same index
+_OF_THE_WRITER = {"format", "sfgen", "rows", "checksum"}  # what may differ in two files of the same index
 
 
 def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write an index to a file, with the masks of all states.
+    """Write an index to a file.
 
     Args:
         index: The index.
@@ -66,17 +60,12 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
     target = arguments.path("path", path, error=IndexFileError)
     arguments.flag("force", force)
     destination = destination_of(target)
-    rows = index.stored_rows or _made_rows(index)
     arrays: Arrays = {
         "transitions": index.dfa.transitions,
-        "row_of_state": rows.row_of_state,
-        "counts": rows.counts,
-        "row_checksums": rows.checksums,
         "byte_classes": index.dfa.byte_classes,
         "accepting": index.dfa.accepting,
     }
     states, classes = index.dfa.transitions.shape
-    sizes = Sizes(states, classes, len(index.vocabulary), len(rows))
     metadata = {
         "format": FORMAT,
         "sfgen": sfgen.__version__,
@@ -84,29 +73,15 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
         "vocabulary_fingerprint": index.vocabulary.fingerprint,
         "states": str(states),
         "tokens": str(len(index.vocabulary)),
-        "rows": str(len(rows)),
     }
     if destination.exists() and not force and not _holds(destination, metadata, arrays):
         raise in_the_way(target)
-    content = {name: _as_written(name, array) for name, array in arrays.items()}
-    header = sealed(metadata, sizes, [content[name] for name in SMALL])
-
-    def pieces() -> Iterator[bytes | memoryview]:
-        yield header
-        for name in DTYPES:
-            if name == "rows":
-                for number in range(len(rows)):
-                    yield _as_written(name, rows.read(number))
-            else:
-                yield content[name]
-
-    write_whole(target, pieces())
+    content = [_as_written(name, array) for name, array in arrays.items()]
+    write_whole(target, [sealed(metadata, Sizes(states, classes, len(index.vocabulary)), content), *content])
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kind:
     """Read an index from a file.
-
-    The file stays open for its masks, as long as the index is in use.
 
     Args:
         path: The file.
@@ -116,7 +91,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
     Raises:
         IndexNotFound: There is no such file.
         OtherVocabulary: It was made for another vocabulary.
-        UnusableIndex: It is damaged or of another format version. A damaged mask is noticed when it is first needed.
+        UnusableIndex: It is damaged or of another format version.
         IndexFileError: It is not an index, or cannot be read.
     """
     arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
@@ -136,20 +111,9 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
     if (byte_distances(dfa) == UNREACHABLE).any():
         raise _unfit(file)
     try:
-        index = kind(dfa, vocabulary)
+        return kind(dfa, vocabulary)
     except DeadEnd:
         raise _unfit(file) from None
-    index.adopt_rows(
-        StoredRows(
-            file,
-            len(header.encoded) + header.sizes.offsets["rows"][0],
-            header.sizes.tokens,
-            row_of_state=arrays["row_of_state"].astype(np.int32, copy=False),
-            counts=arrays["counts"].astype(np.int32, copy=False),
-            checksums=arrays["row_checksums"].astype(np.uint32, copy=False),
-        )
-    )
-    return index
 
 
 def pattern_of(path: str | PathLike[str]) -> str | None:
@@ -162,44 +126,6 @@ def pattern_of(path: str | PathLike[str]) -> str | None:
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _MadeRows:
-    """The different masks of an index that was made: what ``StoredRows`` is for one that was loaded."""
-
-    row_of_state: Int32
-    counts: Int32
-    checksums: Mask
-    masks: list[Mask]
-
-    def __len__(self) -> int:
-        return len(self.masks)
-
-    def read(self, number: int) -> Mask:
-        return self.masks[number]
-
-
-def _made_rows(index: TokenAutomaton) -> _MadeRows:
-    index.build()
-    numbers: dict[int, int] = {}  # equal rows are one object
-    masks: list[Mask] = []
-    counts: list[int] = []
-    row_of_state: list[int] = []
-    for state in range(len(index.dfa)):
-        row = index.row(state)
-        number = numbers.setdefault(id(row), len(masks))
-        if number == len(masks):
-            masks.append(row)
-            counts.append(index.allowed_count(state))
-        row_of_state.append(number)
-    checksums = [zlib.crc32(_as_written("rows", row)) for row in masks]
-    return _MadeRows(
-        np.array(row_of_state, dtype=np.int32),
-        np.array(counts, dtype=np.int32),
-        np.array(checksums, dtype=np.uint32),
-        masks,
-    )
 
 
 def _pattern_and_flags(pattern: str | None) -> dict[str, str]:
@@ -226,7 +152,7 @@ def _as_written(name: str, array: NDArray[np.generic]) -> memoryview:
 
 
 def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
-    """Whether a file holds an index of which all this is true. Its masks are known by their checksums."""
+    """Whether a file holds an index of which all this is true."""
     try:
         header, others = _read(OpenFile(path))
     except IndexFileError:
@@ -239,7 +165,7 @@ def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
 
 
 def _read(file: OpenFile) -> tuple[Header, Arrays]:
-    """The header and all arrays but the masks, checked."""
+    """The header and the arrays, checked."""
     header, arrays = read_whole(file)
     if not _fit_together(arrays, header.sizes):
         raise _unfit(file)
@@ -249,8 +175,6 @@ def _read(file: OpenFile) -> tuple[Header, Arrays]:
 def _fit_together(arrays: Arrays, sizes: Sizes) -> bool:
     return (
         _within(arrays["transitions"], -1, sizes.states)
-        and _within(arrays["row_of_state"], 0, sizes.rows)
-        and _within(arrays["counts"], 0, sizes.tokens + 1)
         and _within(arrays["accepting"].view(np.uint8), 0, 2)
         and np.array_equal(np.unique(arrays["byte_classes"]), np.arange(sizes.classes))
     )

@@ -1,18 +1,18 @@
 """The header of a saved index: what it belongs to, how large it is, and that it is whole.
 
-The package safetensors reads the file: the header's JSON, and where each array lies. Its writer wants all arrays in
-memory at once and mixes up the string map, so the header is written here. Its string map says what the index belongs
-to:
+The package safetensors reads the file: the header's JSON, and where each array lies. Its writer mixes up the string
+map, so the header is written here. Its string map says what the index belongs to:
 
     format                   the version of what is written here; it comes first
     sfgen                    the version of sfgen that wrote it
     pattern, flags           the pattern, where the index has one, and the flags that ``re`` must read it with
     pattern_as_json          in place of the pattern one that is no text, since it has a lone surrogate
     vocabulary_fingerprint   the digest of all tokens' bytes and of the end tokens
-    states, tokens, rows     how many there are
-    checksum                 SHA-256 of the header, with zeros in this place, and of all arrays but the rows
+    states, tokens           how many there are
+    checksum                 SHA-256 of the header, with zeros in this place, and of all arrays
 
-So every changed byte of the header is noticed, those too that mean nothing in JSON.
+So every changed byte of the header is noticed, those too that mean nothing in JSON. Files of format 2 have token masks
+besides, the ``rows``, which the checksum does not cover and nobody reads; they are made anew.
 """
 
 from __future__ import annotations
@@ -32,16 +32,22 @@ from safetensors import SafetensorError, safe_open
 from sfgen.errors import IndexFileError, UnusableIndex
 from sfgen.index.open_file import OpenFile
 
-FORMAT = "sfgen-index-2"
+FORMAT = "sfgen-index-3"
 
 DTYPES = {  # in the order of the file: those of four bytes first, so that all are aligned
     "transitions": "I32",  # [states, classes]
-    "row_of_state": "I32",  # [states]
-    "counts": "I32",  # [rows]
-    "row_checksums": "U32",  # [rows], CRC-32
-    "rows": "U32",  # [rows, words]
     "byte_classes": "U8",  # [256]
     "accepting": "BOOL",  # [states]
+}
+_FORMAT_WITH_MASKS = "sfgen-index-2"
+_DTYPES_WITH_MASKS = {
+    "transitions": "I32",
+    "row_of_state": "I32",  # [states]
+    "counts": "I32",  # [rows]
+    "row_checksums": "U32",  # [rows]
+    "rows": "U32",  # [rows, words]
+    "byte_classes": "U8",
+    "accepting": "BOOL",
 }
 NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
@@ -49,7 +55,6 @@ NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
     "U8": np.dtype("u1"),
     "BOOL": np.dtype("?"),
 }
-SMALL = tuple(name for name in DTYPES if name != "rows")  # what is read when the index is loaded
 
 _BEGINNING = b'{"__metadata__":{"format":"sfgen-index-'
 _FORMAT_SAID = re.compile(rb'\{"__metadata__":\{"format":"(sfgen-index-[0-9]{1,9})"')
@@ -57,48 +62,45 @@ _FORMAT_SAID = re.compile(rb'\{"__metadata__":\{"format":"(sfgen-index-[0-9]{1,9
 _END_OF_ARRAY = re.compile(rb'"data_offsets":\[[0-9]+,([0-9]{1,18})\]')
 _CHECKSUM = b'"checksum":"%s"'
 _NO_CHECKSUM = "0" * 64
-_MOST = 2**31 - 1  # states, tokens, rows
+_MOST = 2**31 - 1  # states, tokens, masks
 
 Arrays = dict[str, NDArray[np.generic]]
 
 
 class Sizes(NamedTuple):
-    """The sizes of the arrays of a saved index.
+    """The sizes of a saved index: states, byte classes, token ids; and different masks, which format 2 has.
 
-    Attributes:
-        states: The number of states.
-        classes: The number of byte classes.
-        tokens: The number of token ids.
-        rows: The number of different masks.
-
-    >>> Sizes(states=3, classes=2, tokens=33, rows=1).shapes["rows"]
-    (1, 2)
+    >>> Sizes(states=3, classes=2, tokens=33).shapes["transitions"]
+    (3, 2)
     """
 
     states: int
     classes: int
     tokens: int
-    rows: int
+    rows: int | None = None
 
     @property
-    def words(self) -> int:
-        """The number of 32-bit words of a mask."""
-        return (self.tokens + 31) // 32
+    def dtypes(self) -> dict[str, str]:
+        """The type of each array, in the order of the file."""
+        return DTYPES if self.rows is None else _DTYPES_WITH_MASKS
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array."""
-        states, classes, rows = self.states, self.classes, self.rows
-        per_state = dict.fromkeys(("row_of_state", "accepting"), (states,))
-        per_row = dict.fromkeys(("counts", "row_checksums"), (rows,))
-        others = {"transitions": (states, classes), "rows": (rows, self.words), "byte_classes": (256,)}
-        return per_state | per_row | others
+        shapes: dict[str, tuple[int, ...]] = {
+            "transitions": (self.states, self.classes), "byte_classes": (256,), "accepting": (self.states,)
+        }  # fmt: skip
+        if self.rows is not None:
+            shapes["row_of_state"] = (self.states,)
+            shapes["counts"] = shapes["row_checksums"] = (self.rows,)
+            shapes["rows"] = self.rows, (self.tokens + 31) // 32
+        return shapes
 
     @property
     def offsets(self) -> dict[str, tuple[int, int]]:
         """The first byte of each array after the header, and its end."""
-        lengths = [prod(self.shapes[name]) * NUMPY_DTYPES[dtype].itemsize for name, dtype in DTYPES.items()]
-        return dict(zip(DTYPES, pairwise(accumulate(lengths, initial=0)), strict=True))
+        lengths = [prod(self.shapes[name]) * NUMPY_DTYPES[dtype].itemsize for name, dtype in self.dtypes.items()]
+        return dict(zip(self.dtypes, pairwise(accumulate(lengths, initial=0)), strict=True))
 
 
 class Header(NamedTuple):
@@ -125,7 +127,7 @@ def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
     """The bytes of a header, the length before it included."""
     tensors = {
         name: {"dtype": dtype, "shape": sizes.shapes[name], "data_offsets": sizes.offsets[name]}
-        for name, dtype in DTYPES.items()
+        for name, dtype in sizes.dtypes.items()
     }
     text = json.dumps({"__metadata__": dict(metadata), **tensors}, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
@@ -138,7 +140,7 @@ def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | m
     Args:
         metadata: The string map, without the checksum.
         sizes: The sizes of the arrays.
-        arrays: All but the masks, in the order of the file; the checksum covers them.
+        arrays: The arrays, in the order of the file; the checksum covers them.
     """
     open_header = _encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
     checksum = _digest(open_header, arrays)
@@ -146,9 +148,7 @@ def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | m
 
 
 def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
-    """Read and check the header of an index file and its arrays.
-
-    The masks are not read.
+    """Read and check the header of an index file and its arrays; not the masks, where it has any.
 
     Raises:
         UnusableIndex: It is of another format version, cut off, or damaged.
@@ -160,13 +160,13 @@ def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
             metadata = content.metadata() or {}
             found = {name: content.get_slice(name) for name in content.keys()}  # noqa: SIM118  # it is no dictionary
             sizes = _sizes(metadata, {name: (array.get_dtype(), array.get_shape()) for name, array in found.items()})
-            arrays = {name: content.get_tensor(name) for name in SMALL}
+            arrays = {name: content.get_tensor(name) for name in sizes.dtypes if name != "rows"}
     except (SafetensorError, LookupError, ValueError):
         raise UnusableIndex(file.path, "is damaged: its header is not in order") from None
     header = Header(metadata, sizes, encoded)
     if not _is_sealed(header, [array.data for array in arrays.values()]):
         raise UnusableIndex(file.path, "is damaged: it does not agree with its checksum")
-    return header, arrays
+    return header, {name: arrays[name] for name in DTYPES}
 
 
 def _header_bytes(file: OpenFile) -> bytes:
@@ -187,7 +187,7 @@ def _header_bytes(file: OpenFile) -> bytes:
     if said is None:
         raise foreign
     format_ = said[1].decode()
-    if format_ != FORMAT:
+    if format_ not in (FORMAT, _FORMAT_WITH_MASKS):
         raise UnusableIndex(file.path, f"has the format {format_}; this sfgen reads {FORMAT}")
     end = len(encoded) + max((int(stop) for stop in _END_OF_ARRAY.findall(encoded)), default=0)
     if file.size < end:
@@ -198,7 +198,7 @@ def _header_bytes(file: OpenFile) -> bytes:
 
 
 def _is_sealed(header: Header, arrays: Iterable[bytes | memoryview]) -> bool:
-    """Whether the checksum is that of the header and the small arrays."""
+    """Whether the checksum is that of the header and the arrays."""
     checksum = header.metadata["checksum"]
     open_header = header.encoded.replace(_CHECKSUM % checksum.encode(), _CHECKSUM % _NO_CHECKSUM.encode())
     return checksum == _digest(open_header, arrays)
@@ -215,14 +215,18 @@ def _sizes(metadata: Mapping[str, str], found: Mapping[str, tuple[str, list[int]
         LookupError: It lacks something.
         ValueError: It contradicts itself, or tells what cannot be.
     """
-    (states, classes), (rows,) = found["transitions"][1], found["counts"][1]
+    states, classes = found["transitions"][1]
+    rows = found["counts"][1][0] if metadata["format"] == _FORMAT_WITH_MASKS else None
     sizes = Sizes(states, classes, int(metadata["tokens"]), rows)
-    fewest, most = Sizes(1, 1, 0, 1), Sizes(_MOST, 256, _MOST, _MOST)
     is_in_order = (
-        all(low <= size <= high for low, size, high in zip(fewest, sizes, most, strict=True))
+        1 <= states <= _MOST
+        and 1 <= classes <= 256
+        and 0 <= sizes.tokens <= _MOST
+        and (rows is None or 1 <= rows <= _MOST)
         and {name: (dtype, tuple(shape)) for name, (dtype, shape) in found.items()}
-        == {name: (dtype, sizes.shapes[name]) for name, dtype in DTYPES.items()}
-        and all(metadata[name] == str(getattr(sizes, name)) for name in ("states", "tokens", "rows"))
+        == {name: (dtype, sizes.shapes[name]) for name, dtype in sizes.dtypes.items()}
+        and all(metadata[name] == str(getattr(sizes, name)) for name in ("states", "tokens"))
+        and (rows is None or metadata["rows"] == str(rows))
         and all(re.fullmatch("[0-9a-f]{64}", metadata[name]) for name in ("vocabulary_fingerprint", "checksum"))
     )
     if not is_in_order:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import numpy as np
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.protocols import Int32, Mask
 
-KEPT = 8 << 20
-"""Bytes of ids that are cached: of eight masks of all tokens in the largest vocabularies, or of thousands of others."""
+KEPT = 32 << 20
+"""Bytes of ids and their masks that are cached: of thirty masks of all tokens in the largest vocabularies, or a
+thousand others."""
 
-_ENTRY = 512  # bytes of what is kept beside the ids of a mask
+_ENTRY = 512  # bytes of what is kept beside the ids and their mask
 
 
 def tokens_of_row(row: Mask) -> Int32:
@@ -84,14 +86,18 @@ def repeat_tokens(mask: Mask, pairs: NDArray[np.int32]) -> None:
 
 
 class TokenIds:
-    """A cache of the token ids of masks; threads may share it.
+    """A cache of the token ids of masks, the oldest of which go first; threads may share it.
 
-    Masks are compared by identity: equal ones are one object in all states, and are never changed.
+    Masks are compared by identity: equal ones are mostly one object, and are never changed.
     """
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Mask, Int32]] = {}  # the oldest first; the row is held, so its id stays its own
         self._bytes = 0
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """Make a new lock: in a child process, whose parent may have held the old one."""
         self._lock = threading.Lock()
 
     def of(self, row: Mask) -> Int32:
@@ -113,8 +119,15 @@ class TokenIds:
             if id(row) in self._found:  # another thread was faster
                 return self._found[id(row)][1]
             self._found[id(row)] = row, ids
-            self._bytes += ids.nbytes + _ENTRY
+            self._bytes += row.nbytes + ids.nbytes + _ENTRY
             while self._bytes > KEPT and len(self._found) > 1:
-                _, oldest = self._found.pop(next(iter(self._found)))
-                self._bytes -= oldest.nbytes + _ENTRY
+                held, oldest = self._found.pop(next(iter(self._found)))
+                self._bytes -= held.nbytes + oldest.nbytes + _ENTRY
         return ids
+
+
+TOKEN_IDS = TokenIds()
+"""The token ids of the masks that were used last, of all constraints and vocabularies."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=TOKEN_IDS.renew_lock)

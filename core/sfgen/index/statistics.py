@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ class Statistics:
         transitions: Text tokens that may follow, summed over the states that are reached.
         accepting: The states in which the text may end.
         forced_runs: The texts that must follow once they have begun, each once; of at least one whole character.
-        nbytes: Memory that the automaton and the masks of all states take, in bytes.
+        nbytes: Memory that the automaton and the masks of all states would take, in bytes.
     """
 
     states: int
@@ -30,8 +31,15 @@ class Statistics:
     nbytes: int
 
 
-def statistics(index: TokenAutomaton) -> Statistics:
+_STEP = 256  # states between two calls of `progress`
+
+
+def statistics(index: TokenAutomaton, progress: Callable[[int, int], None] | None = None) -> Statistics:
     """Measure an index, making the masks of all its states.
+
+    Args:
+        index: The index.
+        progress: Called with (states done, states in all).
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b"h", b"ot", b"hot", b"el", None], end_token_ids=[4])
@@ -39,19 +47,25 @@ def statistics(index: TokenAutomaton) -> Statistics:
     >>> found.states, found.reached, found.transitions, found.accepting, found.forced_runs
     (6, 4, 4, (3, 5), ('hot', 'l'))
     """
-    index.build()
-    dfa = index.dfa
+    dfa, total = index.dfa, len(index.dfa)
+    counts = []  # the tokens that each state allows
+    sizes: dict[tuple[int, int], int] = {}  # the bytes of each different mask, which may not all be kept
+    for state in range(total):
+        mask, count, digest = index.made(state)
+        counts.append(count)
+        sizes[count, digest] = mask.nbytes
+        if progress is not None and (state + 1 == total or state % _STEP == _STEP - 1):
+            progress(state + 1, total)
     met = reached(index)
     ends = len(index.vocabulary.end_token_ids)
-    transitions = sum(index.allowed_count(state) - (ends if dfa.accepting[state] else 0) for state in met)
-    rows = {id(row): row.nbytes for row in index.masks if row is not None}  # equal rows are one object
+    transitions = sum(counts[state] - (ends if dfa.accepting[state] else 0) for state in met)
     return Statistics(
         states=len(dfa),
         reached=len(met),
         transitions=transitions,
         accepting=tuple(np.flatnonzero(dfa.accepting).tolist()),
         forced_runs=_forced_runs(index),
-        nbytes=sum(rows.values()) + dfa.transitions.nbytes + dfa.byte_classes.nbytes + dfa.accepting.nbytes,
+        nbytes=sum(sizes.values()) + dfa.transitions.nbytes + dfa.byte_classes.nbytes + dfa.accepting.nbytes,
     )
 
 

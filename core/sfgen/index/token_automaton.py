@@ -1,14 +1,13 @@
 """An automaton seen through a vocabulary: which tokens each state allows, where they lead, and the way to the end.
 
-Masks are made when a state is first visited and kept; equal masks are stored once. The next state is found by walking
-the bytes of the token, so no table of transitions is kept.
+A mask is made when it is asked for, and kept while there is room (see ``sfgen.index.mask_store``). The next state is
+found by walking the bytes of the token, so no table of transitions is kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +16,13 @@ from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE, byte_distances, token_distances
-from sfgen.index.mask_ids import TokenIds
-from sfgen.index.mask_store import MaskStore
+from sfgen.index.mask_ids import TOKEN_IDS
+from sfgen.index.mask_store import MadeMask, MaskStore
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import TokenTrie, Vocabulary
 
-if TYPE_CHECKING:
-    from sfgen.index.stored_rows import StoredRows
-
-
 _SHOWN = 60  # characters of a match in a message
+_STEP = 256  # states between two calls of `progress`
 
 
 class TokenAutomaton:
@@ -43,7 +39,7 @@ class TokenAutomaton:
     Attributes:
         dfa: The automaton.
         vocabulary: The tokens.
-        masks: The mask of each state that was needed so far, read-only; ``None`` for the others. For guides.
+        masks: The mask of each state that is kept at present, read-only; ``None`` for the others. For guides.
 
     Raises:
         UsageError: The automaton accepts no text at all.
@@ -74,9 +70,8 @@ class TokenAutomaton:
                     details=self._missing_bytes(),
                     hint="Use a model whose tokenizer can write these bytes, or change the pattern.",
                 )
-        self.masks = (rows := MaskStore(dfa, vocabulary, goal)).masks
-        self._rows = rows
-        self._ids = TokenIds()
+        self._store = MaskStore(dfa, vocabulary, goal)
+        self.masks = self._store.masks
         self._token_bytes = vocabulary.tokens
         self._end_tokens = frozenset(vocabulary.end_token_ids)
         # Plain Python reads single numbers from these faster than from arrays.
@@ -102,29 +97,29 @@ class TokenAutomaton:
         if state.__class__ is not int or not 0 <= state < self._size:
             state = self._known(state)
         row = self.masks[state]
-        return self._rows.make(state) if row is None else row
+        return self._store.made(state)[0] if row is None else row
+
+    def made(self, state: int) -> MadeMask:
+        """Return a state's token mask, its number of tokens and a digest."""
+        return self._store.made(self._known(state))
 
     def allowed_count(self, state: int) -> int:
         """Return the number of tokens that a state allows, with end tokens."""
-        return self._rows.count(self._known(state))
+        return self.made(state)[1]
 
     def allowed_tokens(self, state: int) -> Int32:
         """Return the ids of a state's allowed tokens, ascending, int32.
 
         They are read-only and shared.
         """
-        return self._ids.of(self.row(state))
-
-    def is_made(self, state: int) -> bool:
-        """Tell whether the mask of a state was made or read already."""
-        return self.masks[self._known(state)] is not None
+        return TOKEN_IDS.of(self.row(state))
 
     def is_ready(self, state: int) -> bool:
         """Tell whether the mask of a state is made.
 
         One that takes microseconds is made now.
         """
-        return self.masks[self._known(state)] is not None or self._rows.make_if_quick(state) is not None
+        return self._store.made_if_quick(self._known(state)) is not None
 
     def allows_several(self, state: int) -> bool | None:
         """Tell whether a state allows two tokens or more, if quickly known.
@@ -134,7 +129,7 @@ class TokenAutomaton:
         Returns:
             ``None`` where it would take longer than microseconds; it is known when the mask is made.
         """
-        return self._rows.several(self._known(state))
+        return self._store.several(self._known(state))
 
     def next_state(self, state: int, token_id: int) -> int:
         """Return the state after a token.
@@ -236,7 +231,7 @@ class TokenAutomaton:
         Returns:
             Token ids, ascending, and the state that each leads to, both int32 ``[k]``.
         """
-        return self._rows.transitions(self._known(state))
+        return self._store.transitions(self._known(state))
 
     def tokens_behind(self, state: int, trie: TokenTrie, room: int | None = None) -> Int32:
         """Return the tokens whose end a state can read, ascending, int32.
@@ -247,7 +242,7 @@ class TokenAutomaton:
             room: How many more tokens may follow such a token to an accepting state; ``None``: any number.
         """
         arguments.instance("trie", trie, TokenTrie)
-        tokens, targets = self._rows.transitions(self._known(state), trie)
+        tokens, targets = self._store.transitions(self._known(state), trie)
         if room is not None:
             room = arguments.whole_number("room", room, least=0)
         if room is None or room >= self.longest_way:
@@ -266,7 +261,7 @@ class TokenAutomaton:
         tokens_left = arguments.whole_number("tokens_left", tokens_left)
         if tokens_left > self.longest_way or tokens_left > self._longest_exact:
             return self.row(state)
-        return self._rows.within(self._known(state), self.distance < tokens_left)
+        return self._store.within(self._known(state), self.distance < tokens_left)
 
     # ---- the way to the end ------------------------------------------------------------------------------------
 
@@ -315,17 +310,20 @@ class TokenAutomaton:
             state = int(targets[nearer])
         return path
 
-    # ---- making and keeping ------------------------------------------------------------------------------------
-
     def build(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Make the masks of all states now.
+        """Make the masks of all states now, one after the other.
+
+        They are kept as far as there is room.
 
         Args:
             progress: Called with (states done, states in all).
         """
         if progress is not None:
             arguments.function("progress", progress)
-        self._rows.build(progress)
+        for state in range(self._size):
+            self._store.made(state)
+            if progress is not None and (state + 1 == self._size or state % _STEP == _STEP - 1):
+                progress(state + 1, self._size)
 
     @property
     def steps_byte_by_byte(self) -> bool:
@@ -334,32 +332,6 @@ class TokenAutomaton:
         Tokens then reach every state.
         """
         return self._live is None
-
-    @property
-    def stored_rows(self) -> StoredRows | None:
-        """The masks in the file that the index was loaded from.
-
-        ``None`` for an index that was made.
-        """
-        return self._rows.stored
-
-    def adopt_rows(self, stored: StoredRows) -> None:
-        """Read masks from a file when needed, instead of making them."""
-        from sfgen.index.stored_rows import StoredRows
-
-        self._rows.stored = arguments.instance("stored", stored, StoredRows)
-
-    def check_refusal(self, state: int, token_id: int) -> None:
-        """Check that no mask from a file allows a refused token.
-
-        Args:
-            state: The state.
-            token_id: A token that the automaton refuses there.
-
-        Raises:
-            IndexFileError: The mask allows it: the file contradicts its own automaton.
-        """
-        self._rows.check_refusal(self._known(state), arguments.whole_number("token_id", token_id))
 
     @cached_property
     def _byte_distance(self) -> Int32 | None:

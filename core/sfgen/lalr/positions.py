@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.grammar.positions import cannot_be_written
-from sfgen.index.mask_ids import TokenIds, packed, repeat_tokens
+from sfgen.index.mask_ids import TOKEN_IDS, packed, repeat_tokens
 from sfgen.lalr.completion import Completion
 from sfgen.lalr.distances import FAR
 from sfgen.lalr.masks import Masks, TokenEnds, TooManyWays
@@ -37,7 +37,6 @@ class LalrPositions:
         self._masks = Masks(reader, self.vocabulary)
         self._completion = Completion(reader, self.vocabulary)
         self._is_exact = bool(self.vocabulary.trie.single_bytes.all())
-        self._ids = TokenIds()
         self._kept: dict[tuple[Position, int], Mask] = {}
         self._ends_behind: dict[Configuration, TokenEnds] = {}
         self._lexer_state_of: dict[int, Int32] = {}
@@ -64,7 +63,7 @@ class LalrPositions:
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
-        return self._ids.of(mask)
+        return TOKEN_IDS.of(mask)
 
     def is_made(self, position: Position) -> bool:
         """Tell whether the masks of all configurations of a position are cached."""

@@ -19,7 +19,7 @@ from sfgen import arguments
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
 from sfgen.index.distance import UNREACHABLE
-from sfgen.index.mask_ids import TokenIds
+from sfgen.index.mask_ids import TOKEN_IDS
 from sfgen.protocols import Int32, Mask
 from sfgen.substring.document import (
     UNITS,
@@ -401,7 +401,6 @@ class SubstringTokens:
         document, trie = reader.document, vocabulary.trie
         # Where every byte of the document is a token by itself, no position is a dead end.
         self._steps_byte_by_byte = bool(trie.single_bytes[np.unique(document.data)].all())
-        self._ids = TokenIds()
         self._masks: dict[Position, Mask] = {}
         self._bytes = 0
         self._lock = threading.Lock()
@@ -460,7 +459,7 @@ class SubstringTokens:
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
-        return self._ids.of(mask)
+        return TOKEN_IDS.of(mask)
 
     def is_made(self, position: Position) -> bool:
         """Tell whether the mask of a position is made, or takes microseconds."""

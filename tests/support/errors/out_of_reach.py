@@ -83,7 +83,6 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("index/token_automaton.py", "the automaton accepts no text at all", "told when the pattern is read"),
     ("writing/one_form.py", "states of what stands in it", "caught: the items are tried with fewer repetitions then"),
     ("index/export.py", "there is no state", _REFUSED),
-    ("index/mask_store.py", "there is no state", _REFUSED),
     ("index/guide.py", "the sequence has ended", _ASKED_RIGHT),
     ("index/guide.py", "cannot take back", _ASKED_RIGHT),
     ("index/guide.py", "the text cannot go on with", _ASKED_RIGHT),

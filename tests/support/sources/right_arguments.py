@@ -23,7 +23,6 @@ import sfgen
 from sfgen import SfgenError, decoding, reference, regex
 from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
-from sfgen.index.stored_rows import StoredRows
 from sfgen.integrations.ray import RayCluster, SfgenPredictor
 from sfgen.jobs.record import Lines
 from sfgen.jobs.texts import InOrder
@@ -177,7 +176,6 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "source": lambda: io.StringIO("talk\nlisten\n"),
     "start": lambda: 0,
     "state": lambda: 0,
-    "stored": lambda: stored_index().stored_rows,
     "stream": lambda: io.BytesIO(b""),
     "text": lambda: "ab",
     "token_id": lambda: 97,
@@ -443,7 +441,6 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Iterable[Message]": _all(_is(Mapping)),
     "Sequence[str]": lambda value: isinstance(value, str) or _all(_is(str))(value),
     "State": lambda value: False,
-    "StoredRows": _is(StoredRows),
     "Callable[[str], object]": callable,
     "StrategyName": lambda value: False,
     "Tensor": _is(torch.Tensor),

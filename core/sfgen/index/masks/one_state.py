@@ -51,6 +51,7 @@ class TrieWalk:
         self.end_tokens: Int32 = np.array(vocabulary.end_token_ids if with_ends else (), dtype=np.int32)
         self.words = (len(vocabulary) + 31) // 32
         trie = vocabulary.trie
+        self._depth = trie.max_depth + 1  # a state for each depth of a walk
         self._arguments: tuple[Any, ...] = (
             self.table, self.width, dfa.byte_classes, dfa.accepting, self.end_tokens, trie.bytes, trie.depths,
             trie.subtree_ends, trie.first_tokens, trie.repeated_tokens, trie.roots,
@@ -69,7 +70,8 @@ class TrieWalk:
         """
         mask: Mask = np.zeros(self.words, dtype=np.uint32)
         limit = len(self.vocabulary.trie) if budget is None else budget
-        return mask, *make_mask(state, limit, mask, self.stack(), *self._arguments)
+        count, mixed = make_mask(state, limit, mask, np.empty(self._depth, dtype=np.uint32), *self._arguments)
+        return mask, count, mixed
 
     def transitions(
         self, state: int, budget: int | None = None, most: int | None = None, trie: TokenTrie | None = None
@@ -90,14 +92,11 @@ class TrieWalk:
         most = len(trie.token_ids) if most is None else most
         tokens, targets = np.empty(most, dtype=np.int32), np.empty(most, dtype=np.uint32)
         count: int = list_transitions(
-            state, limit, most, self.stack(), tokens, targets, self.table, self.width, self.dfa.byte_classes,
+            state, limit, most, np.empty(self._depth, dtype=np.uint32), tokens, targets,
+            self.table, self.width, self.dfa.byte_classes,
             trie.bytes, trie.depths, trie.subtree_ends, trie.token_starts, trie.token_ids, trie.roots,
         )  # fmt: skip
         return count, tokens, targets
-
-    def stack(self) -> UInt32:
-        """Allocate a state for each depth of a walk."""
-        return np.empty(self.vocabulary.trie.max_depth + 1, dtype=np.uint32)
 
 
 @kernel
