@@ -27,7 +27,7 @@ def slow(self):
     tick(100)
     return load(self)
 kernels.Kernel._compile_now = slow
-from sfgen.index import statistics as builder
+from sfgen.index import export as builder
 count = builder.statistics
 def timed(*arguments):
     tick(0.25)

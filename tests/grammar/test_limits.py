@@ -25,8 +25,7 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
 )
-from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import LONGEST_TEXT
+from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.vocabulary import Vocabulary
 
 S = Call("s")

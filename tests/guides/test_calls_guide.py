@@ -16,7 +16,7 @@ from tests.support.running.tried import tried
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.index.calls import Calls, CallsGuide
-from sfgen.index.marker import Marker
+from sfgen.index.thought import Marker
 
 PATTERNS = ["a|bb", "(ab)*", "b{2,3}a", "[ab]{1,2}", "ba?", "b!?a"]
 PARTS = {"a|bb": ["a", "bb"], "(ab)*": ["", "(abab)?"], "[ab]{1,2}": ["a|bb", "a", "ab?"], "ba?": ["b"], "b!?a": ["ba"]}

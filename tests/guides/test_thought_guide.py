@@ -17,8 +17,7 @@ from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd
 from sfgen.index import Unconstrained
 from sfgen.index.literal_guide import LiteralGuide
-from sfgen.index.marker import Marker
-from sfgen.index.thought import Thought, ThoughtGuide
+from sfgen.index.thought import Marker, Thought, ThoughtGuide
 
 PATTERNS = ["a|bb", "(ab)*", "b{2,3}a", "[ab]{1,4}", "ba?"]
 LETTERS = [b"a", b"b"]

@@ -11,8 +11,8 @@ from tests.support.index_files import OLD_FILE, PATTERN, VOCABULARY, another_use
 
 from sfgen import Index, Vocabulary
 from sfgen.errors import IndexFileError
-from sfgen.index.file_header import read_whole
-from sfgen.index.open_file import OpenFile
+from sfgen.index.atomic_write import OpenFile
+from sfgen.index.file import read_whole
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from sfgen import Dfa, Index, Vocabulary
 from sfgen.automata.graph import character_graph
 from sfgen.automata.pictures import to_dot, to_mermaid
 from sfgen.errors import SfgenError, UsageError
-from sfgen.index.graph import graph, quoted, token_graph
+from sfgen.index.export import graph, quoted, token_graph
 
 
 def ids_of(label: str) -> tuple[list[int], int]:

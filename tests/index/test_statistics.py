@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd
-from sfgen.index.statistics import statistics
+from sfgen.index.export import statistics
 
 TEXTS = st.lists(st.text("abé", min_size=1, max_size=4), min_size=1, max_size=6, unique=True)
 TOKENS = st.lists(st.text("abé", min_size=1, max_size=3).map(str.encode), min_size=1, max_size=8, unique=True)

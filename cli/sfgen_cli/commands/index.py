@@ -25,7 +25,7 @@ from sfgen_cli.shell.usage import quoted
 if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.index import DfaIndex
-    from sfgen.index.statistics import Statistics
+    from sfgen.index.export import Statistics
 import time
 
 from sfgen.kernels import seconds_of_loading
@@ -155,7 +155,7 @@ def index(
         say(f"reading {vocabularies.name}")
         tokens = vocabularies.load()
         _ = tokens.trie  # a part of the vocabulary, and the same for all patterns
-    import_module("sfgen.index.statistics")  # and so all that makes masks
+    import_module("sfgen.index.export")  # and so all that makes masks
     from sfgen import Index
 
     with clock:
@@ -236,7 +236,7 @@ def _show(built: DfaIndex, looks: Looks, clock: Stopwatch, *, is_loaded: bool, q
             hint=f"States are numbered from 0 to {len(built.dfa) - 1}.",
         )
     if looks.is_graph:
-        from sfgen.index.graph import token_graph
+        from sfgen.index.export import token_graph
 
         graph = token_graph(built, ids=looks.ids, max_states=looks.most_states)
         tables.write_graph(graph, looks.form, quiet=quiet)
@@ -302,7 +302,7 @@ def _show_fsm(pattern: str, vocabularies: Vocabularies, looks: Looks) -> None:
 
 def _statistics(index: DfaIndex, *, quiet: bool) -> Statistics:
     """Measure the masks of all states; on a terminal with a progress bar."""
-    from sfgen.index.statistics import statistics
+    from sfgen.index.export import statistics
 
     process.at_work()
     if quiet or not stderr_is_a_terminal():

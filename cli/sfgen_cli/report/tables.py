@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from sfgen.index import DfaIndex
-    from sfgen.index.statistics import Statistics
+    from sfgen.index.export import Statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -41,7 +41,7 @@ def index_table(
     """Write an index as a table: facts, then states with tokens."""
     from rich.text import Text
 
-    from sfgen.index.graph import token_labels
+    from sfgen.index.export import token_labels
 
     names = token_labels(index.vocabulary, ids=ids)
     states = min(len(index.dfa), max_states)
@@ -82,7 +82,7 @@ def state_table(index: DfaIndex, state: int, *, ids: bool) -> None:
 
     from sfgen.automata.edges import following
     from sfgen.automata.label import label
-    from sfgen.index.graph import token_labels
+    from sfgen.index.export import token_labels
 
     names = token_labels(index.vocabulary, ids=ids)
     tokens, targets = index.transitions(state)

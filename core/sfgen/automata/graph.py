@@ -1,7 +1,7 @@
 """The graph of an automaton, to be drawn: its states and edges with their labels, cut where it is too large.
 
 :mod:`~sfgen.automata.pictures` writes it down. :func:`character_graph` has edges over characters;
-:mod:`sfgen.index.graph` has those over the tokens of a vocabulary.
+:mod:`sfgen.index.export` has those over the tokens of a vocabulary.
 """
 
 from __future__ import annotations

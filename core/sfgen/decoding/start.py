@@ -17,8 +17,7 @@ from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.errors import InputError, LimitTooSmall
 from sfgen.index import Unconstrained, UnconstrainedGuide
 from sfgen.index.literal_guide import LiteralGuide
-from sfgen.index.marker import Marker
-from sfgen.index.thought import Thought
+from sfgen.index.thought import Marker, Thought
 from sfgen.protocols import Guide, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
 

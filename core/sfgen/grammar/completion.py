@@ -22,8 +22,7 @@ from sfgen.grammar.network import DEAD, Network, Push, Way
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rule_automata import CLOSES, COUNTS
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
-from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import LONGEST_TEXT, fewest_tokens
+from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE, fewest_tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14

@@ -36,7 +36,7 @@ from sfgen.grammar.rules import (
     StateMachine,
     Take,
 )
-from sfgen.index.fewest_tokens import LONGEST_TEXT
+from sfgen.index.distance import LONGEST_TEXT
 
 _MOST_VALUES = 50  # of one automaton
 _MOST_STEPS = 100_000  # from rules to their calls, on all ways

@@ -16,9 +16,8 @@ from sfgen.errors import LimitTooSmall, TextTooLong
 from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.stack import Position as NetworkPosition
 from sfgen.index import BaseGuide
-from sfgen.index.guide import NO_TOKENS
+from sfgen.index.guide import NO_TOKENS, ReadBeside
 from sfgen.index.mask_ids import packed
-from sfgen.index.read_beside import ReadBeside
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 

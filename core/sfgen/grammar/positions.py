@@ -26,8 +26,7 @@ from sfgen.grammar.read import REFUSED, ReadByBytes, Reader
 from sfgen.grammar.rules import Leaf
 from sfgen.grammar.stack import Configuration, Node, Position, texts_in
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
-from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import LONGEST_TEXT
+from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask, Tokens

@@ -4,36 +4,44 @@ Nothing in the file is executed, and everything in it is checked when it is load
 for, as those of an index that was never saved. The checksum tells damage; it is no signature. Of a file that somebody
 made up, the automaton is believed: such a file may forbid tokens, and may not belong to its pattern, but what is
 generated from it is what its automaton accepts.
+
+The package safetensors reads the file: the header's JSON, and where each array lies. Its writer mixes up the string
+map, so the header is written here. Its string map says what the index belongs to:
+
+    format                   the version of what is written here; it comes first
+    sfgen                    the version of sfgen that wrote it
+    pattern, flags           the pattern, where the index has one, and the flags that ``re`` must read it with
+    pattern_as_json          in place of the pattern one that is no text, since it has a lone surrogate
+    vocabulary_fingerprint   the digest of all tokens' bytes and of the end tokens
+    states, tokens           how many there are
+    checksum                 SHA-256 of the header, with zeros in this place, and of all arrays
+
+So every changed byte of the header is noticed, those too that mean nothing in JSON. Files of format 2 have token masks
+besides, the ``rows``, which the checksum does not cover and nobody reads.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from collections.abc import Iterable, Mapping
+from itertools import accumulate, pairwise
+from math import prod
 from os import PathLike
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 
 import sfgen
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import DeadEnd, IndexFileError, OtherVocabulary, PatternError, UnusableIndex
-from sfgen.index.atomic_write import destination_of, in_the_way, write_whole
+from sfgen.index.atomic_write import OpenFile, destination_of, in_the_way, write_whole
 from sfgen.index.distance import UNREACHABLE, byte_distances
-from sfgen.index.file_header import (
-    DTYPES,
-    FORMAT,
-    NUMPY_DTYPES,
-    Arrays,
-    Header,
-    Sizes,
-    read_whole,
-    sealed,
-)
-from sfgen.index.open_file import OpenFile
 from sfgen.index.token_automaton import TokenAutomaton
 from sfgen.protocols import Tokens
 from sfgen.regex.parse import replace_properties
@@ -186,3 +194,218 @@ def _within(array: NDArray[np.generic], low: int, high: int) -> bool:
 
 def _unfit(file: OpenFile) -> IndexFileError:
     return UnusableIndex(file.path, "is damaged: its arrays do not fit together")
+
+
+# ---- the header ------------------------------------------------------------------------------------------------------
+
+FORMAT = "sfgen-index-3"
+
+DTYPES = {  # in the order of the file: those of four bytes first, so that all are aligned
+    "transitions": "I32",  # [states, classes]
+    "byte_classes": "U8",  # [256]
+    "accepting": "BOOL",  # [states]
+}
+_FORMAT_WITH_MASKS = "sfgen-index-2"
+_DTYPES_WITH_MASKS = {
+    "transitions": "I32",
+    "row_of_state": "I32",  # [states]
+    "counts": "I32",  # [rows]
+    "row_checksums": "U32",  # [rows]
+    "rows": "U32",  # [rows, words]
+    "byte_classes": "U8",
+    "accepting": "BOOL",
+}
+NUMPY_DTYPES: dict[str, np.dtype[Any]] = {
+    "I32": np.dtype("<i4"),
+    "U32": np.dtype("<u4"),
+    "U8": np.dtype("u1"),
+    "BOOL": np.dtype("?"),
+}
+
+_BEGINNING = b'{"__metadata__":{"format":"sfgen-index-'
+_FORMAT_SAID = re.compile(rb'\{"__metadata__":\{"format":"(sfgen-index-[0-9]{1,9})"')
+# Neither stands anywhere else: in a string of JSON the quotes would be escaped.
+_END_OF_ARRAY = re.compile(rb'"data_offsets":\[[0-9]+,([0-9]{1,18})\]')
+_CHECKSUM = b'"checksum":"%s"'
+_NO_CHECKSUM = "0" * 64
+_MOST = 2**31 - 1  # states, tokens, masks
+
+Arrays = dict[str, NDArray[np.generic]]
+
+
+class Sizes(NamedTuple):
+    """The sizes of a saved index: states, byte classes, token ids; and different masks, which format 2 has.
+
+    >>> Sizes(states=3, classes=2, tokens=33).shapes["transitions"]
+    (3, 2)
+    """
+
+    states: int
+    classes: int
+    tokens: int
+    rows: int | None = None
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The type of each array, in the order of the file."""
+        return DTYPES if self.rows is None else _DTYPES_WITH_MASKS
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each array."""
+        shapes: dict[str, tuple[int, ...]] = {
+            "transitions": (self.states, self.classes), "byte_classes": (256,), "accepting": (self.states,)
+        }  # fmt: skip
+        if self.rows is not None:
+            shapes["row_of_state"] = (self.states,)
+            shapes["counts"] = shapes["row_checksums"] = (self.rows,)
+            shapes["rows"] = self.rows, (self.tokens + 31) // 32
+        return shapes
+
+    @property
+    def offsets(self) -> dict[str, tuple[int, int]]:
+        """The first byte of each array after the header, and its end."""
+        lengths = [prod(self.shapes[name]) * NUMPY_DTYPES[dtype].itemsize for name, dtype in self.dtypes.items()]
+        return dict(zip(self.dtypes, pairwise(accumulate(lengths, initial=0)), strict=True))
+
+
+class Header(NamedTuple):
+    """The header of a saved index.
+
+    Attributes:
+        metadata: The string map.
+        sizes: How large the arrays are.
+        encoded: Its bytes, the length before it included.
+    """
+
+    metadata: dict[str, str]
+    sizes: Sizes
+    encoded: bytes
+
+    @property
+    def pattern(self) -> str | None:
+        """The pattern that the index was made from; ``None``: another constraint."""
+        as_json = self.metadata.get("pattern_as_json")
+        return self.metadata.get("pattern") if as_json is None else str(json.loads(as_json))
+
+
+def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
+    """The bytes of a header, the length before it included."""
+    tensors = {
+        name: {"dtype": dtype, "shape": sizes.shapes[name], "data_offsets": sizes.offsets[name]}
+        for name, dtype in sizes.dtypes.items()
+    }
+    text = json.dumps({"__metadata__": dict(metadata), **tensors}, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | memoryview]) -> bytes:
+    """Encode a header with its checksum.
+
+    Args:
+        metadata: The string map, without the checksum.
+        sizes: The sizes of the arrays.
+        arrays: The arrays, in the order of the file; the checksum covers them.
+    """
+    open_header = _encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
+    checksum = _digest(open_header, arrays)
+    return open_header.replace(_CHECKSUM % _NO_CHECKSUM.encode(), _CHECKSUM % checksum.encode())
+
+
+def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
+    """Read and check the header of an index file and its arrays; not the masks, where it has any.
+
+    Raises:
+        UnusableIndex: It is of another format version, cut off, or damaged.
+        IndexFileError: It is not an index.
+    """
+    encoded = _header_bytes(file)
+    try:
+        with safe_open(file.own_path, framework="numpy") as content:
+            metadata = content.metadata() or {}
+            found = {name: content.get_slice(name) for name in content.keys()}  # noqa: SIM118  # it is no dictionary
+            sizes = _sizes(metadata, {name: (array.get_dtype(), array.get_shape()) for name, array in found.items()})
+            arrays = {name: content.get_tensor(name) for name in sizes.dtypes if name != "rows"}
+    except (SafetensorError, LookupError, ValueError):
+        raise UnusableIndex(file.path, "is damaged: its header is not in order") from None
+    header = Header(metadata, sizes, encoded)
+    if not _is_sealed(header, [array.data for array in arrays.values()]):
+        raise UnusableIndex(file.path, "is damaged: it does not agree with its checksum")
+    return header, {name: arrays[name] for name in DTYPES}
+
+
+def _header_bytes(file: OpenFile) -> bytes:
+    """The bytes of the header of an index file that is as long as it says, the length before it included.
+
+    Raises:
+        IndexFileError: It is no index, of another format version, cut off, or has more bytes.
+    """
+    foreign = IndexFileError(f"{file.path} is not an index that sfgen saved")
+    beginning = file.read(0, min(file.size, 8 + len(_BEGINNING)))
+    if beginning[8:] != _BEGINNING:
+        raise foreign
+    length = int.from_bytes(beginning[:8], "little")
+    if length > file.size - 8:
+        raise _cut_off(file, "its header is not whole")
+    encoded = file.read(0, 8 + length)
+    said = _FORMAT_SAID.match(encoded, 8)
+    if said is None:
+        raise foreign
+    format_ = said[1].decode()
+    if format_ not in (FORMAT, _FORMAT_WITH_MASKS):
+        raise UnusableIndex(file.path, f"has the format {format_}; this sfgen reads {FORMAT}")
+    end = len(encoded) + max((int(stop) for stop in _END_OF_ARRAY.findall(encoded)), default=0)
+    if file.size < end:
+        raise _cut_off(file, f"it has {file.size:,} of {end:,} bytes")
+    if file.size > end:
+        raise UnusableIndex(file.path, f"is damaged: {file.size - end:,} bytes follow its end")
+    return encoded
+
+
+def _is_sealed(header: Header, arrays: Iterable[bytes | memoryview]) -> bool:
+    """Whether the checksum is that of the header and the arrays."""
+    checksum = header.metadata["checksum"]
+    open_header = header.encoded.replace(_CHECKSUM % checksum.encode(), _CHECKSUM % _NO_CHECKSUM.encode())
+    return checksum == _digest(open_header, arrays)
+
+
+def _sizes(metadata: Mapping[str, str], found: Mapping[str, tuple[str, list[int]]]) -> Sizes:
+    """The sizes that a header tells.
+
+    Args:
+        metadata: Its string map.
+        found: The type and the shape of each array.
+
+    Raises:
+        LookupError: It lacks something.
+        ValueError: It contradicts itself, or tells what cannot be.
+    """
+    states, classes = found["transitions"][1]
+    rows = found["counts"][1][0] if metadata["format"] == _FORMAT_WITH_MASKS else None
+    sizes = Sizes(states, classes, int(metadata["tokens"]), rows)
+    is_in_order = (
+        1 <= states <= _MOST
+        and 1 <= classes <= 256
+        and 0 <= sizes.tokens <= _MOST
+        and (rows is None or 1 <= rows <= _MOST)
+        and {name: (dtype, tuple(shape)) for name, (dtype, shape) in found.items()}
+        == {name: (dtype, sizes.shapes[name]) for name, dtype in sizes.dtypes.items()}
+        and all(metadata[name] == str(getattr(sizes, name)) for name in ("states", "tokens"))
+        and (rows is None or metadata["rows"] == str(rows))
+        and all(re.fullmatch("[0-9a-f]{64}", metadata[name]) for name in ("vocabulary_fingerprint", "checksum"))
+    )
+    if not is_in_order:
+        raise ValueError
+    return sizes
+
+
+def _digest(header: bytes, arrays: Iterable[bytes | memoryview]) -> str:
+    digest = hashlib.sha256(header)
+    for array in arrays:
+        digest.update(array)
+    return digest.hexdigest()
+
+
+def _cut_off(file: OpenFile, reason: str) -> IndexFileError:
+    return UnusableIndex(file.path, f"is cut off: {reason}")

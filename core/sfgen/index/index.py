@@ -213,7 +213,7 @@ class DfaIndex(TokenAutomaton, Index):
         0 -> 1 [label="\\"a\\""];
         """
         from sfgen.automata.pictures import to_dot
-        from sfgen.index.graph import graph
+        from sfgen.index.export import graph
 
         return to_dot(graph(self, tokens=tokens, ids=ids, max_states=max_states))
 
@@ -230,7 +230,7 @@ class DfaIndex(TokenAutomaton, Index):
         s0 -->|"a"| s1
         """
         from sfgen.automata.pictures import to_mermaid
-        from sfgen.index.graph import graph
+        from sfgen.index.export import graph
 
         return to_mermaid(graph(self, tokens=tokens, ids=ids, max_states=max_states))
 

@@ -11,8 +11,8 @@ from typing import Generic, Self, TypeVar
 
 from sfgen import arguments
 from sfgen.errors import UsageError
+from sfgen.index.guide import Steps
 from sfgen.index.mask_ids import packed
-from sfgen.index.steps import Steps
 from sfgen.protocols import Guide, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 

@@ -28,8 +28,7 @@ from typing import Any, Generic, TypeVar
 import sfgen
 from sfgen import arguments
 from sfgen.errors import IndexFileError, OtherVocabulary, SavedKind, SfgenError, UnusableIndex
-from sfgen.index.atomic_write import destination_of, in_the_way, write_whole
-from sfgen.index.open_file import OpenFile
+from sfgen.index.atomic_write import OpenFile, destination_of, in_the_way, write_whole
 from sfgen.protocols import Tokens
 
 _LONGEST = 1 << 24  # bytes of a header; a schema's text has at most a quarter of it

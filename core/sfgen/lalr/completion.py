@@ -12,8 +12,7 @@ import threading
 import numpy as np
 
 from sfgen.errors import InternalError, TextTooLong
-from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import LONGEST_TEXT, fewest_tokens
+from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE, fewest_tokens
 from sfgen.lalr.distances import FAR
 from sfgen.lalr.read import Configuration, Position, Reader
 from sfgen.lalr.tables import NO_STATE

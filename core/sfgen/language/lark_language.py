@@ -24,7 +24,7 @@ from sfgen import arguments
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
 from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.rules import Grammar, GrammarTooLarge
-from sfgen.index.fewest_tokens import LONGEST_TEXT
+from sfgen.index.distance import LONGEST_TEXT
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.completion import shortest_text
 from sfgen.lalr.distances import FAR, Distances

@@ -10,7 +10,7 @@ from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.stack import Position as NetworkPosition
 from sfgen.index import DfaIndex
 from sfgen.index.dfa_guide import DfaGuide
-from sfgen.index.read_beside import ReadBeside
+from sfgen.index.guide import ReadBeside
 from sfgen.template.reader import Position, TemplateReader
 
 Inner = TypeVar("Inner", bound=Hashable)

@@ -18,8 +18,7 @@ from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.grammar.guide import GrammarGuide, PositionMasks, PositionReader
 from sfgen.index import DfaIndex
-from sfgen.index.distance import UNREACHABLE
-from sfgen.index.fewest_tokens import fewest_tokens
+from sfgen.index.distance import UNREACHABLE, fewest_tokens
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.mask_ids import tokens_of_row
 from sfgen.protocols import Int32

@@ -4,8 +4,15 @@ The trie lists its nodes in pre-order, so a walk from left to right with one aut
 token that the automaton can read, and a byte that it refuses skips all that is below. This is Algorithm 3 and 4 of
 Willard and Louf (2023) for all tokens at once: shared beginnings are read once.
 
-The kernels read the automaton as a *table* (see ``sfgen.index.masks.table``), release the GIL, and index with unsigned
-numbers, for which numba need not look whether an index counts from the end: that alone makes them five times as fast.
+The kernels read the automaton as one flat table of unsigned numbers. A row of the table is a state, a column a byte
+class; after the last state comes one more that is dead. An entry is the offset of the target's row in the flat table,
+so a step is one addition and one look. The highest bit of an entry is set where no token may end in the target: in the
+dead state, and in states that are no *goal*. After the columns of the byte classes come those of the kinds of
+characters (see ``sfgen.vocabulary.shapes``): where a character of that kind leads, if all lead to the same state, and
+for some of the kinds where most of them lead, if not. They are filled when they are first looked at.
+
+The kernels release the GIL, and index with unsigned numbers, for which numba need not look whether an index counts from
+the end: that alone makes them five times as fast.
 """
 
 from __future__ import annotations
@@ -16,11 +23,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.index.masks.table import NO_END, OFFSET, UInt32, walking_table
 from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, Place, UInt8s, UInt32s, UInt32sOut, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.shapes import COLUMNS
+
+UInt32 = NDArray[np.uint32]
+
+OFFSET = np.uint32(0x7FFFFFFF)
+"""The bits of an entry that are the offset of the target's row."""
+
+NO_END = np.uint32(0x80000000)
+"""The bit of an entry that is set where no token may end."""
+
+UNKNOWN = np.uint32(0xFFFFFFFF)
+"""The entry of a kind that was not looked at yet."""
+
+MIXED = np.uint32(0xFFFFFFFE)
+"""The entry of a kind whose characters lead to different states."""
+
+JOINED = np.uint32(0xFFFFFFFD)
+"""The entry of a kind whose characters lead to states that are walked as one; see ``sfgen.index.masks.state_sets``."""
+
+
+def walking_table(transitions: NDArray[np.int32], goal: NDArray[np.bool_] | None, more: int = 0) -> UInt32:
+    """Build the table of an automaton.
+
+    Args:
+        transitions: Next state, int32 ``[states, classes]``; -1 is no transition.
+        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
+        more: The number of columns for kinds of characters.
+
+    Returns:
+        Uint32 ``[states + 1, classes + more]``.
+
+    >>> table = walking_table(np.array([[1, -1], [-1, 0]], dtype=np.int32), np.array([True, False]))
+    >>> (table & OFFSET).tolist(), (table >> 31).tolist()
+    ([[2, 4], [4, 0], [4, 4]], [[1, 1], [1, 0], [1, 1]])
+    """
+    states, classes = transitions.shape
+    width = classes + more
+    entries = np.arange(0, (states + 1) * width, width, dtype=np.uint32)
+    if goal is not None:
+        entries[:-1][~goal] |= NO_END
+    entries[-1] |= NO_END
+    table = np.full((states + 1, width), UNKNOWN, dtype=np.uint32)
+    table[:states, :classes] = entries[transitions]  # -1 is the last entry: dead
+    table[states] = entries[-1]
+    return table
 
 
 class TrieWalk:
@@ -35,7 +85,7 @@ class TrieWalk:
         with_ends: Whether end tokens are allowed where the automaton accepts.
 
     Attributes:
-        table: The automaton as kernels read it, uint32 ``[(states + 1) * width]``; see ``sfgen.index.masks.table``.
+        table: The automaton as kernels read it, uint32 ``[(states + 1) * width]``; see ``sfgen.index.masks.one_state``.
         width: The number of columns of the table.
         end_tokens: The ids of the end tokens, int32.
         words: The number of 32-bit words of a token mask.
@@ -114,7 +164,7 @@ def make_mask(
         mask: Where the token mask goes, uint32 ``[words]``; all zero. Bit ``t % 32`` of word ``t // 32`` says whether
             token ``t`` is allowed.
         stack: Room for a state at each depth of the trie, and one more.
-        table: The automaton, flat; see ``sfgen.index.masks.table``.
+        table: The automaton, flat; see ``sfgen.index.masks.one_state``.
         width: The number of columns of the table.
         byte_classes: The class of each byte, ``[256]``.
         accepting: Which states accept, ``[states]``.

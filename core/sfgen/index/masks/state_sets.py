@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sfgen.index.masks.table import MIXED, NO_END, OFFSET, UNKNOWN
+from sfgen.index.masks.one_state import MIXED, NO_END, OFFSET, UNKNOWN
 from sfgen.kernels import (
     Flags,
     Int,
