@@ -107,7 +107,7 @@ def ban(
         tell_of_demonstration(generation)
         return
     if routes and banned is not None:
-        from sfgen_cli.report.routes import write_routes
+        from sfgen_cli.report.path import write_routes
 
         write_routes(banned.words, generation, max_routes)
         return

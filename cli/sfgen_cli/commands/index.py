@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.index import DfaIndex
     from sfgen.index.export import Statistics
+    from sfgen_cli.report.text_source import IndexRequest
 import time
 
 from sfgen.kernels import seconds_of_loading
@@ -101,42 +103,44 @@ def index(
     _check_source(constraint, file, looks, save=save, force=force)
     looks.check(save=save)
     vocabularies.check()
-    shown = constraint if constraint or save else RequestedConstraint(index_file=file)
-    if shown.grammar is not None or (shown.index_file is not None and shown.read_grammar is not None):
-        from sfgen_cli.report.grammar import run_grammar
-        from sfgen_cli.report.text_source import IndexRequest
+    from sfgen_cli.report.text_source import IndexRequest
 
-        if looks.form == "schema":
-            raise _no_schema()
-        run_grammar(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
-        return
-    if shown.template is not None or (shown.index_file is not None and shown.read_template is not None):
-        from sfgen_cli.report.template import run_template
-        from sfgen_cli.report.text_source import IndexRequest
+    request = IndexRequest(constraint, file, looks, vocabularies, save, force, quiet)
+    run = _run_of_texts(constraint if constraint or save else RequestedConstraint(index_file=file), looks)
+    if run is not None:
+        run(request)
+    elif looks.engine == "fsm" and constraint.pattern is not None:
+        _show_fsm(constraint.pattern, vocabularies, looks)
+    else:
+        _run_automaton(request)
 
-        if looks.form == "schema":
-            raise _no_schema()
-        run_template(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
-        return
-    if shown.substring is not None or (shown.index_file is not None and shown.read_substring is not None):
-        from sfgen_cli.report.substring import run_substring
-        from sfgen_cli.report.text_source import IndexRequest
 
-        if looks.form == "schema":
-            raise _no_schema()
-        run_substring(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
-        return
-    if shown.schema is not None or (shown.index_file is not None and shown.json_schema is not None):
+def _run_of_texts(shown: RequestedConstraint, looks: Looks) -> Callable[[IndexRequest], None] | None:
+    """Find the report on a grammar, template, document or schema; none on a pattern, which has an automaton."""
+    saved = shown.index_file is not None
+    if shown.grammar is not None or (saved and shown.read_grammar is not None):
+        from sfgen_cli.report.grammar import run_grammar as run
+    elif shown.template is not None or (saved and shown.read_template is not None):
+        from sfgen_cli.report.template import run_template as run
+    elif shown.substring is not None or (saved and shown.read_substring is not None):
+        from sfgen_cli.report.substring import run_substring as run
+    elif shown.schema is not None or (saved and shown.json_schema is not None):
         from sfgen_cli.report.schema import run_schema
-        from sfgen_cli.report.text_source import IndexRequest
 
-        run_schema(IndexRequest(constraint, file, looks, vocabularies, save, force, quiet))
-        return
+        return run_schema
+    elif looks.form == "schema":
+        raise _no_schema()
+    else:
+        return None
     if looks.form == "schema":
         raise _no_schema()
-    if looks.engine == "fsm" and constraint.pattern is not None:
-        _show_fsm(constraint.pattern, vocabularies, looks)
-        return
+    return run
+
+
+def _run_automaton(request: IndexRequest) -> None:
+    """Show or save the index of a pattern."""
+    constraint, file, looks, vocabularies = request.constraint, request.file, request.looks, request.vocabularies
+    save, quiet = request.save, request.quiet
     process.import_numpy()
     import_module("sfgen.automata")  # now, for it takes longer than what is timed
     # The pattern or the file first: a mistake in it is told before a tokenizer is loaded.
@@ -164,7 +168,7 @@ def index(
         _show_automaton(built.dfa, looks, quiet=quiet)
     elif save:
         destination = file or DEFAULT_FILE
-        built.save(destination, force=force)
+        built.save(destination, force=request.force)
         note(f"sfgen: {len(built.dfa):,} states over {len(tokens):,} tokens", quiet=quiet)
         if looks.form == "json":
             from sfgen.index.export import heading, rows

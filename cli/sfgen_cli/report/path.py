@@ -1,27 +1,33 @@
-"""The way of a text through the states of an automaton: as a table, as data, and as a moving marker.
+"""Ways through automata: of a text through the states of one, and the tokens that spell a banned word.
 
-The moving marker is drawn on stderr, rests at each character, and erases itself; the table that stays goes to stdout.
+A way of a text is a table, data, or a moving marker, which is drawn on stderr, rests at each character, and erases
+itself. Routes of banned words are for ``ban --routes``.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from sfgen.printable import on_one_line, visible
 from sfgen_cli.live.following import marked_pattern
+from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.report.tables import plain_or_boxed, show
 from sfgen_cli.shell import process
+from sfgen_cli.shell.output import note, write, write_json
+from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from sfgen import Dfa
+    from sfgen import Dfa, Vocabulary
     from sfgen.automata.edges import Walk, WholeCharacters
+    from sfgen.ban.tokenizations import Route, Routes
 
 DEFAULT_REST = 300  # milliseconds at each character
 _STATES_SHOWN = 12
@@ -192,3 +198,67 @@ class PathPicture:
                 line.append("   ")
             lines.append(line)
         return lines
+
+
+_WORDS_SHOWN = 8
+
+
+def write_routes(words: Sequence[str], options: GenerationOptions, max_routes: int) -> None:
+    """List the tokenizations of the words on stdout."""
+    from sfgen.ban.tokenizations import Routes, transitions
+
+    with progress(quiet=options.quiet) as say:
+        say(f"reading the tokenizer {options.tokenizer or f'of {options.model}'}")
+        vocabulary = _vocabulary(options)
+        say("looking for the routes")
+        routes = Routes(vocabulary, words)
+        listed = list(islice(routes, max_routes))
+    table = transitions(listed)
+    if options.json:
+        rows = [
+            {"word": route.word, "tokens": list(map(vocabulary.text, route.token_ids)), "ids": list(route.token_ids)}
+            for route in listed
+        ]
+        write_json({"count": routes.count, "routes": rows, "transitions": table})
+    else:
+        write(_plain_table(routes, listed, vocabulary, len(table)))
+    for word, count in routes.counts.items():
+        if not count:
+            note(f"sfgen: no tokens spell {visible(word)!r}", quiet=options.quiet)
+    if left := routes.count - len(listed):
+        note(f"sfgen: {left:,} more routes, not listed; --max-routes {routes.count} lists all", quiet=options.quiet)
+
+
+def _plain_table(routes: Routes, listed: Sequence[Route], vocabulary: Vocabulary, states: int) -> str:
+    """The routes, one on a line, with what they have in common above them."""
+    from rich.cells import cell_len
+
+    rows = []
+    for route in listed:
+        tokens = " ".join(repr(visible(vocabulary.text(token))) for token in route.token_ids)
+        rows.append((tokens, " ".join(map(str, route.token_ids))))
+    width = max((cell_len(tokens) for tokens, _ in rows), default=0)
+    counts = [f"{visible(word)} {count}" for word, count in routes.counts.items()]
+    more = [f"{len(counts) - _WORDS_SHOWN} more words"] if len(counts) > _WORDS_SHOWN else []
+    of = "" if len(listed) == routes.count else f" of the {len(listed)} listed"
+    return "".join(
+        [
+            f"vocabulary  {len(vocabulary)} tokens, fingerprint {vocabulary.fingerprint[:16]}\n",
+            f"routes      {routes.count} ({', '.join(counts[:_WORDS_SHOWN] + more)})\n",
+            f"states      {states}{of}\n",
+            *(f"{tokens}{' ' * (width - cell_len(tokens))}  {ids}\n" for tokens, ids in rows),
+        ]
+    )
+
+
+def _vocabulary(options: GenerationOptions) -> Vocabulary:
+    """The tokenizer that was named, or the model's; weights are not loaded."""
+    if options.tokenizer is not None:
+        from sfgen import Vocabulary
+
+        return Vocabulary.from_pretrained(
+            options.tokenizer, trust_remote_code=options.trust_remote_code, offline=options.offline
+        )
+    from sfgen.models import load_vocabulary
+
+    return load_vocabulary(options.model, trust_remote_code=options.trust_remote_code, offline=options.offline)
