@@ -122,7 +122,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("reference/published.py", "no token has any probability", _LIBRARY),
     ("reference/published.py", "must end with *", _LIBRARY),
     ("index/atomic_write.py", "was cut short while it was in use", "another program must cut the file in that moment"),
-    ("checked_texts.py", "{self.name}: {error.strerror}", "a folder is told before; else the disk must fail"),
+    ("report/checked.py", "{self.name}: {error.strerror}", "a folder is told before; else the disk must fail"),
     ("jobs/prompt_record.py", "is not JSON", _LIBRARY),
     ("jobs/prompts.py", "cannot read {self.name}: {error", "the disk must fail while the file is read"),
     ("jobs/run.py", "batch_size must be at most", _REFUSED),
