@@ -17,11 +17,7 @@ _BUFFER = 1 << 20  # bytes
 
 
 def destination_of(path: Path) -> Path:
-    """Return where a file would be written, following links.
-
-    Raises:
-        IndexFileError: There is a folder, a device or the like, which must not be replaced.
-    """
+    """Return where a file would be written, following links."""
     try:
         destination = Path(os.path.realpath(path))
         mode = os.stat(path).st_mode
@@ -40,13 +36,6 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
     The bytes go to a temporary file beside it, which takes its place when all of them are on the disk. A file that was
     there before keeps its permissions. Whatever goes wrong meanwhile, Ctrl-C too, leaves everything as it was.
-
-    Args:
-        path: The file.
-        pieces: Its content, one piece after the other.
-
-    Raises:
-        IndexFileError: It cannot be written.
     """
     destination = destination_of(path)
     temporary = destination.with_name(f".sfgen-{secrets.token_hex(8)}.part")
@@ -84,16 +73,10 @@ class OpenFile:
     Threads and a forked process may share it. Another file that takes its place, as ``save`` writes one, does not
     change what is read here.
 
-    Args:
-        path: The file.
-
     Attributes:
         path: The file, for messages.
         size: Its bytes when it was opened.
         own_path: The opened file, for who opens it once more: another one may have taken its place by then.
-
-    Raises:
-        IndexFileError: It does not exist, is a folder or the like, or cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,16 +98,7 @@ class OpenFile:
         self.own_path = own if os.path.exists(own) else str(path)
 
     def read(self, offset: int, length: int) -> bytes:
-        """Read bytes at an offset.
-
-        Args:
-            offset: Of the first byte.
-            length: The number of bytes.
-
-        Raises:
-            UnusableIndex: The file was cut short while it was in use.
-            IndexFileError: It cannot be read.
-        """
+        """Read bytes at an offset."""
         pieces = []
         while length:
             try:

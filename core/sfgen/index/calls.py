@@ -29,12 +29,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Call:
-    """The position in one call.
-
-    Args:
-        guide: The guide of what is written.
-        reader: The guide of what is read, where that may be more; ``None``: they are the same.
-    """
+    """The position in one call."""
 
     __slots__ = ("guide", "reader", "steps")
 
@@ -67,24 +62,12 @@ class Call:
         return True
 
     def advance(self, token_id: int, data: bytes) -> None:
-        """Read a token.
-
-        Args:
-            token_id: The token.
-            data: Its bytes.
-
-        Raises:
-            UsageError: It must not be written here.
-        """
+        """Read a token."""
         self.guide.advance(token_id)
         self._keep_up(data)
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are not a whole token.
-
-        Raises:
-            UsageError: They must not be written here.
-        """
+        """Read bytes that are not a whole token."""
         self.guide.advance_bytes(data)
         self._keep_up(data)
 
@@ -94,22 +77,14 @@ class Call:
         self.steps += 1
 
     def rollback(self, count: int) -> None:
-        """Undo the last ``count`` steps.
-
-        Raises:
-            UsageError: Fewer steps than that were taken.
-        """
+        """Undo the last ``count`` steps."""
         self.guide.rollback(count)
         if self.reader is not self.guide:
             self.reader.rollback(count)
         self.steps -= count
 
     def fork(self, *, limited: bool = True) -> Self:
-        """Return an independent call at the same position.
-
-        Args:
-            limited: Whether it keeps the token limit.
-        """
+        """Return an independent call at the same position."""
         guide = self.guide.fork(limited=limited)
         twin = type(self)(guide, None if self.reader is self.guide else self.reader.fork())
         twin.steps = self.steps
@@ -117,48 +92,20 @@ class Call:
 
 
 class FreeTokens:
-    """The tokens that may follow in each state of a marker.
-
-    Args:
-        marker: The text that begins each call.
-        begin: The guide of a call at its start.
-        vocabulary: All tokens.
-    """
+    """The tokens that may follow in each state of a marker."""
 
     def __init__(self, marker: Marker, begin: Guide, vocabulary: Vocabulary) -> None:
         self.marker, self.begin, self.vocabulary = marker, begin, vocabulary
         self._found: dict[int, tuple[Int32, dict[int, int]]] = {}
 
     def of(self, state: int) -> tuple[Int32, dict[int, int]]:
-        """Return the tokens that may follow.
-
-        Args:
-            state: The state of the marker.
-
-        Returns:
-            The tokens, end tokens too, ascending, int32, read-only; and of those that begin a call the fewest tokens
-            after them.
-
-        Raises:
-            UsageError: There is no such state.
-        """
+        """Return the tokens that may follow."""
         if state not in self._found:
             self._found[state] = self._find(state)
         return self._found[state]
 
     def within(self, state: int, room: int | None) -> Int32:
-        """Return the tokens that may follow, behind which there is room for the call that they begin.
-
-        Args:
-            state: The state of the marker.
-            room: The most tokens that may still be written; ``None``: any number.
-
-        Returns:
-            The tokens, end tokens too, ascending, int32.
-
-        Raises:
-            UsageError: There is no such state.
-        """
+        """Return the tokens that may follow, behind which there is room for the call that they begin."""
         tokens, begins = self.of(state)
         if room is None:
             return tokens
@@ -305,14 +252,7 @@ class _Part:
 
 
 class _Before(NamedTuple):
-    """What a guide was before a step.
-
-    Args:
-        parts: The number of its parts.
-        steps: The steps in the last of them.
-        length: Bytes of the text.
-        is_token: Whether the step is a token.
-    """
+    """What a guide was before a step."""
 
     parts: int
     steps: int
@@ -321,12 +261,7 @@ class _Before(NamedTuple):
 
 
 class CallsGuide(Steps):
-    """A guide of one sequence through free text with calls.
-
-    Args:
-        calls: The source of the guide.
-        max_tokens: As for :meth:`Calls.guide`.
-    """
+    """A guide of one sequence through free text with calls."""
 
     def __init__(self, calls: Calls, max_tokens: int | None = None) -> None:
         self.vocabulary = arguments.instance("calls", calls, Calls).vocabulary
@@ -396,11 +331,7 @@ class CallsGuide(Steps):
         return packed(self.allowed_tokens(), len(self.vocabulary))
 
     def allowed_tokens(self) -> Int32:
-        """Return the ids of the allowed tokens, ascending, int32; read-only.
-
-        Raises:
-            GenerationError: As the guide of the call.
-        """
+        """Return the ids of the allowed tokens, ascending, int32; read-only."""
         if self._ended:
             return NO_TOKENS
         if self._call is None:
@@ -420,11 +351,7 @@ class CallsGuide(Steps):
         return leaving
 
     def forced_bytes(self, most: int | None = None) -> bytes:
-        """Return the bytes that must follow in an incomplete call.
-
-        Args:
-            most: The most bytes to return; ``None``: any number.
-        """
+        """Return the bytes that must follow in an incomplete call."""
         if most is not None:
             arguments.whole_number("most", most, least=0)
         return b"" if self._call is None else self._call.guide.forced_bytes(most)
@@ -443,11 +370,7 @@ class CallsGuide(Steps):
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> None:
-        """Read a token.
-
-        Raises:
-            UsageError: The token is not allowed here.
-        """
+        """Read a token."""
         token_id = arguments.whole_number("token_id", token_id)
         if self._ended:
             raise UsageError("the sequence has ended; nothing can follow the end token")
@@ -471,11 +394,7 @@ class CallsGuide(Steps):
             self._read_free(data)
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are not a whole token.
-
-        Raises:
-            UsageError: No allowed text continues with these bytes.
-        """
+        """Read bytes that are not a whole token."""
         data = arguments.data("data", data)
         if self._ended:
             raise UsageError("the sequence has ended; nothing can follow the end token")
@@ -529,11 +448,7 @@ class CallsGuide(Steps):
             self._parts.append(_Part(self._length))
 
     def rollback(self, count: int) -> None:
-        """Undo the last ``count`` steps; an end token counts as one.
-
-        Raises:
-            UsageError: Fewer steps than that were taken.
-        """
+        """Undo the last ``count`` steps; an end token counts as one."""
         count = arguments.whole_number("count", count)
         taken = len(self._before) + self._ended
         if not 0 <= count <= taken:
@@ -553,11 +468,7 @@ class CallsGuide(Steps):
             part.call.rollback(part.call.steps - before.steps)
 
     def fork(self, *, limited: bool = True) -> Self:
-        """Return an independent guide at the same position.
-
-        Args:
-            limited: Whether it keeps the token limit.
-        """
+        """Return an independent guide at the same position."""
         arguments.flag("limited", limited)
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)

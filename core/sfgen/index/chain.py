@@ -82,11 +82,7 @@ class Chain:
 
 
 class Places:
-    """The set of guides of a text, one for each division; immutable.
-
-    Args:
-        guides: Pairs of the number of a part and a guide in it.
-    """
+    """The set of guides of a text, one for each division; immutable."""
 
     def __init__(self, guides: Iterable[tuple[int, Guide]]) -> None:
         self.guides: dict[tuple[int, Hashable], Guide] = {}
@@ -110,10 +106,6 @@ class ChainGuide(BaseGuide[Places]):
     The fewest tokens to an end are counted as if each part were written by itself: an upper bound, since a token may
     reach from one part into the next. Near the limit, and where the vocabulary cannot write every byte, what only such
     a token could complete is left out.
-
-    Args:
-        chain: The parts.
-        max_tokens: The most tokens of the text, without the end token; ``None``: any number.
     """
 
     def __init__(self, chain: Chain, max_tokens: int | None = None) -> None:

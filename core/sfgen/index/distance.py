@@ -55,14 +55,6 @@ _ROOM = 1 << 20
 def token_distances(dfa: Dfa, trie: TokenTrie, patience: int = PATIENCE) -> NDArray[np.int32]:
     """Compute D(s), the fewest tokens from each state to an end.
 
-    Args:
-        dfa: The automaton.
-        trie: The tokens.
-        patience: How many trie nodes are visited for a distance before it is searched from both ends.
-
-    Returns:
-        Int32 ``[states]``, read-only; ``UNREACHABLE`` where no tokens lead to an accepting state.
-
     >>> from sfgen.vocabulary import Vocabulary
     >>> token_distances(Dfa.from_regex("a{5}|b"), Vocabulary([b"a", b"aaa"]).trie).tolist()
     [3, 2, 0, 1, 2, 1]
@@ -100,9 +92,6 @@ def token_distances(dfa: Dfa, trie: TokenTrie, patience: int = PATIENCE) -> NDAr
 def byte_distances(dfa: Dfa) -> NDArray[np.int32]:
     """Compute the fewest bytes from each state to an accepting one.
 
-    Returns:
-        Int32 ``[states]``, read-only.
-
     >>> byte_distances(Dfa.from_regex("a{5}|b")).tolist()
     [1, 4, 0, 3, 2, 1]
     """
@@ -114,12 +103,7 @@ def byte_distances(dfa: Dfa) -> NDArray[np.int32]:
 
 
 def _edges_into(dfa: Dfa) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8]]:
-    """List the transitions by their targets.
-
-    Returns:
-        Int32 ``[states + 2]``, int32 and uint8 ``[transitions]``: those into state ``i`` begin at ``first[i]`` and end
-        before ``first[i + 1]``; the states that they come from, and their byte classes, which rise.
-    """
+    """List the transitions by their targets."""
     first = np.zeros(len(dfa) + 2, dtype=np.int32)
     number = np.count_nonzero(dfa.transitions >= 0)
     sources, labels = np.empty(number, dtype=np.int32), np.empty(number, dtype=np.uint8)
@@ -198,24 +182,7 @@ def _rounds(
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s, roots: Int32s,
     stack: Int32sOut,
 ) -> Flag:  # fmt: skip
-    """Find the states of each distance; tell whether there are some that take long.
-
-    Args:
-        at: The next distance; the number of states in ``frontier``, which have it; of states in ``hard``; and of those
-            in ``queue`` from which they are searched.
-        patience: How many trie nodes are visited for a distance before the rest are left in ``hard``.
-        distance: Where the distances go.
-        frontier: Room for each state: those of the next distance.
-        hard: Room for each state: those of which it is not known whether they are of the next distance.
-        queue: Room for each state: what lies before the states of the last distance, by the number of bytes.
-        behind: The most bytes that a token has behind a byte of each class.
-        first, sources, edge_labels: See ``_edges_into``.
-        seen: Which states have a number in ``away``: those in which it is the last distance.
-        away: The bytes to a state of the last distance.
-        transitions, byte_classes: As in ``Dfa``.
-        labels, depths, subtree_ends, heights, first_tokens, roots: As in ``TokenTrie``.
-        stack: Room for a state at each depth of the trie, and one more.
-    """
+    """Find the states of each distance; tell whether there are some that take long."""
     max_depth = len(stack) - 1
     step, found = at[0], at[1]
     while found > 0:
@@ -317,18 +284,7 @@ def _from_both_ends(
     stack: Int32sOut,
     back_labels: UInt8s, back_depths: Int32s, back_ends: Int32s, back_heights: UInt8s, back_tokens: UInt32s,
 ) -> Int:  # fmt: skip
-    """Tell which states of ``hard`` are of the next distance: these are added to ``frontier``.
-
-    Args:
-        at, frontier, hard, queue: See ``_rounds``.
-        waiting: No states: those of ``hard`` that are not in ``frontier``.
-        ahead: ``UNREACHABLE`` everywhere: the bytes from the nearest state of ``hard``.
-        order: Room for each state.
-        held, starts: Room for the states on a way through the trie of the reversed tokens.
-        first, sources, edge_labels, seen, away, transitions, byte_classes: See ``_rounds``.
-        labels, depths, subtree_ends, heights, first_tokens, roots, stack: See ``_rounds``.
-        back_labels, back_depths, back_ends, back_heights, back_tokens: The same of the reversed tokens.
-    """
+    """Tell which states of ``hard`` are of the next distance: these are added to ``frontier``."""
     step, found, number, last = at[0] - 1, at[1], at[2], at[3]
     max_depth, classes = len(stack) - 1, transitions.shape[1]
     for position in range(number):
@@ -386,11 +342,7 @@ def _search_back(
     held: Int32sOut, starts: Int32sOut, first: Int32s, sources: Int32s, edge_labels: UInt8s, byte_classes: UInt8s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, heights: UInt8s, first_tokens: UInt32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Find the waiting states from which a token leads to ``target``; see ``_from_both_ends``.
-
-    Returns:
-        How many nodes and states were visited, more than ``budget`` if that did not suffice; the size of ``frontier``.
-    """
+    """Find the waiting states from which a token leads to ``target``; see ``_from_both_ends``."""
     held[0] = target
     starts[0], starts[1] = 0, 1
     visited = np.int64(0)
@@ -443,15 +395,7 @@ LONGEST_TEXT = 1 << 16
 def fewest_tokens(
     text: UInt8s, offsets: Int, tokens: Int32sOut, labels: UInt8s, ends: Int32s, token_starts: Int32s, roots: Int32s
 ) -> Int:
-    """Compute the fewest tokens that write each suffix of a text.
-
-    Args:
-        text: Its bytes.
-        offsets: The offsets to compute, from 0; the results for later ones are given.
-        tokens: Where results go: entry ``i`` is the fewest tokens that write ``text[i:]``.
-        labels, ends, token_starts, roots: ``bytes``, ``subtree_ends``, ``token_starts`` and ``roots`` of a
-            ``TokenTrie``.
-    """
+    """Compute the fewest tokens that write each suffix of a text."""
     for start in range(offsets - 1, -1, -1):
         best = np.int64(tokens[start])
         node, stop = np.int64(roots[text[start]]), np.int64(roots[text[start] + 1])

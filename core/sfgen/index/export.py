@@ -25,14 +25,6 @@ from sfgen.vocabulary import Vocabulary
 def to_dict(index: TokenAutomaton, *, ids: bool = False) -> dict[str, Any]:
     """Convert an index to plain data.
 
-    Args:
-        index: The index.
-        ids: Whether tokens are named by their ids instead of their text.
-
-    Returns:
-        What :func:`heading` gives, and ``transitions``: state → token → next state, with string keys; a state without
-        transitions has an empty one.
-
     >>> from sfgen import Dfa, Index
     >>> to_dict(Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"])))["transitions"]
     {'0': {'a': 1, 'ab': 2}, '1': {'b': 2}, '2': {}}
@@ -42,11 +34,7 @@ def to_dict(index: TokenAutomaton, *, ids: bool = False) -> dict[str, Any]:
 
 
 def heading(index: TokenAutomaton) -> dict[str, Any]:
-    """Describe an index without its transitions.
-
-    Returns:
-        ``pattern``, ``vocabulary`` (``size``, ``fingerprint``), ``initial``, ``final`` and ``states``, their number.
-    """
+    """Describe an index without its transitions."""
     return {
         "pattern": index.dfa.pattern,
         "vocabulary": {"size": len(index.vocabulary), "fingerprint": index.vocabulary.fingerprint},
@@ -60,17 +48,6 @@ def rows(index: TokenAutomaton, *, ids: bool = False, states: Iterable[int] | No
     """Yield the states one by one, for JSON Lines.
 
     The mask of a state is made when it is its turn.
-
-    Args:
-        index: The index.
-        ids: Whether tokens are named by their ids instead of their text.
-        states: Which states; all by default.
-
-    Returns:
-        ``state``; ``final``, whether the text may end there; and ``tokens``, with string keys: token → next state.
-
-    Raises:
-        UsageError: There is no such state.
 
     >>> from sfgen import Dfa, Index
     >>> for row in rows(Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"]))):
@@ -93,13 +70,6 @@ def rows(index: TokenAutomaton, *, ids: bool = False, states: Iterable[int] | No
 
 def token_names(vocabulary: Vocabulary, *, ids: bool = False) -> list[str]:
     """Name each token uniquely.
-
-    Args:
-        vocabulary: The tokens.
-        ids: Whether a name is just the id.
-
-    Returns:
-        By token id: its text, ``text#id`` where several have the same text, or its id.
 
     >>> token_names(Vocabulary([b"a", b"b", b"a", b"\\xff"]))
     ['a#0', 'b', 'a#2', '\\\\xff']
@@ -140,10 +110,6 @@ _STEP = 256  # states between two calls of `progress`
 
 def statistics(index: TokenAutomaton, progress: Callable[[int, int], None] | None = None) -> Statistics:
     """Measure an index, making the masks of all its states.
-
-    Args:
-        index: The index.
-        progress: Called with (states done, states in all).
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b"h", b"ot", b"hot", b"el", None], end_token_ids=[4])
@@ -218,17 +184,7 @@ _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 
 def graph(index: TokenAutomaton, *, tokens: bool, ids: bool, max_states: int) -> Graph:
-    """Draw an index by tokens or by characters.
-
-    Args:
-        index: The index.
-        tokens: Whether edges are tokens, as in :func:`token_graph`; else they are characters.
-        ids: Whether tokens are named by their ids instead of their text.
-        max_states: The most states to draw.
-
-    Raises:
-        UsageError: Not even the start may be drawn.
-    """
+    """Draw an index by tokens or by characters."""
     arguments.flag("ids", ids)
     if arguments.flag("tokens", tokens):
         return token_graph(index, ids=ids, max_states=max_states)
@@ -239,14 +195,6 @@ def token_graph(index: TokenAutomaton, *, ids: bool = False, max_states: int = S
     r"""Draw the states that tokens lead to.
 
     An edge stands for all tokens from one state to another, without end tokens.
-
-    Args:
-        index: The index.
-        ids: Whether tokens are named by their ids instead of their text.
-        max_states: The most states to draw; those more tokens away from the start are left out.
-
-    Raises:
-        UsageError: Not even the start may be drawn.
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b"1", b"12", b".", b".5", b"a", None], end_token_ids=[5])
@@ -286,12 +234,7 @@ def _listed(name: Callable[[int], str], tokens: list[int]) -> str:
 
 
 def token_labels(vocabulary: Vocabulary, *, ids: bool) -> Callable[[int], str]:
-    """Return a function that names tokens for people.
-
-    Args:
-        vocabulary: The tokens.
-        ids: Whether a name is just the id. Else it is the text in quotes, with ``#id`` where several have the same.
-    """
+    """Return a function that names tokens for people."""
     if ids:
         return str
     names = token_names(vocabulary)

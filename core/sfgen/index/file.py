@@ -54,17 +54,7 @@ _OF_THE_WRITER = {"format", "sfgen", "rows", "checksum"}  # what may differ in t
 
 
 def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = False) -> None:
-    """Write an index to a file.
-
-    Args:
-        index: The index.
-        path: The file.
-        force: Whether a file with other content is replaced.
-
-    Raises:
-        IndexFileError: The file cannot be written, or it holds something other than this very index and ``force`` is
-            false.
-    """
+    """Write an index to a file."""
     target = arguments.path("path", path, error=IndexFileError)
     arguments.flag("force", force)
     destination = destination_of(target)
@@ -89,19 +79,7 @@ def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = Fals
 
 
 def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kind:
-    """Read an index from a file.
-
-    Args:
-        path: The file.
-        vocabulary: The tokens that the index was saved for.
-        kind: The class of the index.
-
-    Raises:
-        IndexNotFound: There is no such file.
-        OtherVocabulary: It was made for another vocabulary.
-        UnusableIndex: It is damaged or of another format version.
-        IndexFileError: It is not an index, or cannot be read.
-    """
+    """Read an index from a file."""
     arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
     file = OpenFile(arguments.path("path", path, error=IndexFileError))
     header, arrays = _read(file)
@@ -125,11 +103,7 @@ def load(path: str | PathLike[str], vocabulary: Tokens, kind: type[Kind]) -> Kin
 
 
 def pattern_of(path: str | PathLike[str]) -> str | None:
-    """Return the pattern of a saved index, if it has one.
-
-    Raises:
-        IndexFileError: The file is not an index, is damaged, or cannot be read.
-    """
+    """Return the pattern of a saved index, if it has one."""
     return _read(OpenFile(arguments.path("path", path, error=IndexFileError)))[0].pattern
 
 
@@ -301,25 +275,14 @@ def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
 
 
 def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | memoryview]) -> bytes:
-    """Encode a header with its checksum.
-
-    Args:
-        metadata: The string map, without the checksum.
-        sizes: The sizes of the arrays.
-        arrays: The arrays, in the order of the file; the checksum covers them.
-    """
+    """Encode a header with its checksum."""
     open_header = _encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
     checksum = _digest(open_header, arrays)
     return open_header.replace(_CHECKSUM % _NO_CHECKSUM.encode(), _CHECKSUM % checksum.encode())
 
 
 def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
-    """Read and check the header of an index file and its arrays; not the masks, where it has any.
-
-    Raises:
-        UnusableIndex: It is of another format version, cut off, or damaged.
-        IndexFileError: It is not an index.
-    """
+    """Read and check the header of an index file and its arrays; not the masks, where it has any."""
     encoded = _header_bytes(file)
     try:
         with safe_open(file.own_path, framework="numpy") as content:
@@ -336,11 +299,7 @@ def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
 
 
 def _header_bytes(file: OpenFile) -> bytes:
-    """The bytes of the header of an index file that is as long as it says, the length before it included.
-
-    Raises:
-        IndexFileError: It is no index, of another format version, cut off, or has more bytes.
-    """
+    """The bytes of the header of an index file that is as long as it says, the length before it included."""
     foreign = IndexFileError(f"{file.path} is not an index that sfgen saved")
     beginning = file.read(0, min(file.size, 8 + len(_BEGINNING)))
     if beginning[8:] != _BEGINNING:
@@ -371,16 +330,7 @@ def _is_sealed(header: Header, arrays: Iterable[bytes | memoryview]) -> bool:
 
 
 def _sizes(metadata: Mapping[str, str], found: Mapping[str, tuple[str, list[int]]]) -> Sizes:
-    """The sizes that a header tells.
-
-    Args:
-        metadata: Its string map.
-        found: The type and the shape of each array.
-
-    Raises:
-        LookupError: It lacks something.
-        ValueError: It contradicts itself, or tells what cannot be.
-    """
+    """The sizes that a header tells."""
     states, classes = found["transitions"][1]
     rows = found["counts"][1][0] if metadata["format"] == _FORMAT_WITH_MASKS else None
     sizes = Sizes(states, classes, int(metadata["tokens"]), rows)

@@ -407,40 +407,24 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
         return self._readings[-1]
 
     def advance(self, token_id: int) -> None:
-        """Read a token.
-
-        Raises:
-            UsageError: The token is not allowed here.
-        """
+        """Read a token."""
         super().advance(token_id)
         if len(self._positions) > len(self._pieces) + 1:  # it was no end token
             self._pieces.append(self.vocabulary.tokens[token_id] or b"")
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are not a whole token.
-
-        Raises:
-            UsageError: No allowed text continues with these bytes.
-        """
+        """Read bytes that are not a whole token."""
         super().advance_bytes(data)
         self._pieces.append(bytes(data))
 
     def rollback(self, count: int) -> None:
-        """Undo the last ``count`` steps; an end token counts as one.
-
-        Raises:
-            UsageError: Fewer steps than that were taken.
-        """
+        """Undo the last ``count`` steps; an end token counts as one."""
         super().rollback(count)
         kept = len(self._positions) - 1
         del self._pieces[kept:], self._readings[kept + 1 :]
 
     def fork(self, *, limited: bool = True) -> Self:
-        """Return an independent guide at the same position.
-
-        Args:
-            limited: Whether it keeps the token limit.
-        """
+        """Return an independent guide at the same position."""
         twin = super().fork(limited=limited)
         twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
         return twin

@@ -47,15 +47,7 @@ class ReadsTrie(Protocol):
     """A guide that can find the allowed tokens of a trie quickly."""
 
     def tokens_behind(self, trie: TokenTrie, skipped: int) -> Int32 | None:
-        """Return the tokens of a trie that may follow, ascending.
-
-        Args:
-            trie: The tokens without their first bytes.
-            skipped: The number of those bytes.
-
-        Returns:
-            Int32 token ids; ``None`` where reading byte by byte is as fast.
-        """
+        """Return the tokens of a trie that may follow, ascending."""
 
 
 @runtime_checkable
@@ -63,27 +55,15 @@ class CountsLater(Protocol):
     """A source whose guides count only tokens after some beginning."""
 
     def across(self, max_tokens: int) -> Guide:
-        """Return a guide whose first bytes end a token begun before.
-
-        Args:
-            max_tokens: As for ``GuideSource.guide``.
-        """
+        """Return a guide whose first bytes end a token begun before."""
 
 
 class LiteralTokens:
     """The tokens that may follow inside a literal.
 
-    Args:
-        literal: What comes first.
-        source: The constraint after it.
-        max_tokens: As for ``LiteralGuide``.
-
     Attributes:
         begin: A guide at the start of what comes behind; never moved.
         across: The same with one token less, for what a token that crosses leaves; ``None``: no token may cross.
-
-    Raises:
-        LimitTooSmall: As ``GuideSource.guide``.
     """
 
     def __init__(self, literal: bytes, source: GuideSource, max_tokens: int | None) -> None:
@@ -112,33 +92,15 @@ class LiteralTokens:
         return twin
 
     def allowed(self, offset: int) -> Int32:
-        """Return the tokens allowed at an offset in the literal.
-
-        Args:
-            offset: In bytes.
-
-        Returns:
-            Int32 token ids, ascending, read-only and shared.
-        """
+        """Return the tokens allowed at an offset in the literal."""
         return self._keep(offset, False, lambda: np.union1d(self._within(offset), self.crossing(offset)))
 
     def crossing(self, offset: int) -> Int32:
-        """Return the allowed tokens that continue after the literal.
-
-        Args:
-            offset: In bytes.
-
-        Returns:
-            Int32 token ids, ascending, read-only and shared.
-        """
+        """Return the allowed tokens that continue after the literal."""
         return self._keep(offset, True, lambda: self._crossing(offset))
 
     def reads(self, data: bytes) -> bool:
-        """Tell whether a token may continue with bytes after the literal.
-
-        Args:
-            data: Those bytes; with none of them, the token ends with the literal.
-        """
+        """Tell whether a token may continue with bytes after the literal."""
         if not data:
             return self._fits(self.begin, self._max_tokens)
         if self.across is None:
@@ -235,15 +197,6 @@ class LiteralGuide(PrefixedGuide[int]):
     A token inside the literal does not count towards the limit; one that crosses into what follows does. It may cross
     where what follows could be written without it, too, with the tokens that it leaves.
 
-    Args:
-        literal: What comes first; at least one byte.
-        source: The constraint after it.
-        max_tokens: The most tokens, without the end token, that may write something after the literal.
-
-    Raises:
-        UsageError: The literal is empty.
-        LimitTooSmall: Nothing can be written after the literal with ``max_tokens`` tokens.
-
     >>> from sfgen import Dfa, Index
     >>> vocabulary = Vocabulary([b" ", b"1", b" 1", b" 12", b"2", b" a", None], end_token_ids=[6])
     >>> guide = LiteralGuide(b" ", Index(Dfa.from_regex("[12]{2}"), vocabulary), 3)
@@ -265,12 +218,6 @@ class LiteralGuide(PrefixedGuide[int]):
         """Return a guide at an offset in a literal.
 
         The bytes before are already in the text.
-
-        Args:
-            tokens: The allowed tokens of the literal.
-            offset: In bytes.
-            bytes_count: Whether ``advance_bytes`` reads bytes of a token that counts towards the limit, if they reach
-                past the literal.
         """
         guide = object.__new__(cls)
         guide._tokens = tokens

@@ -42,26 +42,12 @@ def tokens_of_row(row: Mask) -> Int32:
 
 
 def bits_of_row(words: Mask) -> NDArray[np.bool_]:
-    """Return the bits of a mask, or of some of its words.
-
-    Args:
-        words: Uint32 ``[words]``.
-
-    Returns:
-        Bool ``[32 * words]``.
-    """
+    """Return the bits of a mask, or of some of its words."""
     return np.unpackbits(words.astype("<u4", copy=False).view(np.uint8), bitorder="little").view(np.bool_)
 
 
 def packed(token_ids: Int32, size: int) -> Mask:
     """Pack token ids into a mask.
-
-    Args:
-        token_ids: Int32 ``[k]``, in any order.
-        size: The number of tokens of the vocabulary.
-
-    Returns:
-        Uint32 ``[ceil(size / 32)]``, read-only.
 
     >>> packed(np.array([0, 3, 32], dtype=np.int32), 40).tolist()
     [9, 1]
@@ -74,12 +60,7 @@ def packed(token_ids: Int32, size: int) -> Mask:
 
 
 def repeat_tokens(mask: Mask, pairs: NDArray[np.int32]) -> None:
-    """Set the tokens whose bytes equal those of set tokens.
-
-    Args:
-        mask: Uint32 ``[words]``, changed in place.
-        pairs: ``repeated_tokens`` of a ``TokenTrie``, int32 ``[pairs, 2]``.
-    """
+    """Set the tokens whose bytes equal those of set tokens."""
     if len(pairs):
         has = (mask[pairs[:, 0] >> 5] >> (pairs[:, 0] & 31).astype(np.uint32)) & np.uint32(1)
         np.bitwise_or.at(mask, pairs[:, 1] >> 5, (has << (pairs[:, 1] & 31).astype(np.uint32)).astype(np.uint32))

@@ -36,18 +36,12 @@ MadeMask = tuple[Mask, int, int]
 
 
 class MaskMaker:
-    """Makes the token masks of an automaton's states, and keeps none; threads may share it.
-
-    Args:
-        dfa: The automaton.
-        vocabulary: The tokens.
-        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
-        with_ends: Whether end tokens are allowed where the automaton accepts.
-    """
+    """Makes the token masks of an automaton's states, and keeps none; threads may share it."""
 
     def __init__(
         self, dfa: Dfa, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None = None, *, with_ends: bool = True
     ) -> None:
+        # goal: the states in which a token may end, bool [states]; None: all
         self.walk = TrieWalk(dfa, vocabulary, goal, with_ends=with_ends)
 
     def mask(self, state: int) -> MadeMask:
@@ -66,9 +60,6 @@ class MaskMaker:
 
 class MaskStore:
     """The token masks of an automaton's states; threads may share it.
-
-    Args:
-        dfa, vocabulary, goal, with_ends: See ``MaskMaker``.
 
     Attributes:
         masks: The mask of each state that is kept, ``None`` for the others. Always the same list: a guide looks here
@@ -154,9 +145,6 @@ class MaskCache:
     There are two generations. A mask that is made, or asked for and found among the old ones, is young. When the young
     ones take half of the limit, the old ones are forgotten, and the young become the old. So a mask stays that is used
     now and then, nearly as where the least recently used one goes; but to find a young mask costs no bookkeeping.
-
-    Args:
-        limit: The most bytes that are kept; one mask is always kept.
 
     Attributes:
         lock: Held by who enters masks here or in a store.

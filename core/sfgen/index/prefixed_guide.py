@@ -20,12 +20,7 @@ Mark = TypeVar("Mark")
 
 
 class PrefixedGuide(Steps, Generic[Mark]):
-    """A guide through a beginning, and then through a constraint.
-
-    Args:
-        vocabulary: The tokens.
-        start: The mark of the beginning's start. A mark never changes.
-    """
+    """A guide through a beginning, and then through a constraint."""
 
     def __init__(self, vocabulary: Vocabulary, start: Mark) -> None:
         self.vocabulary = vocabulary
@@ -47,11 +42,7 @@ class PrefixedGuide(Steps, Generic[Mark]):
 
     @abstractmethod
     def _tokens_inside(self) -> Int32:
-        """The tokens that may follow in the beginning, ascending.
-
-        Raises:
-            DeadEnd: There is none.
-        """
+        """The tokens that may follow in the beginning, ascending."""
 
     @abstractmethod
     def _forced_inside(self, most: int | None) -> bytes:
@@ -59,19 +50,11 @@ class PrefixedGuide(Steps, Generic[Mark]):
 
     @abstractmethod
     def _after_token(self, token_id: int) -> tuple[Mark, Guide | None]:
-        """Where a token leads to in the beginning; with a guide that goes on, if it ends there.
-
-        Raises:
-            UsageError: The token is not allowed there.
-        """
+        """Where a token leads to in the beginning; with a guide that goes on, if it ends there."""
 
     @abstractmethod
     def _after_bytes(self, data: bytes) -> tuple[Mark, Guide | None]:
-        """As :meth:`_after_token`, of bytes that are part of no token.
-
-        Raises:
-            UsageError: No text goes on so.
-        """
+        """As :meth:`_after_token`, of bytes that are part of no token."""
 
     @abstractmethod
     def _drop_limit(self) -> None:
@@ -124,21 +107,13 @@ class PrefixedGuide(Steps, Generic[Mark]):
         return packed(self.allowed_tokens(), len(self.vocabulary))
 
     def allowed_tokens(self) -> Int32:
-        """Return the ids of the allowed tokens, ascending, int32; read-only.
-
-        Raises:
-            DeadEnd: No token of the vocabulary can follow.
-            GenerationError: As the guide of the constraint.
-        """
+        """Return the ids of the allowed tokens, ascending, int32; read-only."""
         return self._tokens_inside() if self._behind is None else self._behind.allowed_tokens()
 
     def forced_bytes(self, most: int | None = None) -> bytes:
         """Return the bytes that must follow, up to the next choice.
 
         They also stop at the first position where the text may end.
-
-        Args:
-            most: The most bytes to return; ``None``: any number.
         """
         if most is not None:
             arguments.whole_number("most", most, least=0)
@@ -161,11 +136,7 @@ class PrefixedGuide(Steps, Generic[Mark]):
     # ---- steps -----------------------------------------------------------------------------------------------------
 
     def advance(self, token_id: int) -> None:
-        """Read a token.
-
-        Raises:
-            UsageError: The token is not allowed here.
-        """
+        """Read a token."""
         if self._behind is not None:
             self._behind.advance(token_id)
             self._steps_behind += 1
@@ -173,11 +144,7 @@ class PrefixedGuide(Steps, Generic[Mark]):
         self._step(*self._after_token(arguments.whole_number("token_id", token_id)))
 
     def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are not a whole token.
-
-        Raises:
-            UsageError: No allowed text continues with these bytes.
-        """
+        """Read bytes that are not a whole token."""
         if self._behind is not None:
             self._behind.advance_bytes(data)
             self._steps_behind += 1
@@ -189,11 +156,7 @@ class PrefixedGuide(Steps, Generic[Mark]):
         self._behind = behind
 
     def rollback(self, count: int) -> None:
-        """Undo the last ``count`` steps.
-
-        Raises:
-            UsageError: Fewer steps than that were taken.
-        """
+        """Undo the last ``count`` steps."""
         count = arguments.whole_number("count", count)
         taken = len(self._marks) - 1 + self._steps_behind
         if not 0 <= count <= taken:
@@ -207,11 +170,7 @@ class PrefixedGuide(Steps, Generic[Mark]):
             self._behind = None
 
     def fork(self, *, limited: bool = True) -> Self:
-        """Return an independent guide at the same position.
-
-        Args:
-            limited: Whether it keeps the token limit.
-        """
+        """Return an independent guide at the same position."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._marks = self._marks.copy()

@@ -97,16 +97,7 @@ class SavedText(Generic[C]):
             raise self.damaged(path, f"its {facts} are not in order") from None
 
     def check(self, path: str | PathLike[str], vocabulary: Tokens) -> dict[str, str]:
-        """Read the fields of a file that was saved for the same vocabulary.
-
-        Args:
-            path: The file.
-            vocabulary: The tokens that it was saved for.
-
-        Raises:
-            OtherVocabulary: It was made for another vocabulary.
-            IndexFileError: There is no such file, it is not of this kind, or it is damaged.
-        """
+        """Read the fields of a file that was saved for the same vocabulary."""
         metadata = self.read(path)
         if metadata is None:
             raise IndexFileError(f"{path} is not a {self.kind} that sfgen saved")
@@ -116,15 +107,7 @@ class SavedText(Generic[C]):
         return metadata
 
     def read(self, path: str | PathLike[str]) -> dict[str, str] | None:
-        """Read the fields of a file, for any vocabulary.
-
-        Returns:
-            ``None`` if the file is not of this kind at all.
-
-        Raises:
-            UnusableIndex: It is of this kind, and damaged or of another format version.
-            IndexFileError: There is no such file, or it cannot be read.
-        """
+        """Read the fields of a file, for any vocabulary."""
         file = OpenFile(arguments.path("path", path, error=IndexFileError))
         beginning = f'{{"__metadata__":{{"format":"sfgen-{self.kind}-'.encode()
         if file.size < 8 + len(beginning) or file.read(8, len(beginning)) != beginning:
@@ -152,12 +135,7 @@ class SavedText(Generic[C]):
         return found
 
     def damaged(self, path: str | PathLike[str], why: str) -> UnusableIndex:
-        """Return the error for a damaged file.
-
-        Args:
-            path: The file.
-            why: What was found.
-        """
+        """Return the error for a damaged file."""
         return UnusableIndex(path, f"is damaged: {why}", self.kind)
 
     def _holds(self, path: Path, metadata: Mapping[str, str]) -> bool:

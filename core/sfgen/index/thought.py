@@ -215,15 +215,8 @@ class Thought:
 class ThoughtTokens:
     """The tokens that may follow in a thought.
 
-    Args:
-        thought: The thought.
-        max_tokens: As for :meth:`Thought.guide`.
-
     Attributes:
         literal: What writes the marker alone.
-
-    Raises:
-        LimitTooSmall: As ``GuideSource.guide``.
     """
 
     def __init__(self, thought: Thought, max_tokens: int | None) -> None:
@@ -241,11 +234,7 @@ class ThoughtTokens:
         return twin
 
     def can_end(self, state: int) -> bool:
-        """Tell whether the rest of the marker can be written.
-
-        Args:
-            state: How many bytes of the marker were matched.
-        """
+        """Tell whether the rest of the marker can be written."""
         if self.marker.token is not None:
             return self.literal.reads(b"")
         return self.literal.allowed(state).size > 0
@@ -254,9 +243,6 @@ class ThoughtTokens:
         """Return the allowed tokens, ascending, int32; read-only and shared.
 
         After those that do not complete the marker it can still be written.
-
-        Args:
-            state: How many bytes of the marker were matched.
         """
         key = self.marker, state, self._max_tokens
         found = self._kept.get(key)
@@ -269,13 +255,7 @@ class ThoughtTokens:
         return found
 
     def behind(self, state: int, trie: TokenTrie, skipped: int) -> Int32:
-        """Return the tokens of a trie that may follow, ascending.
-
-        Args:
-            state: How many bytes of the marker were matched.
-            trie: The tokens without their first bytes.
-            skipped: The number of those bytes.
-        """
+        """Return the tokens of a trie that may follow, ascending."""
         marker, tokens = self.marker, self.vocabulary.tokens
         candidates = np.sort(trie.token_ids)
         refused: set[int] = set()
@@ -320,25 +300,14 @@ class ThoughtPosition:
 
 
 class ThoughtMark(NamedTuple):
-    """The position of a guide in a thought.
-
-    Args:
-        state: How many bytes of the marker were matched.
-        tokens: The tokens read.
-    """
+    """The position of a guide in a thought."""
 
     state: int
     tokens: int
 
 
 class ThoughtGuide(PrefixedGuide[ThoughtMark]):
-    """A guide of one sequence through a thought and a constraint.
-
-    Args:
-        thought: What it walks through.
-        max_tokens: As for :meth:`Thought.guide`.
-        bytes_count: Whether bytes are of a token that counts to the limit, if they reach behind the marker.
-    """
+    """A guide of one sequence through a thought and a constraint."""
 
     def __init__(self, thought: Thought, max_tokens: int | None = None, *, bytes_count: bool = False) -> None:
         self._max_thought = arguments.instance("thought", thought, Thought).max_thought
@@ -359,15 +328,7 @@ class ThoughtGuide(PrefixedGuide[ThoughtMark]):
         return self._behind is None or (isinstance(self._behind, LiteralGuide) and self._behind.is_inside)
 
     def tokens_behind(self, trie: TokenTrie, skipped: int) -> Int32 | None:
-        """Return the tokens of a trie that may follow, ascending.
-
-        Args:
-            trie: The tokens without their first bytes.
-            skipped: The number of those bytes.
-
-        Returns:
-            As :meth:`ThoughtTokens.behind`; ``None`` outside of the free text.
-        """
+        """Return the tokens of a trie that may follow, ascending."""
         if self._behind is not None or self._must_end:
             return None
         return self._tokens.behind(self._marks[-1].state, trie, skipped)

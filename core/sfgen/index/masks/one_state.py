@@ -49,14 +49,6 @@ JOINED = np.uint32(0xFFFFFFFD)
 def walking_table(transitions: NDArray[np.int32], goal: NDArray[np.bool_] | None, more: int = 0) -> UInt32:
     """Build the table of an automaton.
 
-    Args:
-        transitions: Next state, int32 ``[states, classes]``; -1 is no transition.
-        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
-        more: The number of columns for kinds of characters.
-
-    Returns:
-        Uint32 ``[states + 1, classes + more]``.
-
     >>> table = walking_table(np.array([[1, -1], [-1, 0]], dtype=np.int32), np.array([True, False]))
     >>> (table & OFFSET).tolist(), (table >> 31).tolist()
     ([[2, 4], [4, 0], [4, 4]], [[1, 1], [1, 0], [1, 1]])
@@ -77,12 +69,6 @@ class TrieWalk:
     """A walk of a token trie through an automaton.
 
     Threads may share it.
-
-    Args:
-        dfa: The automaton.
-        vocabulary: The tokens.
-        goal: The states in which a token may end, bool ``[states]``; ``None`` for all.
-        with_ends: Whether end tokens are allowed where the automaton accepts.
 
     Attributes:
         table: The automaton as kernels read it, uint32 ``[(states + 1) * width]``; see ``sfgen.index.masks.one_state``.
@@ -108,16 +94,8 @@ class TrieWalk:
         )  # fmt: skip
 
     def mask(self, state: int, budget: int | None = None) -> tuple[Mask, int, int]:
-        """Make the token mask of a state.
-
-        Args:
-            state: An existing state: the walk does not check it.
-            budget: How many trie nodes may be visited; ``None`` for all.
-
-        Returns:
-            The mask, its number of tokens, and its digest. The number is -1, and the mask useless, where the budget did
-            not suffice.
-        """
+        """Make the mask of an existing state; return it, its number of tokens and its digest."""
+        # The number is -1, and the mask useless, where a budget of trie nodes did not suffice.
         mask: Mask = np.zeros(self.words, dtype=np.uint32)
         limit = len(self.vocabulary.trie) if budget is None else budget
         count, mixed = make_mask(state, limit, mask, np.empty(self._depth, dtype=np.uint32), *self._arguments)
@@ -126,17 +104,8 @@ class TrieWalk:
     def transitions(
         self, state: int, budget: int | None = None, most: int | None = None, trie: TokenTrie | None = None
     ) -> tuple[int, Int32, UInt32]:
-        """List text tokens that a state allows, in trie order.
-
-        Args:
-            state: An existing state.
-            budget: How many trie nodes may be visited; ``None`` for all. The number is -1 where that did not suffice.
-            most: How many tokens are listed at most; ``None`` for all.
-            trie: What is read of the tokens, no more than ``TokenTrie.below`` some node; ``None``: all of them, whole.
-
-        Returns:
-            The number of tokens; int32 and uint32 arrays that begin with as many tokens and offsets into the table.
-        """
+        """List at most ``most`` text tokens that a state allows, in trie order, and the offsets of their targets."""
+        # The number is -1 where the budget of trie nodes did not suffice; both arrays have room for more.
         trie = self.vocabulary.trie if trie is None else trie
         limit = len(trie) if budget is None else budget
         most = len(trie.token_ids) if most is None else most
@@ -156,25 +125,12 @@ def make_mask(
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, repeated_tokens: Int32Table,
     roots: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Make the token mask of a state by walking the trie.
-
-    Args:
-        state: The state.
-        budget: How many trie nodes may be visited.
-        mask: Where the token mask goes, uint32 ``[words]``; all zero. Bit ``t % 32`` of word ``t // 32`` says whether
-            token ``t`` is allowed.
-        stack: Room for a state at each depth of the trie, and one more.
-        table: The automaton, flat; see ``sfgen.index.masks.one_state``.
-        width: The number of columns of the table.
-        byte_classes: The class of each byte, ``[256]``.
-        accepting: Which states accept, ``[states]``.
-        end_tokens: The ids that are allowed in accepting states.
-        labels, depths, subtree_ends, first_tokens, repeated_tokens, roots: As in ``TokenTrie``.
-
-    Returns:
-        How many tokens are allowed, and a 64-bit digest of the mask. The count is -1, and the mask useless, where the
-        budget did not suffice.
-    """
+    """Make the token mask of a state by walking the trie; return its number of tokens and its digest."""
+    # budget: the trie nodes that may be visited; where they do not suffice the number is -1, and the mask useless
+    # mask: uint32 [words], all zero; bit t % 32 of word t // 32 will say whether token t is allowed
+    # stack: room for a state at each depth of the trie, and one more
+    # table, width: the flat table and its columns; byte_classes: [256]; accepting: [states]
+    # end_tokens: the ids that are allowed in accepting states; labels and all others: as in TokenTrie
     count = fill(
         state, budget, mask, stack, table, width, byte_classes, labels, depths, subtree_ends, first_tokens, roots
     )
@@ -192,13 +148,6 @@ def fill(
     """Set the tokens that a state can read in an empty mask.
 
     Where several tokens have the same bytes, only the first is set; ``finish`` sets the others.
-
-    Args:
-        state, budget, mask, stack, table, width, byte_classes: See ``make_mask``.
-        labels, depths, subtree_ends, first_tokens, roots: As in ``TokenTrie``.
-
-    Returns:
-        The number of tokens; -1 where the budget did not suffice.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     count, left = np.int64(0), budget
@@ -221,18 +170,8 @@ def fill_span(
     first: Place, end: Place, left: Int, mask: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int,
     byte_classes: UInt8s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Set the tokens under a span of trie nodes in a mask.
-
-    Args:
-        first: The first of the nodes. The state above it is in ``stack``.
-        end: The one after them.
-        left: How many nodes may be visited.
-        mask, stack, table, width, byte_classes: See ``make_mask``.
-        labels, depths, subtree_ends, first_tokens: As in ``TokenTrie``.
-
-    Returns:
-        How many tokens were not set before, and the nodes that are left; negative if they did not suffice.
-    """
+    """Set the tokens under a span of trie nodes; return how many were not set, and the budget that is left."""
+    # The state above the first node is in the stack; what is left is negative where it did not suffice.
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     count = np.int64(0)
     node = first
@@ -258,17 +197,7 @@ def fill_span(
 
 @kernel(is_part=True)
 def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, mask: UInt32sOut) -> Int:
-    """Add end tokens and tokens with equal bytes to a mask.
-
-    Args:
-        accepts: Whether the state accepts.
-        end_tokens: The ids that are then allowed.
-        repeated_tokens: As in ``TokenTrie``.
-        mask: The mask, changed in place.
-
-    Returns:
-        How many tokens were added.
-    """
+    """Add end tokens and tokens with equal bytes to a mask; return how many."""
     count = np.int64(0)
     one, low = np.uint32(1), np.uint32(31)
     for pair in range(repeated_tokens.shape[0]):
@@ -317,17 +246,6 @@ def list_transitions(
     """List the text tokens that a state allows, in trie order.
 
     It takes three times as long as ``fill``, whose walk is the same: a list cannot be written without a branch.
-
-    Args:
-        state, budget, stack: See ``make_mask``.
-        most: The most tokens to list.
-        tokens: Where the tokens go, with room for ``most``.
-        targets: Where the states go that they lead to, as offsets into the table.
-        table, width, byte_classes: See ``make_mask``.
-        labels, depths, subtree_ends, token_starts, token_ids, roots: As in ``TokenTrie``.
-
-    Returns:
-        The number of tokens; -1 where the budget did not suffice.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     left = budget

@@ -77,9 +77,6 @@ class ShapeWalk:
     """A walk of the shapes of tokens through one automaton.
 
     Threads may share it.
-
-    Args:
-        walk: The walk of the token trie through the same automaton: its table is used.
     """
 
     def __init__(self, walk: TrieWalk) -> None:
@@ -104,22 +101,11 @@ class ShapeWalk:
         """Make the token mask of a state.
 
         Where much would have to be corrected, a walk of the token trie makes it.
-
-        Returns:
-            The mask, its number of tokens, and its digest.
         """
         return self.try_mask(state, CORRECTED) or self._walk.mask(state)
 
     def try_mask(self, state: int, budget: int) -> tuple[Mask, int, int] | None:
-        """Make the token mask of a state by shapes, within a budget.
-
-        Args:
-            state: An existing state.
-            budget: How many trie nodes may be visited for corrections.
-
-        Returns:
-            The mask, its number of tokens, and its digest; ``None`` where the budget did not suffice.
-        """
+        """Make the token mask of a state by shapes, within a budget."""
         last = self._last
         mask: Mask = np.empty(self._walk.words, dtype=np.uint32)
         made = Last(np.zeros(len(last.allows), dtype=np.uint8), np.empty(len(mask), dtype=np.uint32))
@@ -149,32 +135,14 @@ def make_by_shapes(
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
     first_tokens: UInt32s, repeated_tokens: Int32Table, roots: Int32s, shared: Flags,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Make the token mask of a state by the shapes of tokens.
-
-    Args:
-        state: The state.
-        budget: How many nodes of the token trie may be visited.
-        mask: Where the mask goes, uint32 ``[words]``.
-        allows: Zero; where it goes which shapes are allowed.
-        text: Where the mask goes that these make.
-        last_allows, last_text: The same of another state.
-        stack: Room for a state at each depth of the token trie, and one more.
-        mixed: Room for two numbers for each shape.
-        room: Room for ``state_sets.ROOM`` numbers.
-        sets: Room for the sets of states; see ``state_sets``.
-        table: The automaton, flat, with the columns of the kinds; see ``sfgen.index.masks.one_state``.
-        width, byte_classes, accepting, end_tokens: See ``one_state.make_mask``.
-        rules: ``shapes.RULES``.
-        columns: The column of each label of a shape, ``[256]``.
-        kinds, shape_depths, shape_ends, shape_starts, shape_tokens: As in ``sfgen.vocabulary.shapes.Shapes``.
-        node_starts, nodes, dense, rows: As there.
-        labels, depths, subtree_ends, token_starts, token_ids, first_tokens, repeated_tokens, roots: As in
-            ``TokenTrie``.
-        shared: See ``state_sets.image``.
-
-    Returns:
-        The number of tokens, -1 where the budget did not suffice, and the digest.
-    """
+    """Make the token mask of a state by the shapes of tokens; return its number of tokens and its digest."""
+    # budget: the nodes of the token trie that may be visited; where they do not suffice the number is -1
+    # allows: uint8 [shapes], zero: which shapes are allowed; text: uint32 [words], the mask that these make
+    # last_allows, last_text: the same of another state
+    # stack: a state at each depth of the token trie, and one more; mixed: two numbers for each shape
+    # room: ROOM numbers; sets: see state_sets; table: with the columns of the kinds; rules: shapes.RULES
+    # columns: the column of each label of a shape, [256]; shared: the classes by which states must be alike to be near
+    # kinds to rows: as in vocabulary.shapes.Shapes; labels to roots: as in TokenTrie; the others: see make_mask
     sets[sets.size - 1] = 0
     apart = _walk_shapes(
         state, allows, stack, mixed, room, sets,
@@ -338,18 +306,6 @@ def correct_state(
     """Correct a mask after a character that leads elsewhere than its kind.
 
     The tokens under the shape were set as after most characters of one byte, and left unset after longer ones.
-
-    Args:
-        shape: The shape whose last character that is.
-        before: The offset of the state before the character.
-        left: The trie nodes that may still be visited.
-        mask: The mask, corrected in place.
-        stack: Room for a state at each depth of the token trie, and one more.
-        table, width, byte_classes, columns, kinds, node_starts, nodes: See ``shapes.make_by_shapes``.
-        labels, depths, subtree_ends, token_starts, token_ids, first_tokens: As in ``TokenTrie``.
-
-    Returns:
-        By how many tokens the mask has grown, and the trie nodes that are left; negative if they did not suffice.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     column, count = np.int64(columns[kinds[shape]]), np.int64(0)
@@ -394,22 +350,7 @@ def correct_set(
     node_starts: Int32s, nodes: Int32s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
     token_starts: Int32s, token_ids: Int32s, first_tokens: UInt32s, roots: Int32s,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Correct a mask where the states of a set differ.
-
-    Args:
-        shape: The shape whose last character leads to the set.
-        before: The offset of the set.
-        left: The trie nodes that may still be visited.
-        mask: The mask, corrected in place.
-        stack: Room for a state at each depth of the token trie, and one more.
-        sets: See ``state_sets``.
-        start: The offset of the state whose mask is made.
-        table, width, byte_classes, columns, kinds, node_starts, nodes: See ``shapes.make_by_shapes``.
-        labels, depths, subtree_ends, token_starts, token_ids, first_tokens, roots: As in ``TokenTrie``.
-
-    Returns:
-        As ``correct_state``.
-    """
+    """Correct a mask where the states of a set differ."""
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     kind, count = np.int64(kinds[shape]), np.int64(0)
     column, classes = np.int64(columns[kind]), np.int64(width - COLUMNS)

@@ -52,9 +52,6 @@ def room_for_sets(width: int) -> int:
     """Return the size of the array for the sets of a mask.
 
     Its last number is to be 0 at first.
-
-    Args:
-        width: The number of columns of the table.
     """
     return SETS * (width + 1 + MEMBERS) + 1
 
@@ -63,17 +60,7 @@ def room_for_sets(width: int) -> int:
 def target_of_kind(
     before: Place, kind: Int, room: Int64sOut, table: UInt32s, byte_classes: UInt8s, rules: Int32Table
 ) -> Any:
-    """Find the one target of all characters of a kind.
-
-    Args:
-        before: The offset of the state before the character.
-        kind: The label of the kind.
-        room: Room for ``ROOM`` numbers.
-        table, byte_classes, rules: See ``shapes.make_by_shapes``.
-
-    Returns:
-        An entry of the table; ``MIXED`` if they lead to different states.
-    """
+    """Find the one target of all characters of a kind."""
     if _targets_of_kind(before, kind, np.int64(0), np.int64(1), room, table, byte_classes, rules) < 0:
         return MIXED
     return np.uint32(room[16])
@@ -87,13 +74,6 @@ def is_worth_joining(
     """Tell whether a kind leads to different states that are near.
 
     Not where one of its characters leads nowhere: then to follow the others alone is best.
-
-    Args:
-        before: The offset of the state before the character.
-        kind: The label of the kind.
-        room: Room for ``ROOM`` numbers.
-        table, width, byte_classes, rules: See ``shapes.make_by_shapes``.
-        shared: See ``image``.
     """
     found = _targets_of_kind(before, kind, np.int64(0), np.int64(_TARGETS), room, table, byte_classes, rules)
     if found < 0:
@@ -114,11 +94,6 @@ def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -
     """Tell whether two entries lead to states that are near.
 
     Such states go on by the same classes among the shared ones, and a token may end in both or in neither.
-
-    Args:
-        one, other: Entries of the table.
-        table, width: See ``shapes.make_by_shapes``.
-        shared: See ``image``.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     if (np.uint32(one) ^ np.uint32(other)) & NO_END:
@@ -132,18 +107,7 @@ def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -
 
 @kernel(is_part=True)
 def set_of_one(before: Place, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int) -> Int:
-    """Return the offset of the set of one state.
-
-    Args:
-        before: The offset of the state.
-        sets: The sets.
-        room: Room for ``ROOM`` numbers.
-        size: The length of the table.
-        width: The number of its columns.
-
-    Returns:
-        The offset; -1 if there is no room for the set.
-    """
+    """Return the offset of the set of one state."""
     room[48] = before
     return _set_of(np.int64(1), sets, room, size, width)
 
@@ -180,15 +144,6 @@ def image(
     """Compute the entry of a set of states for a kind.
 
     It stands for the states that the kind leads to, as far as they are near each other.
-
-    Args:
-        before: The offset of the set.
-        column: The column of the kind.
-        kind: The label of the kind.
-        sets: The sets.
-        room: Room for ``ROOM`` numbers.
-        table, width, byte_classes, rules: See ``shapes.make_by_shapes``.
-        shared: The classes of bytes by which states must go on alike to be near.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     begin = np.int64(before) - table.size + width
@@ -291,14 +246,7 @@ def _targets_of_kind(
 def state_before(
     node: Place, start: Place, table: UInt32s, byte_classes: UInt8s, labels: UInt8s, subtree_ends: Int32s, roots: Int32s
 ) -> Any:
-    """Return the offset of the state before a trie node.
-
-    Args:
-        node: The node of the token trie.
-        start: The offset of the state at the root.
-        table, byte_classes: See ``shapes.make_by_shapes``.
-        labels, subtree_ends, roots: As in ``TokenTrie``.
-    """
+    """Return the offset of the state before a trie node."""
     low, high = np.int64(0), np.int64(256)
     while high - low > 1:  # the byte with which the tokens of the node begin
         middle = (low + high) >> 1
@@ -317,15 +265,7 @@ def state_before(
 
 @kernel(is_part=True)
 def is_member(target: UInt, entry: UInt, sets: UInt32s, size: Int, width: Int) -> Any:
-    """Tell whether an entry leads to a state, alone or among others.
-
-    Args:
-        target: An entry that leads to the state.
-        entry: An entry that leads to a state or a set.
-        sets: The sets.
-        size: The length of the table.
-        width: The number of its columns.
-    """
+    """Tell whether an entry leads to a state, alone or among others."""
     state, whole = np.uint32(target) & OFFSET, np.int64(np.uint32(entry) & OFFSET & ~UNSURE)
     if whole < size:
         return np.int64(state) == whole
