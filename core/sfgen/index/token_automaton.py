@@ -32,18 +32,10 @@ class TokenAutomaton:
     bytes from there and if, from the state it leads to, some sequence of tokens still reaches an accepting state. End
     tokens are allowed exactly in accepting states.
 
-    Args:
-        dfa: The automaton of the pattern.
-        vocabulary: The tokens.
-
     Attributes:
         dfa: The automaton.
         vocabulary: The tokens.
         masks: The mask of each state that is kept at present, read-only; ``None`` for the others. For guides.
-
-    Raises:
-        UsageError: The automaton accepts no text at all.
-        DeadEnd: No sequence of tokens writes any text that the automaton accepts.
 
     >>> vocabulary = Vocabulary([b"1", b"12", b".", b".5", b"a", None], end_token_ids=[5])
     >>> index = TokenAutomaton(Dfa.from_regex(r"[0-9]+\\.[0-9]"), vocabulary)

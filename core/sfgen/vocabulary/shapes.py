@@ -186,18 +186,15 @@ def _number_shapes(
 ) -> Int:  # fmt: skip
     """Number the shapes of all nodes of a token trie as they come; the root is number 0.
 
-    Return how many there are; -1 where there is no room for so many.
-
-    Args:
-        labels: This and ``depths``: as in ``TokenTrie``.
-        first_bytes: The kind of the character that each byte may begin.
-        path: Room for three numbers at each depth of the trie, and three more.
-        shape_of: Where the number of each node's shape goes.
-        begins: Zero; where a whole character begins, the number of the shape that it ends.
-        above: Room for a number for each shape, the root's too: the one without its last kind.
-        kinds: Room for its last kind.
-        slots: A hash table of the shapes, larger than that room; its size is a power of two; -1 is free.
+    Return their number; -1 where there is no room for more.
     """
+    # labels, depths: As in ``TokenTrie``.
+    # first_bytes: The kind of the character that each byte may begin.
+    # path: Room for three numbers at each depth of the trie, and three more.
+    # shape_of: Out; the number of each node's shape.
+    # begins: Zero; where a whole character begins, the number of the shape that it ends.
+    # above, kinds: Out; of each shape, the root's too, the one without its last kind, and that kind.
+    # slots: A hash table of the shapes, larger than that room; its size is a power of two; -1 is free.
     known = np.int64(1)
     path[0] = 0
     path[1] = 0
@@ -253,16 +250,11 @@ def _lay_out(
     sizes: Int32sOut, positions: Int32sOut, labels: UInt8sOut, depths: Int32sOut, subtree_ends: Int32sOut,
     token_starts: Int32sOut, tokens: UInt32sOut, node_starts: Int32sOut, nodes: Int32sOut,
 ) -> Int:  # fmt: skip
-    """Lay out in pre-order the shapes that tokens have, and those above; return their number.
-
-    Args:
-        first_tokens: As in ``TokenTrie``.
-        by_byte: The nodes of the token trie by rising byte.
-        shape_of: This and the next three: see ``_number_shapes``.
-        sizes: Zero; room for the number of nodes of each shape's subtree.
-        positions: -1; room for the place of each shape.
-        labels: This and the rest: as in ``Shapes``, with room for all shapes; the starts are zero, with one more place.
-    """
+    """Lay out in pre-order the shapes that tokens have, and those above; return their number."""
+    # first_tokens: As in ``TokenTrie``; by_byte: the nodes of the token trie by rising byte.
+    # sizes: Zero; room for the number of nodes of each shape's subtree.
+    # positions: -1; room for the place of each shape.
+    # labels and the rest: Out; as in ``Shapes``, with room for all shapes; the starts are zero, with one more place.
     for node in range(len(shape_of)):
         if first_tokens[node] < NO_TOKEN:
             positions[shape_of[node]] = 0
