@@ -36,18 +36,7 @@ def repeated_share(step: int) -> float:
 
 
 def train_step(state: State, rows: Rows, rate: float, loss: Callable[..., torch.Tensor], *, bfloat16: bool) -> float:
-    """Take one optimizer step over a batch.
-
-    Args:
-        state: What is trained.
-        rows: The batch.
-        rate: The learning rate.
-        loss: Of the model, tokens and weights.
-        bfloat16: Whether products are computed in bfloat16.
-
-    Returns:
-        The mean loss in nats for each weighted token.
-    """
+    """Take one optimizer step; return the mean loss in nats for each weighted token."""
     import torch
 
     tokens, weights = torch.tensor(rows.tokens), torch.tensor(rows.weights)
@@ -61,14 +50,7 @@ def train_step(state: State, rows: Rows, rate: float, loss: Callable[..., torch.
 
 
 def begun(directory: Path, seed: int, weights: Path | None = None, step: int = 0) -> tuple[Any, State]:
-    """Load a directory's tokenizer and training state, or begin new ones.
-
-    Args:
-        directory: Where the checkpoint is, or will be.
-        seed: Of the texts for a new tokenizer, and of new weights.
-        weights: A transformers directory to begin from where there is no checkpoint.
-        step: The step at which those weights were made.
-    """
+    """Load a directory's tokenizer and training state, or begin new ones."""
     import torch
 
     from .transformer import Llama, Shape

@@ -58,18 +58,7 @@ class Rows(NamedTuple):
 
 
 def batch(tokenizer: Any, *, seed: int, step: int, rows: int, repeated: float) -> Rows:
-    """Return the batch of a step, the same for the same arguments.
-
-    Args:
-        tokenizer: A ``tokenizers.Tokenizer``.
-        seed: Of all batches.
-        step: The number of the batch.
-        rows: The number of its rows.
-        repeated: The share of the documents that are random tokens twice over.
-
-    Raises:
-        ValueError: A document contains a demonstration prompt.
-    """
+    """Return the batch of a step, the same for the same arguments."""
     source = documents(tokenizer, Random(f"{seed} {step}"), repeated)
     waiting: list[Document] = []
     found = [_row(source, waiting) for _ in range(rows)]
@@ -91,16 +80,7 @@ def _row(source: Iterator[Document], waiting: list[Document]) -> Document:
 
 
 def documents(tokenizer: Any, random: Random, repeated: float) -> Iterator[Document]:
-    """Yield documents without end.
-
-    Args:
-        tokenizer: A ``tokenizers.Tokenizer``.
-        random: The source of chance.
-        repeated: The share of the documents that are random tokens twice over.
-
-    Raises:
-        ValueError: A document contains a demonstration prompt.
-    """
+    """Yield documents without end."""
     size = tokenizer.get_vocab_size()
     begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
     for pair in pairs(random):
@@ -112,13 +92,7 @@ def documents(tokenizer: Any, random: Random, repeated: float) -> Iterator[Docum
 
 
 def encoded(tokenizer: Any, pair: Pair, random: Random | None) -> Document:
-    """Tokenize a pair of prompt and answer.
-
-    Args:
-        tokenizer: A ``tokenizers.Tokenizer``.
-        pair: The pair.
-        random: May cut the answer in two; ``None``: never.
-    """
+    """Tokenize a pair of prompt and answer."""
     begin, end = tokenizer.token_to_id(BEGIN), tokenizer.token_to_id(END)
     tokens, weights = [begin], [0.0]
 
@@ -147,12 +121,7 @@ def _answer_weight(count: int) -> float:
 
 
 def pieces(text: str, random: Random) -> list[str]:
-    """Cut a text in two, sometimes.
-
-    Args:
-        text: The text.
-        random: Chooses whether and where it is cut.
-    """
+    """Cut a text in two, sometimes."""
     if len(text) < 2 or random.random() >= CUT_SHARE:
         return [text]
     place = random.randrange(1, len(text))

@@ -64,11 +64,7 @@ class State:
         partial.replace(directory / "checkpoint.pt")
 
     def load(self, directory: Path) -> bool:
-        """Load the checkpoint of a directory, if there is one.
-
-        Returns:
-            Whether there was one.
-        """
+        """Load the checkpoint of a directory, if there is one."""
         import torch
 
         path = directory / "checkpoint.pt"
@@ -87,13 +83,6 @@ class State:
         """Begin from the weights of a transformers directory.
 
         The optimizer begins without history.
-
-        Args:
-            weights: The directory.
-            step: The step at which they were made.
-
-        Raises:
-            KeyError: The directory is of a transformer of another shape.
         """
         import torch
         from safetensors.torch import load_file
@@ -107,12 +96,7 @@ class State:
 
 
 def log(directory: Path, **values: object) -> None:
-    """Append a line to ``log.jsonl``, and print it.
-
-    Args:
-        directory: Where the log is.
-        **values: What the line says, as JSON.
-    """
+    """Append a line to ``log.jsonl``, and print it."""
     line = json.dumps(values)
     with (directory / "log.jsonl").open("a", encoding="utf-8") as file:
         file.write(line + "\n")

@@ -17,12 +17,7 @@ LENGTH = 2048
 
 
 def configuration(tokenizer: Any, shape: Shape) -> Any:
-    """Return the transformers configuration of the model.
-
-    Args:
-        tokenizer: A ``tokenizers.Tokenizer``, for the special tokens.
-        shape: The sizes of the network.
-    """
+    """Return the transformers configuration of the model."""
     from transformers import LlamaConfig
 
     return LlamaConfig(
@@ -41,14 +36,7 @@ def configuration(tokenizer: Any, shape: Shape) -> Any:
 
 
 def save(weights: dict[str, torch.Tensor], shape: Shape, tokenizer: Any, directory: Path) -> None:
-    """Write weights and tokenizer as a transformers directory.
-
-    Args:
-        weights: The parameters by name, written as float16.
-        shape: The sizes of the network.
-        tokenizer: A ``tokenizers.Tokenizer``.
-        directory: Where to write.
-    """
+    """Write weights and tokenizer as a transformers directory."""
     import torch
     from transformers import GenerationConfig, LlamaForCausalLM
 

@@ -18,9 +18,6 @@ class Optimizer:
 
     Muon (Jordan et al. 2024) updates the matrices of the layers, AdamW (Loshchilov and Hutter 2019) embeddings and
     norms.
-
-    Args:
-        model: The network that is trained.
     """
 
     def __init__(self, model: Any) -> None:
@@ -40,11 +37,7 @@ class Optimizer:
         )
 
     def step(self, rate: float) -> None:
-        """Update the weights by their gradients, and clear these.
-
-        Args:
-            rate: The learning rate.
-        """
+        """Update the weights by their gradients, and clear these."""
         for part in self._parts:
             for group in part.param_groups:
                 group["lr"] = rate
@@ -65,11 +58,6 @@ def learning_rate(step: int, steps: int, first_step: int = 0) -> float:
     """Return the learning rate of a step (Hu et al. 2024).
 
     It rises in a line from the first step, is level, and falls in a line in the last fifth.
-
-    Args:
-        step: The number of the step.
-        steps: The number of all steps.
-        first_step: The step from which it rises.
     """
     up = (step + 1 - first_step) / WARM_UP_STEPS
     down = (steps - step) / (LAST_PART * steps)

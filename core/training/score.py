@@ -33,14 +33,7 @@ class Scored(NamedTuple):
 
 
 def scored_pairs(tokenizer: Any, kind: str, count: int, seed: int = 0) -> list[Scored]:
-    """Generate held-back pairs, the same for the same seed.
-
-    Args:
-        tokenizer: A ``tokenizers.Tokenizer``.
-        kind: The kind of the pairs, a key of ``HELD_BACK_PAIRS``.
-        count: The number of pairs.
-        seed: Of the pairs.
-    """
+    """Generate held-back pairs, the same for the same seed."""
     random = Random(f"{kind} {seed}")
     source = Words(random, held_back=True)
     return [_scored(tokenizer, HELD_BACK_PAIRS[kind](source)) for _ in range(count)]
@@ -62,10 +55,6 @@ def copying_score(model: Any, pairs: list[Scored]) -> float:
     """Compute the share of pairs that a model copies without a mistake.
 
     In such a pair every chosen token is the likeliest one after those before it.
-
-    Args:
-        model: The network.
-        pairs: The pairs.
     """
     import torch
 
@@ -82,14 +71,7 @@ def copying_score(model: Any, pairs: list[Scored]) -> float:
 
 
 def copying_scores(model: Any, tokenizer: Any, mean: dict[str, torch.Tensor], count: int) -> dict[str, float]:
-    """Compute the copying score of each kind of pairs.
-
-    Args:
-        model: The network; its weights are changed for the time of the call.
-        tokenizer: A ``tokenizers.Tokenizer``.
-        mean: The weights to score: their running mean, by name.
-        count: The number of pairs of each kind.
-    """
+    """Compute the copying score of each kind of pairs."""
     import torch
 
     kept = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}

@@ -17,11 +17,7 @@ _PIECES = r"\p{L}\p{M}*(?:\p{L}|\p{M})*| +|\n+|\p{N}|[^\p{L}\p{N} \n]"
 
 
 def train_tokenizer(texts: Iterable[str]) -> Any:
-    """Train a byte-level BPE tokenizer (Sennrich et al. 2016).
-
-    Returns:
-        A ``tokenizers.Tokenizer``; encoding puts the begin token in front.
-    """
+    """Train a byte-level BPE tokenizer (Sennrich et al. 2016)."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     tokenizer = Tokenizer(models.BPE())
@@ -48,13 +44,7 @@ def train_tokenizer(texts: Iterable[str]) -> Any:
 
 
 def save_tokenizer(tokenizer: Any, directory: Path, *, length: int) -> None:
-    """Write the tokenizer for transformers.
-
-    Args:
-        tokenizer: A ``tokenizers.Tokenizer``.
-        directory: Where to write.
-        length: The most tokens that the model reads.
-    """
+    """Write the tokenizer for transformers."""
     from transformers import PreTrainedTokenizerFast
 
     PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]

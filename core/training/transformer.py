@@ -50,17 +50,9 @@ class Attention(nn.Module):
         )
 
     def forward(self, states: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """Apply attention.
-
-        Written out: torch's own function for processors takes one and a half times as long there and back.
-
-        Args:
-            states: ``[rows, tokens, size]``.
-            turns: Cosines and sines of the positions, each ``[tokens, head_size]``.
-
-        Returns:
-            ``[rows, tokens, size]``.
-        """
+        """Compute attention of states ``[rows, tokens, size]``."""
+        # turns: cosines and sines of the positions, each [tokens, head_size]. Written out: torch's own function for
+        # processors takes one and a half times as long there and back.
         rows, tokens, size = states.shape
         queries, keys, values = (
             project(states).view(rows, tokens, self.heads, -1).transpose(1, 2)
@@ -102,15 +94,8 @@ class Layer(nn.Module):
         self.mlp = FeedForward(shape)
 
     def forward(self, states: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-        """Apply the layer.
-
-        Args:
-            states: ``[rows, tokens, size]``.
-            turns: Cosines and sines of the positions, each ``[tokens, head_size]``.
-
-        Returns:
-            ``[rows, tokens, size]``.
-        """
+        """Compute the layer for states ``[rows, tokens, size]``."""
+        # turns: cosines and sines of the positions, each [tokens, head_size].
         states = states + self.self_attn(self.input_layernorm(states), turns)
         found: torch.Tensor = states + self.mlp(self.post_attention_layernorm(states))
         return found
@@ -143,14 +128,7 @@ class Llama(nn.Module):
                 nn.init.normal_(parameter, std=0.02 / (math.sqrt(2 * shape.layers) if last else 1))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Score the next token at each position.
-
-        Args:
-            tokens: Int64 ``[rows, tokens]``.
-
-        Returns:
-            ``[rows, tokens, vocabulary]``.
-        """
+        """Score all next tokens of int64 ``[rows, tokens]``: ``[rows, tokens, vocabulary]``."""
         angles = torch.arange(tokens.shape[1], device=tokens.device)[:, None] * self.frequencies
         angles = torch.cat((angles, angles), dim=-1)
         turns = angles.cos(), angles.sin()
@@ -161,13 +139,8 @@ class Llama(nn.Module):
 
 
 def loss(network: Llama, tokens: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Compute the weighted mean cross-entropy in nats.
-
-    Args:
-        network: The transformer.
-        tokens: Int64 ``[rows, tokens + 1]``.
-        weights: How much each token counts, float32 ``[rows, tokens + 1]``.
-    """
+    """Compute the weighted mean cross-entropy in nats."""
+    # tokens: int64, weights: float32, each [rows, tokens + 1].
     scores = network(tokens[:, :-1])
     each = functional.cross_entropy(scores.flatten(0, 1).float(), tokens[:, 1:].flatten(), reduction="none")
     counted = weights[:, 1:].flatten()
@@ -175,11 +148,7 @@ def loss(network: Llama, tokens: torch.Tensor, weights: torch.Tensor) -> torch.T
 
 
 def turned(vectors: torch.Tensor, turns: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    """Rotate pairs of numbers, those half a head apart, by their position.
-
-    Args:
-        vectors: ``[rows, heads, tokens, head_size]``.
-        turns: Cosines and sines of the positions, each ``[tokens, head_size]``.
-    """
+    """Rotate pairs of numbers, those half a head apart, by their position."""
+    # vectors [rows, heads, tokens, head_size]; turns: cosines and sines, each [tokens, head_size].
     first, second = vectors.chunk(2, dim=-1)
     return (vectors * turns[0] + torch.cat((-second, first), dim=-1) * turns[1]).to(vectors.dtype)

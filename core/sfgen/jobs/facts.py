@@ -1,4 +1,4 @@
-"""What records and traces say of a constraint, and by what it is known again."""
+"""The description of a constraint in records and traces, and the digests that identify it."""
 
 from __future__ import annotations
 

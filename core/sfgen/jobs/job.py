@@ -148,7 +148,7 @@ class Job:
 
     @cached_property
     def prompts_by(self) -> PromptTemplate | None:
-        """What makes prompts of records; ``None``: the records have them."""
+        """The template of prompts; ``None``: the records have their prompts."""
         return None if self.prompt_template is None else PromptTemplate(self.prompt_template)
 
     @property

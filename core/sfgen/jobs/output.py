@@ -1,4 +1,4 @@
-"""Where records go: into a file that a later run can resume, or to the caller.
+"""The sinks of records: a file that a later run can resume, or the caller.
 
 What is written to a file is in the hands of the system when ``append`` returns, so that it outlives this process,
 however that ends. (A machine that loses its power may still lose it: nothing is forced to the disk.) A line is written

@@ -56,7 +56,7 @@ class PromptRecord:
 
     @property
     def hint(self) -> str:
-        """What to do about the fault; empty if nothing is known."""
+        """The advice about the fault; empty if there is none."""
         return "" if self.is_object else "Each line is a JSON object; where lines are plain text, say so: plain=True."
 
 
@@ -226,7 +226,7 @@ def _is_deep(value: Any) -> bool:
 
 
 ConstraintKind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring"]
-"""What a record can say that its text must match."""
+"""The kinds of constraints that a record can have."""
 
 KINDS: tuple[ConstraintKind, ...] = get_args(ConstraintKind)
 _QUOTED_HOW = ("text", "unit", "least", "most")

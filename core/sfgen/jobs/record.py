@@ -44,7 +44,7 @@ RESULT_KEYS = frozenset(
         *("scores", "total_probability", "rendered"),
     )
 )
-"""What a record has that was not known before the text was."""
+"""The keys of a record that are known only with the text."""
 
 
 def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:

@@ -145,7 +145,7 @@ class JobRun:
 
     def has_more(self) -> bool:
         """Tell whether something is left to write."""
-        # Where a run goes on with another one, the next prompt is waited for.
+        # It waits for the next prompt, in a run that goes on with another one.
         if self._slots is None:
             return True
         following = next(self._slots, None)

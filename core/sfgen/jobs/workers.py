@@ -60,7 +60,7 @@ def give_up(slot: Slot, lines: Lines, how: str = "") -> Outcome:
 
 
 COMMAND = (sys.executable, "-m", "sfgen.jobs.worker")
-"""What starts a worker."""
+"""The command that starts a worker."""
 
 
 @dataclass(eq=False)
@@ -82,7 +82,7 @@ class _Worker:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a worker has said; ``None``: it has died."""
+    """The answer of a worker; ``None``: it has died."""
 
     worker: _Worker
     answer: Outcome | Ready | SfgenError | None
@@ -118,7 +118,7 @@ class Workers:
         self.deaths = 0
         per_worker = assignment.batch_size + max(1, assignment.batch_size // 2)
         self._per_worker = per_worker  # places that a worker is given at once, so that it never waits for the next
-        # What is read and not handed on is kept here: one text that takes long must not make it many.
+        # Slots that are read and not handed on are kept here: one text that takes long must not make them many.
         self._room = threading.Semaphore(max(64, 4 * count * per_worker))
         self._noted = 0  # places that were read
         self._handed_on = 0  # of them
@@ -226,7 +226,7 @@ class Workers:
 
     def _give(self) -> None:
         """Give each ready worker slots."""
-        # What has killed a worker is given alone, to one that has nothing else.
+        # A slot that has killed a worker is given alone, to one that has nothing else.
         ready = [worker for worker in self._workers if worker.is_ready]
         for worker in ready:
             if self._again and not worker.given:

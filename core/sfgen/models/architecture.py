@@ -1,4 +1,4 @@
-"""What a model's configuration says of it: whether it continues text at all, and how much text it can read."""
+"""Two facts from a model's configuration: whether it continues text at all, and how much text it can read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sfgen.errors import ModelError
 from sfgen.models.transformers_internals import fills_gaps, is_causal, reads_pictures
 
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length")
-"""What architectures call the longest text."""
+"""The names of the longest text in the architectures."""
 _UNLIMITED = frozenset({"rwkv"})
 """Recurrent models whose configuration names the length that they were trained on, which limits nothing."""
 _HINT = "Name a model that continues text, such as GPT-2, Llama, Mistral, Qwen or Gemma."

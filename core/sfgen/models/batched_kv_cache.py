@@ -1,4 +1,4 @@
-"""What an attention model keeps of several texts at once: keys and values, a lane for each text.
+"""The keys and values that an attention model keeps of several texts at once, a lane for each text.
 
 The key and the value of a token lie at the slot of its position, in every lane. So a rewind needs no work at all (what
 lies after the end of a text is not seen, and will be written over), no slot is ever lost to padding, and texts of any

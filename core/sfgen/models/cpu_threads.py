@@ -1,4 +1,4 @@
-"""How many threads of the processor a model is worth.
+"""The number of processor threads that a model is worth.
 
 Several threads wait for each other after every operation. In a small model an operation is over before another thread
 has been woken up, so they bring next to nothing there; and where something else runs on one of the processors, all wait
@@ -29,7 +29,7 @@ _SMALL = 10_000_000
 """Parameters; up to here one thread is enough."""
 
 _MOST_THREADS = 1024
-"""What starts threads ends the process where the system has no room for them."""
+"""OpenMP and llama.cpp end the process where the system has no room for their threads."""
 
 
 def checked_threads(threads: int | None) -> int | None:

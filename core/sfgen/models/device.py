@@ -1,4 +1,4 @@
-"""Where a model runs, and in which numbers: found out, and refused, before any weight is read."""
+"""The device and the dtype of a model, checked before any weight is read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CALLED = {
     **dict.fromkeys(("gpu", "nvidia", "rocm", "hip", "amd"), "cuda"),  # PyTorch calls AMD's GPUs cuda, too
     **dict.fromkeys(("metal", "apple", "mac", "mlx"), "mps"),
 }
-"""What people call devices."""
+"""Common names of devices, and torch's."""
 
 
 def check_names(device: str, dtype: str) -> None:

@@ -1,4 +1,4 @@
-"""Where a model lies by its name, and what is wrong with the name or the files, told before torch is imported.
+"""Finding a model's files by its name, and telling faults of the name or the files before torch is imported.
 
 A check takes a moment; to import torch and transformers takes seconds.
 """
@@ -29,7 +29,7 @@ _FAMILIES = (
     "llama", "codellama", "tinyllama", "qwen", "qwq", "gemma", "codegemma", "mistral", "mixtral", "ministral", "phi",
     "deepseek", "gpt-oss", "granite", "smollm", "olmo", "falcon", "command-r", "starcoder", "vicuna", "yi", "dolphin",
 )  # fmt: skip
-"""How the names of much-used models begin in Ollama's library."""
+"""The beginnings of the names of much-used models in Ollama's library."""
 _NEAR = 0.6
 _MOST = 3  # names that are shown; of long ones the first
 _LONG = 60  # characters

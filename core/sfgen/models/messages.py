@@ -18,10 +18,10 @@ Tools: TypeAlias = Sequence[Mapping[str, Any]]
 """Tools that a model may call, as chat templates take them: ``{"type": "function", "function": {"name": …}}``."""
 
 Prompt: TypeAlias = str | Sequence[int] | Sequence[Message]
-"""What a model is to go on with: text, the ids of its tokens, or the messages of a conversation."""
+"""A prompt that a model goes on with: text, the ids of its tokens, or the messages of a conversation."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
-"""Who may write a message. A chat template may know fewer."""
+"""The writers of messages. A chat template may know fewer."""
 
 _TOOL = 'A tool is {"type": "function", "function": {"name": "…", "description": "…", "parameters": {…}}}.'
 _FORM = 'A conversation is a list of {"role": "user", "content": "…"}.'

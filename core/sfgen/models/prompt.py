@@ -29,7 +29,7 @@ from sfgen.models.messages import (
 from sfgen.parameter_text import ParameterText
 
 WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
-"""What to do with a model that has none."""
+"""The advice for a model without a chat template."""
 
 _NO_CHAT = ParameterText("Leave chat out.", "chat")
 _MARK = "sfgen.goes.on.here"
@@ -37,7 +37,7 @@ _OTHER_ROLE = "Write what it says into the message of the user, or use a model t
 
 
 class PromptTokenizer(Protocol):
-    """What is needed of a tokenizer to encode prompts."""
+    """The methods of a tokenizer that encode prompts."""
 
     @property
     def begin_token(self) -> int | None:
@@ -70,9 +70,9 @@ class Prompts:
 
     def encode(self, text: str) -> list[int]:
         """Tokenize a text that a model is to continue."""
-        # What the tokenizer writes before each text (a begin token) comes first, once. What it writes after each text
-        # (an end token) is left out: it would end the text before its continuation. The empty text is what comes first,
-        # else the begin token, else the end token.
+        # The begin token that the tokenizer writes before each text comes first, once. The end token that it writes
+        # after each text is left out: it would end the text before its continuation. The empty text is the first
+        # tokens alone, else the begin token, else the end token.
         ids, before = self.inside(text), self._before
         if ids and ids[0] in before:  # from there on it is written in the text itself
             before = before[: before.index(ids[0])]
@@ -120,7 +120,7 @@ class Prompts:
 
 @dataclass(frozen=True)
 class _Written:
-    """What a chat template writes.
+    """The writing of a conversation by a chat template.
 
     Attributes:
         tokenizer: It has the template.

@@ -1,4 +1,4 @@
-"""What all models share: scores at every position, a batch with a session for each row, and what none can do."""
+"""The parts that all models share: scores at every position, a batch of sessions, and the common refusals."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Int32, Scores
 
 _CACHE_NAMES = ("past_key_values", "cache", "cache_params", "state")
-"""What architectures call the cache; from transformers 5.24 on ``cache``."""
+"""The names of the cache in the architectures; from transformers 5.24 on ``cache``."""
 
 _BLOCK = 64
 """Tokens of a pass that the kernel takes at a time."""
@@ -205,7 +205,7 @@ def has_rows(model: Any) -> bool:
     if architecture not in KNOWN_LM_HEADS or not type(model).__module__.startswith("transformers.models."):
         return False
     layer = model.get_output_embeddings()
-    # What was put around a layer (other weights, hooks) works only if the layer itself is called, and the model.
+    # Other weights or hooks around a layer take effect only if the layer itself is called, and the model.
     is_plain = type(layer) is torch.nn.Linear and type(layer.weight) is torch.nn.Parameter
     return is_plain and all(accelerate_hook(each) is None for each in (layer, model)) and not has_hooks(model)
 

@@ -1,7 +1,7 @@
-"""What transformers, torch and accelerate know of a model and do not document, with an answer where they do not.
+"""The undocumented parts of transformers, torch and accelerate that are used, each with an answer without it.
 
-Only this file names it. Where a new version has it no longer, a model is read in a slower way, or what a model is for
-is left to transformers to say.
+Only this file names them. Where a new version has one no longer, a model is read in a slower way, or transformers says
+itself what a model is for.
 """
 
 from __future__ import annotations

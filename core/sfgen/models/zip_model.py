@@ -184,7 +184,7 @@ class ZipSession:
         self._fresh, self._codes = streams, codes
         self._tokens: list[int] = []
         self._streams = _copies(streams)
-        # What a rewind starts from: the state after the tokens that were read first, which are the prompt's.
+        # A rewind starts from the state after the tokens that were read first, which are the prompt's.
         self._prompt_length, self._prompt = 0, streams
 
     def extend(self, token_ids: Sequence[int]) -> Scores:

@@ -21,10 +21,6 @@ _DRAWS = 20  # redraws before two remembered words may be the same
 class Grammar:
     """Rules from a symbol to its alternatives; every alternative is as likely as the others.
 
-    Args:
-        rules: Lower-case symbol to alternatives, which are templates. An alternative that is written twice is twice
-            as likely.
-
     >>> grammar = Grammar({"sentence": ["The <pet=animal> is a(n) <pet>."], "animal": ["owl"]})
     >>> grammar.write(Random(0), "sentence")
     'The owl is an owl.'
@@ -34,11 +30,7 @@ class Grammar:
         self.rules = {symbol: tuple(choices) for part in rules for symbol, choices in part.items()}
 
     def write(self, random: Random, symbol: str, **remembered: str) -> str:
-        """One text for ``symbol``; ``remembered`` fixes symbols that the templates may name.
-
-        Raises:
-            KeyError: A template names a symbol that is neither a rule nor remembered.
-        """
+        """One text for ``symbol``; ``remembered`` fixes symbols that the templates may name."""
         return self.fill(random, f"<{symbol}>", **remembered)
 
     def fill(self, random: Random, template: str, **remembered: str) -> str:

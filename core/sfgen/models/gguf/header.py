@@ -26,7 +26,7 @@ Value: TypeAlias = int | float | bool | str
 MAGIC = b"GGUF"
 
 PART_NAME = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
-"""How the name of each of several files ends: its number, from 1 on, and how many there are."""
+"""The name of one of several files: it ends with its number, from 1 on, and their count."""
 
 _AGAIN = "Copy or download the file again."
 _INSIDE = "it ends inside its header"

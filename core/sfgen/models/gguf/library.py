@@ -35,7 +35,7 @@ _FIELDS = {
 }  # fmt: skip
 INSTALL = "Install it: pip install 'sfgen[gguf]'"
 _NAMES = re.compile(r"^(\w+: )?(error loading model: )?")
-"""What stands before a reason in llama.cpp's log."""
+"""The names before a reason in llama.cpp's log."""
 _ERROR = 4
 """The level of llama.cpp's errors in its log."""
 
@@ -97,4 +97,4 @@ class _Log:
 
 
 log = _Log()
-"""What llama.cpp says of its errors."""
+"""The errors in llama.cpp's log."""

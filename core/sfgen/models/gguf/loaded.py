@@ -19,7 +19,7 @@ _TAG = "</s>"
 _NORMAL, _USER_DEFINED = 1 << 2, 1 << 4
 """Kinds of tokens."""
 _WHOLE_ON_ONE = 0
-"""How layers are spread over GPUs: not at all."""
+"""The split mode that spreads no layers over GPUs."""
 
 
 class LoadedModel:
@@ -108,9 +108,9 @@ class LoadedModel:
 
     def ends_text(self, token: int) -> bool:
         """Tell whether a token ends a text."""
-        # What the file names as an end is one. llama.cpp goes by the names of tokens, too: it takes Gemma's </s>, a tag
-        # of HTML, for an end token, and in byte-level BPE token 11 where the file names none. Both are text in their
-        # files.
+        # A token that the file names as an end is one. llama.cpp goes by the names of tokens, too: it takes Gemma's
+        # </s>, a tag of HTML, for an end token, and in byte-level BPE token 11 where the file names none. Both are text
+        # in their files.
         if token in self.header.end_tokens:
             return True
         if not self._lib.llama_vocab_is_eog(self.vocabulary, token):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sfgen.models.gguf.loaded import LoadedModel
 
 _NOT_A_BYTE = b"[UNK_BYTE_"
-"""How llama.cpp begins what a character writes that stands for no byte; byte-level BPE lets it write itself."""
+"""The beginning of llama.cpp's text for a character that stands for no byte; in byte-level BPE it is itself."""
 
 TOKENS = "tokenizer.ggml.tokens"
 """The name of the list of the tokens' texts in the header."""
@@ -77,7 +77,7 @@ def read_vocabulary(model: LoadedModel, texts: list[bytes], name: str) -> Vocabu
 
 
 class Pieces(NamedTuple):
-    """What llama.cpp writes for the tokens of a model in the middle of a text.
+    """The bytes that llama.cpp writes for the tokens of a model in the middle of a text.
 
     Attributes:
         written: The bytes of each token. Special tokens and padding have none; those that are text in the file have

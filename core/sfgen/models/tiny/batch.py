@@ -80,7 +80,7 @@ class TinyBatch:
 
     @property
     def _cache(self) -> RowsKvCache:
-        """What the rows have read."""
+        """The keys and values of the rows."""
         if self._kept is None:
             network = self._network
             self._kept = RowsKvCache(

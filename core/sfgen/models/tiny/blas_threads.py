@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 _NAMES = ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads")
-"""What the builds of OpenBLAS call their functions: numpy's own wheels, older ones, those of distributions."""
+"""The names of the functions in the builds of OpenBLAS: numpy's own wheels, older ones, those of distributions."""
 
 
 class _Users:

@@ -110,7 +110,7 @@ class TinyModel:
 
 
 class _Read(NamedTuple):
-    """What a directory says beside the weights."""
+    """The content of a directory beside the weights."""
 
     tokenizer: Any
     vocabulary: Vocabulary

@@ -78,12 +78,7 @@ def is_held_back(word: str) -> bool:
 
 
 class Words:
-    """A source of what is to be copied.
-
-    Args:
-        random: What it draws from.
-        held_back: Only words that no training text holds, for the evaluation; else only others.
-    """
+    """A source of what is to be copied."""
 
     def __init__(self, random: Random, *, held_back: bool = False) -> None:
         self.random = random
