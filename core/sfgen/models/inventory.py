@@ -72,7 +72,7 @@ def built_in_models() -> list[FoundModel]:
 
 
 def models_here(folder: str | Path = os.curdir) -> Iterator[FoundModel]:
-    """List the models on this machine."""
+    """List the models in a folder, the hub's cache and Ollama's."""
     folder = arguments.path("folder", folder)
     itself = directory_model(folder, typed(folder), _HERE)
     yield from [itself] if itself is not None else models_in(folder, _HERE, depth=1)
