@@ -8,6 +8,9 @@ terminal would show as a picture that stands alone.
 from __future__ import annotations
 
 import contextlib
+import html
+import io
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,16 +23,11 @@ from sfgen_cli.shell.keyboard import quiet_terminal
 from sfgen_cli.shell.output import note
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from sfgen import Event
     from sfgen.trace.lines import Scene, View
     from sfgen_cli.shell.keyboard import Keyboard
-import html
-import io
-import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 STEP_KEYS = "any key: step · c: go on · q: stop"
 

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfgen.errors import InputError
-from sfgen.printable import on_one_line
+from sfgen.errors import InputError, UsageError
+from sfgen.printable import on_one_line, shown_name
 from sfgen_cli.options.prompts import read_stdin, read_text, without_newline
 from sfgen_cli.shell import process
 
 if TYPE_CHECKING:
-    from sfgen import Template as TemplateConstraint
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-from sfgen.errors import UsageError
-from sfgen.printable import shown_name
-
-if TYPE_CHECKING:
     from sfgen import Substring
+    from sfgen import Template as TemplateConstraint
 
 
 Unit = Literal["character", "word", "line"]

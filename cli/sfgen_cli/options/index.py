@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sfgen.errors import UsageError
+from sfgen.errors import SfgenError, UsageError
 from sfgen_cli.options.requested import at_most_one
 from sfgen_cli.shell import completion
 
 if TYPE_CHECKING:
     from sfgen import Vocabulary
-import contextlib
-from collections.abc import Iterator
-
-from sfgen.errors import SfgenError
 
 
 @contextlib.contextmanager

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sfgen.errors import UsageError
 from sfgen_cli.options.constraint import CONSTRAINT
+from sfgen_cli.options.prompts import read_stdin
+from sfgen_cli.shell import process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,14 +19,6 @@ if TYPE_CHECKING:
     from sfgen import JsonSchema, Substring
     from sfgen.schema.reading.document import SchemaDocument
     from sfgen.schema.reading.from_pydantic import PydanticType
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from sfgen_cli.options.prompts import read_stdin
-from sfgen_cli.shell import process
-
-if TYPE_CHECKING:
-    from sfgen.schema.reading.document import SchemaDocument
 
 
 @dataclass(frozen=True)

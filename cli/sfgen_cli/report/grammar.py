@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sfgen.language.language import where
+from sfgen import Grammar
+from sfgen.language.language import BETWEEN_RULES, Failure, where
 from sfgen.printable import line_with_caret, on_one_line
+from sfgen_cli.report.matching import Complaint, whole
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
 from sfgen_cli.shell.output import counted, stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
 
 if TYPE_CHECKING:
-    from sfgen import Grammar, Vocabulary
-from dataclasses import dataclass
-
-from sfgen import Grammar
-from sfgen.language.language import BETWEEN_RULES, Failure
-from sfgen_cli.report.matching import Complaint, whole
+    from sfgen import Vocabulary
 
 _MOST_SHOWN = 12  # of what was expected
 

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sfgen.printable import visible
-from sfgen_cli.shell.output import counted, stdout_is_a_terminal, write
+from sfgen.printable import json_text, on_one_line, visible
+from sfgen_cli.shell.output import counted, note, stdout_is_a_terminal, write, write_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sfgen.index import DfaIndex
-    from sfgen.index.export import Statistics
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from sfgen.printable import json_text, on_one_line
-from sfgen_cli.shell.output import note, write_json
-
-if TYPE_CHECKING:
     from sfgen import Dfa
     from sfgen.automata.graph import Graph
+    from sfgen.index import DfaIndex
+    from sfgen.index.export import Statistics
     from sfgen.reference.fsm import FsmIndex
 
 _TOKENS_SHOWN = 8  # of a state, in the table of all

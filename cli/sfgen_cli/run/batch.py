@@ -22,10 +22,12 @@ from sfgen_cli.options.prompts import argument_text
 from sfgen_cli.run.generation import check_beforehand, load_weights, tell_of_tools, trace_file, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
-from sfgen_cli.shell.output import note, stderr_is_a_terminal, write
+from sfgen_cli.shell.output import counted, note, stderr_is_a_terminal, write
 from sfgen_cli.shell.progress import Say, progress
 
 if TYPE_CHECKING:
+    from rich.progress import ProgressColumn, TaskID
+
     from sfgen.integrations.ray.cluster import RayCluster
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.jobs.output import Output
@@ -33,14 +35,6 @@ if TYPE_CHECKING:
     from sfgen.jobs.prompts import PromptFile
     from sfgen.jobs.run import JobRun, Summary
     from sfgen.jobs.texts import Outcome
-from typing import TYPE_CHECKING
-
-from sfgen_cli.shell.output import counted
-
-if TYPE_CHECKING:
-    from rich.progress import ProgressColumn, TaskID
-
-    from sfgen.jobs.run import Summary
 
 _NOT_JSON = "--input reads JSON Lines: an object on each line. Plain lines of text need --lines."
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING
 
+from sfgen.printable import on_one_line
 from sfgen_cli.run.generation import check_beforehand, load_weights, without_weights
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell import process
-from sfgen_cli.shell.output import stdout_is_a_terminal, write_json
+from sfgen_cli.shell.output import stdout_is_a_terminal, write, write_json
 from sfgen_cli.shell.progress import progress
-
-if TYPE_CHECKING:
-    from sfgen.scoring.loop import Scored
-import sys
-from typing import TYPE_CHECKING
-
-from sfgen.printable import on_one_line
-from sfgen_cli.shell.output import write
 
 if TYPE_CHECKING:
     from sfgen.scoring.loop import Scored

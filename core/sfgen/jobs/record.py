@@ -11,26 +11,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from sfgen.decoding.plain_forms import word_bias_of
-
-if TYPE_CHECKING:
-    from sfgen.decoding import Result
-    from sfgen.jobs.job import Job
-    from sfgen.scoring.loop import Scored
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
-
 from sfgen.jobs.job import FIRST_SAMPLE, sampler_of
 from sfgen.jobs.prompt_record import PromptRecord
 from sfgen.jobs.record_format import Fields
 
 if TYPE_CHECKING:
-    from sfgen import Result, Sampler
+    from sfgen import Sampler
+    from sfgen.decoding import Result
     from sfgen.jobs.job import Job
     from sfgen.scoring.loop import Scored
 

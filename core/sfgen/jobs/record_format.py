@@ -8,20 +8,15 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sfgen import arguments
 from sfgen.errors import UsageError
 from sfgen.jobs.prompt_record import find_value
+from sfgen.jobs.prompts import PromptFile, PromptSource, is_csv
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import json_text
-
-if TYPE_CHECKING:
-    from sfgen.jobs.job import Job
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from sfgen.jobs.prompts import PromptFile, PromptSource, is_csv
 
 if TYPE_CHECKING:
     from sfgen.jobs.job import Job

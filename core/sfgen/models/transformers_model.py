@@ -5,30 +5,27 @@ A loaded model may be quantised or spread over several devices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from sfgen import arguments
-from sfgen.errors import ModelError
+from sfgen.errors import ModelError, VocabularyError
 from sfgen.models import architecture
 from sfgen.models.checkpoint import Checkpoint
 from sfgen.models.cpu_threads import checked_threads
+from sfgen.models.device import is_on_one_device
 from sfgen.models.messages import ChatPrompt, Message, Tools
 from sfgen.models.prompt import Prompts
 from sfgen.models.sessions import not_pickled
+from sfgen.models.transformers_internals import uncompiled
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary.pretrained import end_tokens_and_rows, import_transformers, quiet_transformers
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch
-from collections.abc import Mapping
-from os import PathLike
-
-from sfgen.errors import VocabularyError
-from sfgen.models.device import is_on_one_device
-from sfgen.models.transformers_internals import uncompiled
-from sfgen.vocabulary.pretrained import end_tokens_and_rows, import_transformers, quiet_transformers
 
 Ids = TypeVar("Ids", bound=list[int])
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
 from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.guide import KeptByVocabulary
+from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
@@ -24,7 +24,8 @@ from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.from_pydantic import PydanticType, pydantic_type
 from sfgen.schema.reading.read import read_schema
 from sfgen.schema.reading.strict_json import with_floats
-from sfgen.schema.telling.validity import Fault, Validity
+from sfgen.schema.telling.position import START, JsonPosition, expected_at
+from sfgen.schema.telling.validity import Fault, Validity, json_path
 from sfgen.schema.writing.compile import Compiled, compile_schema
 from sfgen.schema.writing.layout import WritingOptions
 from sfgen.substring.substring import Substring, quoted_documents
@@ -33,9 +34,6 @@ from sfgen.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
     from sfgen.protocols import Guide, Superset
-from sfgen.grammar.guide import NetworkReadBeside
-from sfgen.schema.telling.position import START, JsonPosition, expected_at
-from sfgen.schema.telling.validity import json_path
 
 _SHOWN = 60  # characters of a schema in a repr
 _KEPT = 16  # schemas without banned words

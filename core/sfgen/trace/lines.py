@@ -6,39 +6,34 @@ that a run can be seen again. Every other line is an event, or the failure that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, assert_never, get_args
 
 from sfgen.errors import SfgenError
 from sfgen.printable import on_one_line
-from sfgen.quantities import Count, Seconds
+from sfgen.quantities import Count, PositiveCount, Seconds, Unbounded
 from sfgen.trace.errors import MalformedError, described
-from sfgen.trace.kinds import Key, OneOf, record_of
-from sfgen.trace.values import from_json, take
-
-if TYPE_CHECKING:
-    from sfgen.decoding import Event
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Protocol, assert_never
-
-from sfgen.quantities import PositiveCount, Unbounded
 from sfgen.trace.kinds import (
     BytesKind,
     Json,
+    Key,
     Kind,
     ListOf,
     Nullable,
     Number,
+    OneOf,
     Record,
     TextKind,
     Truth,
     in_json_words,
+    record_of,
 )
-from sfgen.trace.values import to_json
+from sfgen.trace.values import from_json, take, to_json
 
 if TYPE_CHECKING:
-    from sfgen import Event
+    from sfgen.decoding import Event
 
 
 @dataclass(frozen=True)

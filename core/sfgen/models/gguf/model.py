@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfgen import arguments
 from sfgen.delays import Delay, delayed
@@ -18,16 +18,12 @@ from sfgen.models.gguf.loaded import LoadedModel
 from sfgen.models.gguf.session import GgufBatch, GgufSession, Sequences
 from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 from sfgen.models.messages import ChatPrompt, Message, Tools
-from sfgen.models.prompt import Prompts
+from sfgen.models.prompt import Prompts, render
 from sfgen.models.sessions import not_pickled
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch
     from sfgen.vocabulary import Vocabulary
-from collections.abc import Mapping
-from typing import Any
-
-from sfgen.models.prompt import render
 
 
 class GgufModel:

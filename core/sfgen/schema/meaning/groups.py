@@ -8,9 +8,13 @@ count: none under ``not``, ``if``, ``oneOf``, ``contains`` and ``propertyNames``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from sfgen.automata import Dfa
+from sfgen.errors import PatternError, PatternTooLarge, SchemaError, SchemaTooLarge
+from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.meaning.conjunction import Plain
 from sfgen.schema.meaning.limits import (
     ArrayLimits,
@@ -22,27 +26,17 @@ from sfgen.schema.meaning.limits import (
     object_limits,
 )
 from sfgen.schema.meaning.limits import count_bounds as length_bounds
-from sfgen.schema.reading.document import SchemaDocument
-from sfgen.schema.reading.keywords import VALUE_TYPES
+from sfgen.schema.reading.document import SchemaDocument, dynamic_name, is_reference_alone, references_of, value_at
+from sfgen.schema.reading.keywords import DEFINITIONS, KINDS, VALUE_TYPES, Draft, subschemas
+from sfgen.schema.reading.strict_json import escaped
 from sfgen.schema.scalars.formats import FORMATS
-from sfgen.schema.scalars.numbers import NumberLimits
-from sfgen.schema.scalars.strings import StringLimits
+from sfgen.schema.scalars.numbers import NumberLimits, number_automaton
+from sfgen.schema.scalars.strings import StringLimits, string_rule
+from sfgen.schema.scalars.written_text import of_length
 from sfgen.substring.document import SUBSTRING_OF
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
-from collections.abc import Iterator
-from dataclasses import replace
-
-from sfgen.automata import Dfa
-from sfgen.errors import PatternError, PatternTooLarge, SchemaError, SchemaTooLarge
-from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
-from sfgen.schema.reading.document import dynamic_name, is_reference_alone, references_of, value_at
-from sfgen.schema.reading.keywords import DEFINITIONS, KINDS, Draft, subschemas
-from sfgen.schema.reading.strict_json import escaped
-from sfgen.schema.scalars.numbers import number_automaton
-from sfgen.schema.scalars.strings import string_rule
-from sfgen.schema.scalars.written_text import of_length
 
 Limits: TypeAlias = NumberLimits | StringLimits | ArrayLimits | ObjectLimits | None
 """What values of a type must satisfy; ``None``: null and the booleans have no limits."""

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sfgen import arguments
-from sfgen.errors import UsageError
-from sfgen.grammar.rules import EMPTY, Concatenation, Expression, Literal, Repeat
+from sfgen.automata.completions import completions
+from sfgen.errors import SchemaTooLarge, UsageError
+from sfgen.grammar.rules import (
+    EMPTY,
+    Call,
+    Concatenation,
+    Expression,
+    Leaf,
+    Literal,
+    Member,
+    Repeat,
+    StateMachine,
+    Step,
+)
 from sfgen.parameter_text import ParameterText
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
-from collections.abc import Callable, Hashable, Sequence
-from typing import TypeVar
-
-from sfgen.automata.completions import completions
-from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.rules import Call, Leaf, Member, StateMachine, Step
 
 ORDERS = ("schema", "any")
 SPACINGS = ("spaced", "compact", "any")
