@@ -52,7 +52,6 @@ Int64s = Annotated[Any, ArrayType("int64", 1, False)]
 UInt32s = Annotated[Any, ArrayType("uint32", 1, False)]
 Flags = Annotated[Any, ArrayType("boolean", 1, False)]
 Int32Table = Annotated[Any, ArrayType("int32", 2, False)]
-FlagTable = Annotated[Any, ArrayType("boolean", 2, False)]
 UInt32Table = Annotated[Any, ArrayType("uint32", 2, False)]
 
 UInt8sOut = Annotated[Any, ArrayType("uint8", 1, True)]
@@ -63,7 +62,6 @@ UInt32sOut = Annotated[Any, ArrayType("uint32", 1, True)]
 UInt64sOut = Annotated[Any, ArrayType("uint64", 1, True)]
 FlagsOut = Annotated[Any, ArrayType("boolean", 1, True)]
 Int32TableOut = Annotated[Any, ArrayType("int32", 2, True)]
-UInt32TableOut = Annotated[Any, ArrayType("uint32", 2, True)]
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 """Options of numba."""

@@ -146,6 +146,17 @@ def test_what_was_read_is_not_read_again(taken: str, given: str) -> None:
     assert model.passes == [3, 1]
 
 
+def test_an_output_is_asked_for_the_new_name_first() -> None:
+    """From transformers 5.24 on, one that is asked for ``past_key_values`` logs that the name is deprecated."""
+
+    class Output(dict[str, Any]):
+        def __contains__(self, name: object) -> bool:
+            assert name == "cache"
+            return True
+
+    assert cache_in(Output(cache=1)) == 1
+
+
 def test_a_model_without_a_cache() -> None:
     class Model:
         def forward(self, input_ids: Any) -> Any: ...

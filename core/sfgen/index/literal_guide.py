@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
-from weakref import WeakKeyDictionary
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +19,10 @@ from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.guide import NO_TOKENS, BaseGuide
-from sfgen.index.prefixed_guide import PrefixedGuide
+from sfgen.index.prefixed_guide import KeptTokens, PrefixedGuide
 from sfgen.index.unconstrained import UnconstrainedGuide
 from sfgen.protocols import Guide, GuideSource, Int32
 from sfgen.vocabulary import TokenTrie, Vocabulary
-
-_MOST_KEPT = 64
-"""How many positions are remembered for a source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +76,7 @@ class LiteralTokens:
                     self.across = source.guide(max_tokens - 1) if max_tokens else None
             except LimitTooSmall:
                 self.across = None
-        self._kept = _kept_for(source)
+        self._kept = KeptTokens.of(source)
         self._completable: list[bool] | None = None
 
     def unlimited(self) -> LiteralTokens:
@@ -112,17 +108,9 @@ class LiteralTokens:
             return False
         return self._fits(guide, None if self._max_tokens is None else self._max_tokens - 1)
 
-    def _keep(self, offset: int, is_crossing: bool, find: Callable[[], NDArray[np.integer]]) -> Int32:
-        """What is remembered of the tokens behind ``offset`` bytes; else what is found."""
-        key = self.literal[offset:], self._max_tokens, is_crossing
-        found = self._kept.get(key)
-        if found is None:
-            found = find().astype(np.int32)
-            found.setflags(write=False)
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = found
-        return found
+    def _keep(self, offset: int, is_crossing: bool, make: Callable[[], NDArray[np.integer]]) -> Int32:
+        """The tokens behind ``offset`` bytes, all or those that cross alone."""
+        return self._kept.find((self.literal[offset:], self._max_tokens, is_crossing), make)
 
     def _within(self, offset: int) -> Int32:
         """The tokens that end within the literal, or with it, and leave a rest that can be written."""
@@ -289,17 +277,3 @@ class LiteralGuide(PrefixedGuide[int]):
 
     def _drop_limit(self) -> None:
         self._tokens = self._tokens.unlimited()
-
-
-_Key: TypeAlias = tuple[bytes, int | None, bool]
-"""The rest of a literal, the limit, and whether the tokens are those that cross alone."""
-
-_all_kept: WeakKeyDictionary[Any, dict[_Key, Int32]] = WeakKeyDictionary()
-
-
-def _kept_for(source: GuideSource) -> dict[_Key, Int32]:
-    """What is remembered for a source; nothing if it cannot be referred to weakly."""
-    try:
-        return _all_kept.setdefault(source, {})
-    except TypeError:
-        return {}

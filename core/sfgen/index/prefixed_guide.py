@@ -6,8 +6,12 @@ So the masks of that guide, and all that is kept of them, stay as they are witho
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable
-from typing import Generic, Self, TypeVar
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, Self, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import UsageError
@@ -179,3 +183,34 @@ class PrefixedGuide(Steps, Generic[Mark]):
         if self._behind is not None:
             twin._behind = self._behind.fork(limited=limited)
         return twin
+
+
+class KeptTokens:
+    """The tokens that may follow in beginnings before one source, int32 ``[k]``; the last few are kept."""
+
+    _MOST = 128
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, Int32] = {}
+
+    @classmethod
+    def of(cls, source: Any) -> KeptTokens:
+        """Return what is kept for a source as long as it lives; nothing if it cannot be referred to weakly."""
+        try:
+            return _kept.setdefault(source, cls())
+        except TypeError:
+            return cls()
+
+    def find(self, key: Hashable, make: Callable[[], NDArray[np.integer]]) -> Int32:
+        """Return the tokens of a key, read-only and shared; make them the first time."""
+        found = self._found.get(key)
+        if found is None:
+            found = make().astype(np.int32)
+            found.setflags(write=False)
+            if len(self._found) >= self._MOST:
+                self._found.clear()
+            self._found[key] = found
+        return found
+
+
+_kept: WeakKeyDictionary[Any, KeptTokens] = WeakKeyDictionary()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.index.literal_guide import LiteralGuide, LiteralTokens
-from sfgen.index.prefixed_guide import PrefixedGuide
+from sfgen.index.prefixed_guide import KeptTokens, PrefixedGuide
 from sfgen.protocols import Guide, GuideSource, Int32
 from sfgen.vocabulary import TokenTrie, Vocabulary
 
@@ -143,10 +143,6 @@ class Marker:
 _tokens_with_marker: WeakKeyDictionary[Vocabulary, dict[bytes, list[int]]] = WeakKeyDictionary()
 
 
-_MOST_KEPT = 64
-"""How many states are remembered for a source."""
-
-
 class Thought:
     """A source of guides through free text, a marker, and a constraint.
 
@@ -223,7 +219,7 @@ class ThoughtTokens:
         self.marker = thought.marker
         self.vocabulary = thought.vocabulary
         self.literal = LiteralTokens(thought.marker.data, thought.source, max_tokens)
-        self._kept = _kept_for(thought.source)
+        self._kept = KeptTokens.of(thought.source)
         self._max_tokens = max_tokens
 
     def unlimited(self) -> ThoughtTokens:
@@ -244,15 +240,7 @@ class ThoughtTokens:
 
         After those that do not complete the marker it can still be written.
         """
-        key = self.marker, state, self._max_tokens
-        found = self._kept.get(key)
-        if found is None:
-            found = self._found(state)
-            found.setflags(write=False)
-            if len(self._kept) >= _MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = found
-        return found
+        return self._kept.find((self.marker, state, self._max_tokens), lambda: self._found(state))
 
     def behind(self, state: int, trie: TokenTrie, skipped: int) -> Int32:
         """Return the tokens of a trie that may follow, ascending."""
@@ -393,14 +381,3 @@ class ThoughtGuide(PrefixedGuide[ThoughtMark]):
 
     def _drop_limit(self) -> None:
         self._tokens = self._tokens.unlimited()
-
-
-_all_kept: WeakKeyDictionary[Any, dict[tuple[Marker, int, int | None], Int32]] = WeakKeyDictionary()
-
-
-def _kept_for(source: GuideSource) -> dict[tuple[Marker, int, int | None], Int32]:
-    """What is remembered for a source; nothing if it cannot be referred to weakly."""
-    try:
-        return _all_kept.setdefault(source, {})
-    except TypeError:
-        return {}

@@ -16,8 +16,9 @@ from sfgen.models.transformers_internals import accelerate_hook, has_hooks
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Int32, Scores
 
-_CACHE_NAMES = ("past_key_values", "cache", "cache_params", "state")
-"""The names of the cache in the architectures; from transformers 5.24 on ``cache``."""
+# The name from transformers 5.24 on comes first: an output of it logs a notice when it is asked for an older name.
+_CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
+"""Names of the cache among the parameters and the outputs of architectures."""
 
 _BLOCK = 64
 """Tokens of a pass that the kernel takes at a time."""

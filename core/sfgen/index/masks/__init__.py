@@ -1,1 +1,1 @@
-"""The token mask of a state, made in four ways: alone, from few tokens, with other states, by the shapes of tokens."""
+"""Token masks of states, by walks of the token trie or of the shapes of tokens, with single states or sets of them."""
