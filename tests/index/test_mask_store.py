@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -182,6 +183,21 @@ def test_many_constraints_take_no_more_memory_than_a_few() -> None:
             assert index.guide().allowed_tokens().tolist() == sorted(
                 [ord(text[0]), vocabulary.tokens.index(text.encode())]
             )
+
+
+def test_an_old_mask_that_another_thread_forgets_while_it_is_asked_for() -> None:
+    index = Index(Dfa.from_regex("[ab]c"), Vocabulary(BYTES))
+
+    class Replaced(dict[int, Any]):
+        def __contains__(self, state: object) -> bool:
+            index._store._old = {}
+            return super().__contains__(state)
+
+    with limits():
+        index.row(0)
+        index._store.age()
+        index._store._old = Replaced(index._store._old)
+        assert index.allowed_count(0) == 2
 
 
 def test_a_child_process_can_ask_whatever_its_parent_was_doing() -> None:

@@ -123,8 +123,8 @@ class MaskStore:
     def _find(self, state: int) -> MadeMask | None:
         """The mask of a state, if it is kept; it is young then."""
         found = self._young.get(state)
-        if found is None and state in self._old:
-            found = self._keep(state, self._old[state])
+        if found is None and (old := self._old.get(state)) is not None:  # asked once: a thread may replace `_old`
+            found = self._keep(state, old)
         return found
 
     def _keep(self, state: int, made: MadeMask) -> MadeMask:
