@@ -364,7 +364,7 @@ class _Check:
 
 
 def _found(finding: Finding) -> dict[str, object]:
-    """What ``--json`` prints of one match. Keys stay; more may be added."""
+    """Return one match as ``--json`` prints it. Keys stay; more may be added."""
     return {
         "line": finding.line,
         "column": finding.column,

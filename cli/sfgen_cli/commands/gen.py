@@ -94,7 +94,7 @@ def gen(
     if generation.show_prompt:
         show_prompt(replace(request, prompt=text))
         return
-    # What is piped in may be a program, which has much in it that patterns have.
+    # Piped text may be a program, which has much in it that patterns have.
     typed = text if prompt in (None, "-") else prompt
     if not constraint and (hint := pattern_hint(typed)):
         note(f"sfgen: {hint}", quiet=generation.quiet)

@@ -1,4 +1,4 @@
-"""What the live view says of a moment: each function writes the rows of one section."""
+"""The sections of the live view at one moment: each function writes the rows of one section."""
 
 from __future__ import annotations
 

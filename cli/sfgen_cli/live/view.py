@@ -163,7 +163,7 @@ def svg(view: RenderableType, title: str, *, width: int = WIDTH, name: str | Non
 
     from sfgen.automata.pictures import for_any_reader
 
-    # Whatever terminal this runs on, the picture is the same.
+    # The picture is the same on every terminal.
     console = rich_console.Console(
         record=True,
         width=width,

@@ -1,4 +1,4 @@
-"""Where the prompt comes from: the argument, a file, a pipe, several of them, or nowhere.
+"""The source of the prompt: the argument, a file, a pipe, several of them, or nowhere.
 
 What is piped in is read to its end, as ``cat`` and ``ssh`` do it, since nobody can know that a pipe that is still open
 is not meant: who calls sfgen from a program or in a loop of a shell gives it ``</dev/null``. A regular file that

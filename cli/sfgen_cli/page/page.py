@@ -1,6 +1,6 @@
 """The page of a run: its data at each step, and the one file of HTML that has them and fetches nothing.
 
-What is known at a step is what the live view draws. Every step has the same keys, so the page goes to any of them at
+A step has the facts that the live view draws. Every step has the same keys, so the page goes to any of them at
 once. Texts stand once, in ``strings``, and are told by their numbers; the text after a step is the path to its node in
 ``tried``.
 """

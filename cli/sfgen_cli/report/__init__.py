@@ -1,1 +1,1 @@
-"""What commands tell about indexes, files and texts that are there already."""
+"""Reports of commands about existing indexes, files and texts."""

@@ -276,7 +276,7 @@ class _Places:
         del self._kept[:size]
 
     def finding(self, match: Match) -> Finding:
-        """What is to be told of a match."""
+        """Return a match as data for the report."""
         start, end = match.start - self._offset, match.end - self._offset
         begin = self._kept.rfind(b"\n", 0, start) + 1
         stop = self._kept.find(b"\n", start)

@@ -23,7 +23,7 @@ _MOST_SHOWN = 12  # of what was expected
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:
-    """What is to be told of one text.
+    """The findings about one text.
 
     Attributes:
         text: The text, in which bytes that are not UTF-8 are lone surrogates.
@@ -163,7 +163,7 @@ def run_grammar(request: IndexRequest) -> None:
 
 
 def _record(grammar: Grammar, vocabulary: Vocabulary | None) -> dict[str, Any]:
-    """What ``--json`` prints of a grammar. Keys stay; more may be added."""
+    """Return a grammar as ``--json`` prints it. Keys stay; more may be added."""
     fields: dict[str, Any] = {**grammar.to_dict(), "states": grammar.states(), "rules": {}, "terminals": {}}
     for rule in grammar.rules():
         told = {"line": rule.line, "states": rule.states}

@@ -49,7 +49,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is to be told of one text.
+    """The findings about one text.
 
     Attributes:
         walk: How far it was read.
@@ -70,7 +70,7 @@ class Checked:
 
     @property
     def position(self) -> int:
-        """How many characters could be read."""
+        """The number of characters that could be read."""
         return len(self.walk.states) - 1
 
     @property

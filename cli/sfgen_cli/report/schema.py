@@ -30,7 +30,7 @@ from sfgen_cli.report.matching import Complaint
 
 @dataclass(frozen=True, slots=True)
 class CheckedDocument:
-    """What is to be told of one document.
+    """The findings about one document.
 
     Attributes:
         faults: What is wrong with it.
@@ -184,7 +184,7 @@ def _tree_table(schema: JsonSchema, vocabulary: Vocabulary | None, name: str, mo
 
 
 def _record(schema: JsonSchema, vocabulary: Vocabulary | None) -> dict[str, Any]:
-    """What ``--json`` prints of a schema. Keys stay; more may be added."""
+    """Return a schema as ``--json`` prints it. Keys stay; more may be added."""
     from sfgen.schema.telling import tree
 
     fields: dict[str, Any] = {**schema.to_dict(), **tree.to_dict(schema.compiled)}
@@ -236,7 +236,7 @@ def _show_path(schema: JsonSchema, name: str, text: str, *, json: bool) -> None:
 
 
 def _verdict(way: Walk) -> str:
-    """What became of the text, in words."""
+    """Say in words whether the text is valid."""
     must = " or ".join(filter(None, [way.follows, "the end of the text" if way.may_end else ""]))
     if way.verdict == "match":
         return "a text of the schema" + (f"; {way.follows} could follow" if way.follows else "")

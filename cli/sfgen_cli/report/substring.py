@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CheckedQuotation:
-    """What is to be told of one text.
+    """The findings about one text.
 
     Attributes:
         text: The text, in which bytes that are not UTF-8 are lone surrogates.
@@ -146,5 +146,5 @@ def run_substring(request: IndexRequest) -> None:
 
 
 def _record(document: Substring) -> dict[str, Any]:
-    """What ``--json`` prints. Keys stay; more may be added."""
+    """Return a document as ``--json`` prints it. Keys stay; more may be added."""
     return {"substring": document.to_dict()["substring"], "shortest": document.shortest().decode()}

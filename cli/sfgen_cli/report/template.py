@@ -25,7 +25,7 @@ _SHOWN = 30  # characters of what the template itself has
 
 @dataclass(frozen=True, slots=True)
 class CheckedFilling:
-    """What is to be told of one text.
+    """The findings about one text.
 
     Attributes:
         text: The text, in which bytes that are not UTF-8 are lone surrogates.
@@ -134,7 +134,7 @@ def run_template(request: IndexRequest) -> None:
 
 
 def _record(template: Template) -> dict[str, Any]:
-    """What ``--json`` prints. Keys stay; more may be added."""
+    """Return a template as ``--json`` prints it. Keys stay; more may be added."""
     return {
         "template": template.text,
         "holes": [

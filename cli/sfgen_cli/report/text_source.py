@@ -21,7 +21,7 @@ Saved = TypeVar("Saved", contravariant=True)
 
 
 class Saves(Protocol[Saved]):
-    """What writes a constraint to a file, for one vocabulary."""
+    """A function that writes a constraint to a file, for one vocabulary."""
 
     def __call__(self, made: Saved, vocabulary: Vocabulary, path: Path, /, *, force: bool) -> None:
         """Write it; a file that holds something else is replaced if ``force`` is true."""

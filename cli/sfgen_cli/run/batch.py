@@ -190,7 +190,7 @@ def _show_nothing() -> None:
 
 @dataclass
 class _Words:
-    """What a person is told of a run.
+    """Messages for people about a run.
 
     Attributes:
         run: The run.

@@ -74,7 +74,7 @@ def trace_file(options: GenerationOptions) -> Iterator[TraceFile | None]:
 
 def load(request: Request) -> tuple[LoadedJob, Iterator[Text]]:
     """Load what a request needs."""
-    # What can be wrong in the options first: it is told before seconds of loading.
+    # Check the options first: a fault in them is told before seconds of loading.
     request.check()
     process.import_numpy()
     process.let_threads_sleep(request.options.model)
@@ -322,7 +322,7 @@ def wants_live(request: Request) -> bool:
 
 
 def _summary(result: Result) -> str:
-    """What the ban did, in one line."""
+    """Sum up the work of the ban in one line."""
     words = sorted({event.word for event in result.rollbacks if event.word is not None})
     tokens = sum(len(event.token_ids) for event in result.rollbacks)
     parts = [f"{_counted(len(result.rollbacks), 'rollback')} of {_counted(tokens, 'token')}"]

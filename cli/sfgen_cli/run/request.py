@@ -1,4 +1,4 @@
-"""What ``gen`` or ``ban`` was asked for, before anything is loaded."""
+"""The request of one ``gen`` or ``ban``, before anything is loaded."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What every command has: help, completion, messages about wrong command lines, and the terminal."""
+"""The parts that all commands share: help, completion, messages about wrong command lines, and the terminal."""

@@ -1,4 +1,4 @@
-"""How a command ends: with a message and an exit code, and without taking apart what Python has loaded."""
+"""The end of a command: with a message and an exit code, and without taking apart what Python has loaded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANSWERING = "check"  # the command whose exit code 1 is an answer, as grep's, s
 
 
 class ExitCode(enum.IntEnum):
-    """What the shell is told."""
+    """The exit codes of commands."""
 
     DONE = 0
     FAILED = 1

@@ -1,4 +1,4 @@
-"""What a person is told once: a file in the folder for the user's state says that it was told."""
+"""Messages that a person is told once: a file in the folder for the user's state says that it was told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where output goes: data to stdout, words for people to stderr.
+"""The two streams of output: data to stdout, words for people to stderr.
 
 Data are UTF-8 and exact wherever they go but to a terminal. There what could drive the terminal is shown as an escape
 (``sfgen.printable``).

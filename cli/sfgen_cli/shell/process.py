@@ -1,4 +1,4 @@
-"""What must be right about the process before anything else is done, and what Ctrl-C does to it.
+"""The settings of the process before all else, and its reaction to Ctrl-C.
 
 While a command starts (imports, reads, loads) there is nothing to be kept: Ctrl-C ends it at once and without a word,
 since an exception in the middle of somebody's import may come out as another one. ``at_work`` begins the second part,
@@ -32,7 +32,7 @@ _SOON = 0.01  # seconds until a signal is sent once more
 
 
 class _Interruption:
-    """What is known of Ctrl-C.
+    """The state of an interruption by Ctrl-C.
 
     Attributes:
         has_come: Whether it has come while a command was at work.

@@ -1,4 +1,4 @@
-"""What takes a while, said on a terminal while it does."""
+"""Messages on a terminal about work that takes a while."""
 
 from __future__ import annotations
 

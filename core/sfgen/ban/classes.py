@@ -1,4 +1,4 @@
-"""Which characters a matcher cannot tell apart.
+"""Classes of characters that a matcher cannot tell apart.
 
 A matcher looks at a character in two ways. Words see what it is folded to: folded characters that are in no banned and
 in no allowed word are known by their kind alone. Patterns see what their automata do with its bytes. Characters that

@@ -332,7 +332,7 @@ class Matcher:
         Of two matchers of the same ban in equal states, whatever both read next, both report a match or neither does.
         There are finitely many.
         """
-        # What ends with the prompt is not reported: a word that a boundary completes, a character that is cut short.
+        # A match that ends with the prompt is not reported: a word that a boundary completes, a cut character.
         seam = (self._last > 0) + (self.length > 0)
         return (
             self._case,

@@ -6,7 +6,7 @@ Each pattern becomes the minimal automaton of all texts with two borders, betwee
 the rest of the text can complete it. A second border ends it, and the thread's state says what must follow. If
 anything may, the match is complete; else it waits, as ``talk\b`` does for the next character or the end of the text.
 
-How many threads there are depends on the pattern alone, for of two in the same state only the one that began first is
+The number of threads depends on the pattern alone, for of two in the same state only the one that began first is
 kept. All that a pattern knows at one position, but for offsets, is a configuration. The effect of a character on one is
 computed once and kept, so that a character costs a look-up for each pattern, and the offsets.
 """

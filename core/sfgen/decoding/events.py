@@ -1,4 +1,4 @@
-"""What the decode loop tells: each step as a value. Views, traces and tests all read the same events.
+"""The events of the decode loop: each step as a value. Views, traces and tests all read the same events.
 
 A trace is these classes as JSON: its keys are the fields, its types and ranges the type hints, and its documentation
 the sentences below (``sfgen.trace``).

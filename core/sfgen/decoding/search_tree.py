@@ -2,7 +2,7 @@
 
 The nodes are those of a trie of everything that was tried since the block's start (see ``sfgen.decoding.strategies``):
 the path is one branch of it, and a node keeps its children, the branches beside it, for as long as a rollback may come
-back. What is ruled out at a node holds only while everything before it stays the same, which in a trie it does.
+back. A token ruled out at a node stays so only while everything before it stays the same, which in a trie it does.
 """
 
 from __future__ import annotations

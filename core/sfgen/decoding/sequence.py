@@ -125,7 +125,7 @@ class Text:
         if self.forward is not None and not self._coming:
             tail = [*self.prompt_ids[-TAIL:], *self.path.token_ids[-TAIL:]][-TAIL:]
             tokens = self.forward.tokens(self.guide, tail)
-            # What the ban refuses is left to the mask, where its strategy finds another way.
+            # Tokens that the ban refuses are left to the mask, where its strategy finds another way.
             if self.ban is None or self.ban.takes(tokens):
                 self._coming += tokens
         return self._coming[0] if self._coming else None

@@ -1,4 +1,4 @@
-"""What happens when a banned match is complete: where the text goes back to, and how it chooses there anew.
+"""The reaction to a complete banned match: where the text goes back to, and how it chooses there anew.
 
 A *block* is the text since the ban was last at rest (no partial match left). Its nodes form a search tree of
 all that was tried since then, with the model's scores, so that no node needs a second forward pass.

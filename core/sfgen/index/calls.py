@@ -252,7 +252,7 @@ class _Part:
 
 
 class _Before(NamedTuple):
-    """What a guide was before a step."""
+    """The state of a guide before a step."""
 
     parts: int
     steps: int

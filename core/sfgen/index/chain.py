@@ -47,7 +47,7 @@ class Chain:
             raise UsageError(
                 "the parts of a chain are over different vocabularies", hint="Make them over the same one."
             )
-        # What each part takes if it is written from its start, and all parts behind it.
+        # The fewest tokens of each part from its start, and of all parts behind it.
         starts = [part.guide().tokens_left() for part in self.parts]
         self._behind = [_sum(starts[number + 1 :]) for number in range(len(starts))]
 

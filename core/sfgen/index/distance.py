@@ -1,6 +1,6 @@
 """D(s): the fewest tokens from each state to an accepting one.
 
-What the token limit and dead ends need. It is a breadth-first search against the tokens: from the states of distance k
+The token limit and dead ends need it. It is a breadth-first search against the tokens: from the states of distance k
 back to those of distance k + 1. The tokens that lead from one state to another are not listed, of which there can be
 millions. From the states of distance k a search against the *bytes* tells how many bytes every state is away from them,
 up to the length of the longest token; then each state that has no distance yet is walked through the token trie, where

@@ -170,7 +170,7 @@ def _forced_runs(index: TokenAutomaton) -> tuple[str, ...]:
 
 
 def _whole_characters(data: bytes) -> str:
-    r"""What is left without halves of characters at the ends.
+    r"""Drop halves of characters at the ends.
 
     >>> _whole_characters("né".encode()[:2]), _whole_characters("én".encode()[1:])
     ('n', 'n')

@@ -177,7 +177,7 @@ class BaseGuide(Steps, Generic[Position]):
         return self._numbers.setdefault(position, len(self._numbers))
 
     def _describe(self, position: Position) -> str:
-        """What views show of a position."""
+        """Describe a position for views."""
         return str(self._number(position))
 
     # ---- where the guide stands ------------------------------------------------------------------------------------
@@ -398,10 +398,10 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
 
     @abstractmethod
     def _read_on(self, reading: Reading, piece: bytes) -> Reading:
-        """What the other reader makes of one more piece."""
+        """Let the other reader read one more piece."""
 
     def _reading(self) -> Reading:
-        """What it makes of the text so far."""
+        """Return the other reader's state after the text so far."""
         for piece in self._pieces[len(self._readings) - 1 :]:
             self._readings.append(self._read_on(self._readings[-1], piece))
         return self._readings[-1]

@@ -1,9 +1,9 @@
 """Token masks of automata: each is made when a state is first asked for it, and kept while there is room.
 
 A ``MaskMaker`` makes the mask of a state: by a walk of the token trie, or, where that takes long, by the shapes of
-tokens. A ``MaskStore`` is asked for the masks of one automaton, by guides, by the thread that prefetches, by whoever
-counts or draws an index. What all stores of a process keep lies in one ``MaskCache`` of a limited size, so a long batch
-of many constraints takes no more memory than a short one.
+tokens. A ``MaskStore`` is asked for the masks of one automaton, by guides, by the thread that prefetches, by functions
+that count or draw an index. The masks of all stores of a process lie in one ``MaskCache`` of a limited size, so a long
+batch of many constraints takes no more memory than a short one.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ class TokenAutomaton:
         return np.flatnonzero(read[self.dfa.byte_classes])
 
     def _missing_bytes(self) -> tuple[str, ...]:
-        """Which bytes that the pattern reads the vocabulary lacks, as lines for people."""
+        """List the bytes of the pattern that the vocabulary lacks, as lines for people."""
         trie = self.vocabulary.trie
         missing = [byte for byte in self._bytes_read().tolist() if not trie.single_bytes[byte]]
         inside = frozenset(trie.bytes.tolist())

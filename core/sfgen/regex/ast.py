@@ -370,7 +370,7 @@ def _settle(node: Node, before: Width, after: Width) -> Node:
                 before, after = _add_widths((before, others)), _add_widths((after, others))
             return repeat(_settle(child, before, after), minimum, maximum, lazy=node.lazy, position=node.position)
         case Atomic(child):
-            # What an atomic group takes does not depend on whether the rest of the pattern can match behind it.
+            # The text that an atomic group takes does not depend on whether the rest of the pattern can match.
             return replace(node, child=_settle(child, before, _UNKNOWN))
         case Look(child, behind):
             # Outside a lookahead's own match anything can follow, and before a lookbehind's.

@@ -451,7 +451,7 @@ class _Walk:
         if count is None:
             self._enter(repeat.child, (*outer, None))
         elif repeat.maximum is None:
-            # What is more than the minimum makes no difference any more.
+            # Repeats beyond the minimum make no difference any more.
             self._enter(repeat.child, (*outer, min(count + 1, max(repeat.minimum, 1))))
         elif count < repeat.maximum:
             self._enter(repeat.child, (*outer, count + 1))

@@ -9,7 +9,7 @@ them (see ``sfgen.index.masks.state_sets``).
 
 The tokens of the shapes are not written one by one either. The state before mostly allowed nearly the same shapes, so
 its mask is taken, and changed by the shapes that tell the two apart; or no token at all, or all of them, whatever is
-nearest. What a mask is made of is never seen in it: it is the mask that a walk of all tokens makes, to the bit.
+nearest. The way in which a mask is made never shows in it: it is, to the bit, the mask of a walk of all tokens.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The keys and values that attention has made of one text, or of several side by side; cut by their lengths alone.
 
-A token lies at the slot of its position. What lies beyond the length of a text is not seen, and is written over; in the
+A token lies at the slot of its position. Entries beyond the length of a text are not seen, and are written over; in the
 cache of several it must be a number all the same: what has no weight is still multiplied by it.
 """
 

@@ -1,4 +1,4 @@
-"""What the numbers, counts, arrays and objects of a branch must satisfy: the strictest of all that its schemas say."""
+"""The limits of the numbers, counts, arrays and objects of a branch: the strictest of all that its schemas say."""
 
 from __future__ import annotations
 

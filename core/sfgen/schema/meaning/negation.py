@@ -1,4 +1,4 @@
-"""What does not satisfy a schema's plain keywords: a union of made schemas that say the contrary of one keyword each.
+"""The negation of a schema's plain keywords: a union of made schemas that say the contrary of one keyword each.
 
 Every keyword is about one type, so its contrary asks for that type. Keywords of the document's drafts do for most;
 what none of them can say has a name that begins with a hyphen, which no schema that was read is asked for:

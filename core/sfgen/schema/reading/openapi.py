@@ -1,4 +1,4 @@
-"""What OpenAPI adds to JSON Schema: ``nullable`` and ``discriminator``.
+"""Keywords that OpenAPI adds to JSON Schema: ``nullable`` and ``discriminator``.
 
 ``nullable: true`` (OpenAPI 3.0; proposal 003 of its authors, which 3.0.3 took over) adds null to the ``type`` that
 stands in the same schema, and says nothing without one; an ``enum`` beside it must have null of its own. It is read so

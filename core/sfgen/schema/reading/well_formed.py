@@ -94,7 +94,7 @@ class _Reading:
 
     def _look_at(self, schema: Any, pointer: str, *, by_reference: bool = False) -> None:
         """Check a schema and all in it, and take note of what they call themselves."""
-        # What only a reference makes a schema is not checked by the metaschema: annotations may be anything there.
+        # The metaschema does not check a value that only a reference makes a schema: it may have any annotations.
         draft = self._read.draft
         kinds = KINDS[draft]
         stack = [(schema, pointer)]
@@ -347,7 +347,7 @@ def _found(value: Any) -> str:
 
 
 _IS_RIGHT: Mapping[Kind, Callable[[Any], bool]] = {
-    # What stands where a schema should is checked as one.
+    # A value in the place of a schema is checked as one.
     Kind.SCHEMA: lambda value: not isinstance(value, list),
     Kind.SCHEMA_OR_BOOLEAN: lambda value: isinstance(value, dict | bool),
     Kind.SCHEMAS: lambda value: isinstance(value, list) and bool(value),

@@ -163,7 +163,7 @@ def _of_pattern(pattern: str) -> Dfa:
 
 def _read_alike(pattern: str) -> Dfa:
     """Return texts in which ECMA-262 and ``re`` find a pattern alike: no controls, ASCII for classes."""
-    # What one of them may find must not be written where nothing may be found.
+    # A text that one of them may find must not be written where nothing may be found.
     return _of_pattern("[ -~]*" if "\\" in pattern else "[^\x00-\x1f\x7f-\x9f\u2028\u2029]*")
 
 

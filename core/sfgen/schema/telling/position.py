@@ -1,4 +1,4 @@
-"""Where in a document a text stands that is written so far, and what a schema expects there, in plain words.
+"""The position of an unfinished text in its document, and what a schema expects there, in plain words.
 
 The bytes are read one after the other with a stack of its own, so that a text may stop anywhere: inside a name, an
 escape or a character. It trusts the text to be the beginning of JSON.

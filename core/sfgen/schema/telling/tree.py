@@ -1,4 +1,4 @@
-"""What a schema means, to look at: its rules as a tree, as a graph and as plain data, and texts that it writes."""
+"""A schema shown to people: its rules as a tree, as a graph and as plain data, and texts that it writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the parts of arrays and objects are put together: the options, the white space, and counted members."""
+"""The layout of arrays and objects: the options, the white space, and counted members."""
 
 from __future__ import annotations
 

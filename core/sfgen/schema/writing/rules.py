@@ -1,6 +1,6 @@
 """From the root of a schema to the skeletons of its rules, one for each value that differs from all others.
 
-What is inside of objects and arrays waits in a queue, so that depth costs no stack.
+The parts of objects and arrays wait in a queue, so that depth costs no stack.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ def _why(skeletons: Skeletons, name: str, full: Collection[str]) -> tuple[str, s
             return "minProperties is above the number of properties that there may be", skeleton.pointer
         if not parts:
             return "", skeleton.pointer
-        # What is empty by itself says more than what leads back.
+        # A part that is empty by itself says more than one that leads back.
         name = next((part.rule for part in parts if skeletons[part.rule].why_empty is not None), parts[0].rule)
     circle = passed[passed.index(name) :]
     labels = [
