@@ -1,4 +1,4 @@
-"""``--pydantic MODULE:CLASS`` in ``gen``, ``index`` and ``check``; its errors are in ``error_cases_pydantic``."""
+"""``--pydantic MODULE:CLASS`` in ``gen``, ``index`` and ``check``; errors: ``support/errors/pydantic.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every kind of guide keeps the laws of ``guide_conformance``."""
+"""Every kind of guide keeps the laws in ``tests/support/guides/conformance.py``."""
 
 from __future__ import annotations
 

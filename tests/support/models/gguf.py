@@ -31,7 +31,7 @@ def write_gguf(
         directory: What ``save_pretrained`` wrote.
         file: Where to; with several parts their names are made of it.
         numbers: One of ``NUMBERS``. Weights of one dimension are float32 always.
-        split: See ``gguf_tokenizers.add_tokenizer``.
+        split: See ``add_tokenizer``.
         parts: In how many files.
         metadata: Further values, with ``__`` for the dots in their names.
 
@@ -291,7 +291,7 @@ def pair(architecture: str, tokenizer: str, folder: Path, *, template: str = "",
     """Write a model twice.
 
     Args:
-        architecture: One of ``random_models.ARCHITECTURES`` that ``gguf_files`` knows.
+        architecture: One of ``random_models.ARCHITECTURES`` that this file knows.
         tokenizer: One of ``END_TOKENS``.
         folder: Where to.
         template: A chat template.
