@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.index.mask_ids import mask_of_bits
 from sfgen.index.mask_store import MaskStore
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int64sOut, UInt8s, UInt8sOut, kernel
 from sfgen.protocols import Int32, Mask
@@ -111,9 +112,7 @@ class LeafMasks:
         if missing <= 0 and room >= counts.highest:
             return self.mask(state)
         fits = (counts.of_token <= min(room, _MANY)) & ~(counts.closes & (counts.of_token < missing))
-        bits = np.zeros((len(fits) + 31) // 32 * 32, dtype=np.bool_)
-        bits[: len(fits)] = fits
-        mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+        mask = mask_of_bits(fits)
         if not self._has_all_goals:
             mask &= self.mask(state)[0]
         mask.setflags(write=False)

@@ -52,11 +52,18 @@ def packed(token_ids: Int32, size: int) -> Mask:
     >>> packed(np.array([0, 3, 32], dtype=np.int32), 40).tolist()
     [9, 1]
     """
-    bits = np.zeros((size + 31) // 32 * 32, dtype=np.uint8)
-    bits[token_ids] = 1
-    mask = np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+    bits = np.zeros((size + 31) // 32 * 32, dtype=np.bool_)
+    bits[token_ids] = True
+    mask = mask_of_bits(bits)
     mask.setflags(write=False)
     return mask
+
+
+def mask_of_bits(bits: NDArray[np.bool_]) -> Mask:
+    """Pack a bit for each token into a mask that may be written to."""
+    if missing := -len(bits) % 32:
+        bits = np.append(bits, np.zeros(missing, dtype=np.bool_))
+    return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
 
 
 def repeat_tokens(mask: Mask, pairs: NDArray[np.int32]) -> None:
