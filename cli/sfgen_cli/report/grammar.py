@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen import Grammar
 from sfgen.language.language import BETWEEN_RULES, Failure, where
 from sfgen.printable import line_with_caret, on_one_line
-from sfgen_cli.report.matching import Complaint, whole
+from sfgen_cli.report.matching import Complaint, complaint_at
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
 from sfgen_cli.shell.output import counted, stdout_is_a_terminal, write, write_json
@@ -53,12 +53,9 @@ class CheckedSentence:
 
         ``line`` is its line in the file, if it is one.
         """
-        found = self.failure
-        if found is None:
+        if self.failure is None:
             return []
-        places = {"line": found.line if line is None else line, "column": found.column}
-        _, _, shown = line_with_caret(whole(self.text), found.position)
-        return [Complaint(places, in_words(found), shown)]
+        return [complaint_at(self.failure, self.text, in_words(self.failure), line)]
 
 
 class GrammarMatching:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfgen import Dfa
 from sfgen.automata.edges import Walk, Walker
 from sfgen.automata.label import label
 from sfgen.groups import Texts, texts_by_name
-from sfgen.printable import caret_lines, on_one_line
+from sfgen.printable import caret_lines, line_with_caret, on_one_line
 from sfgen.regex.oracle import group_names
+
+if TYPE_CHECKING:
+    from sfgen.language.language import Failure
+    from sfgen.substring.substring import SubstringFailure
 
 _QUOTED = 40  # characters of a text in a sentence
 _LABEL_WIDTH = 60
@@ -45,6 +49,12 @@ class Complaint:
     places: Mapping[str, int | None]
     words: str
     shown: Sequence[str]
+
+
+def complaint_at(failure: Failure | SubstringFailure, text: str, words: str, line: int | None) -> Complaint:
+    """Make the complaint about the place where a text fails; ``line`` is the text's own in its file, if it is one."""
+    _, _, shown = line_with_caret(whole(text), failure.position)
+    return Complaint({"line": failure.line if line is None else line, "column": failure.column}, words, shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
 from sfgen.printable import line_with_caret
-from sfgen_cli.report.matching import Complaint, whole
+from sfgen_cli.report.matching import Complaint, complaint_at
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
 from sfgen_cli.shell.output import write_json
@@ -54,12 +54,9 @@ class CheckedQuotation:
 
         ``line`` is its line in the file, if it is one.
         """
-        found = self.failure
-        if found is None:
+        if self.failure is None:
             return []
-        places = {"line": found.line if line is None else line, "column": found.column}
-        _, _, shown = line_with_caret(whole(self.text), found.position)
-        return [Complaint(places, in_words(found, self.document), shown)]
+        return [complaint_at(self.failure, self.text, in_words(self.failure, self.document), line)]
 
 
 class SubstringMatching:
