@@ -101,6 +101,6 @@ def test_a_file_that_somebody_made_up(tmp_path: Path, changes: dict[str, str]) -
     save(JsonSchema(SCHEMA), VOCABULARY, path)
     metadata = json.loads(path.read_bytes()[8:])["__metadata__"] | changes
     metadata["checksum"] = saved_text.digest(metadata)
-    path.write_bytes(saved_text.encoded(metadata))
+    path.write_bytes(saved_text.encode_header(metadata))
     with pytest.raises(SfgenError):
         load(path, VOCABULARY)

@@ -42,6 +42,7 @@ from sfgen.automata import Dfa
 from sfgen.errors import DeadEnd, IndexFileError, OtherVocabulary, PatternError, UnusableIndex
 from sfgen.index.atomic_write import OpenFile, destination_of, in_the_way, write_whole
 from sfgen.index.distance import UNREACHABLE, byte_distances
+from sfgen.index.saved_text import NO_CHECKSUM, encode_header
 from sfgen.index.token_automaton import TokenAutomaton
 from sfgen.protocols import Tokens
 from sfgen.regex.parse import replace_properties
@@ -201,7 +202,6 @@ _FORMAT_SAID = re.compile(rb'\{"__metadata__":\{"format":"(sfgen-index-[0-9]{1,9
 # Neither stands anywhere else: in a string of JSON the quotes would be escaped.
 _END_OF_ARRAY = re.compile(rb'"data_offsets":\[[0-9]+,([0-9]{1,18})\]')
 _CHECKSUM = b'"checksum":"%s"'
-_NO_CHECKSUM = "0" * 64
 _MOST = 2**31 - 1  # states, tokens, masks
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -269,16 +269,14 @@ def _encode(metadata: Mapping[str, str], sizes: Sizes) -> bytes:
         name: {"dtype": dtype, "shape": sizes.shapes[name], "data_offsets": sizes.offsets[name]}
         for name, dtype in sizes.dtypes.items()
     }
-    text = json.dumps({"__metadata__": dict(metadata), **tensors}, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text
+    return encode_header(metadata, tensors)
 
 
 def sealed(metadata: Mapping[str, str], sizes: Sizes, arrays: Iterable[bytes | memoryview]) -> bytes:
     """Encode a header with its checksum."""
-    open_header = _encode({**metadata, "checksum": _NO_CHECKSUM}, sizes)
+    open_header = _encode({**metadata, "checksum": NO_CHECKSUM}, sizes)
     checksum = _digest(open_header, arrays)
-    return open_header.replace(_CHECKSUM % _NO_CHECKSUM.encode(), _CHECKSUM % checksum.encode())
+    return open_header.replace(_CHECKSUM % NO_CHECKSUM.encode(), _CHECKSUM % checksum.encode())
 
 
 def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
@@ -325,7 +323,7 @@ def _header_bytes(file: OpenFile) -> bytes:
 def _is_sealed(header: Header, arrays: Iterable[bytes | memoryview]) -> bool:
     """Whether the checksum is that of the header and the arrays."""
     checksum = header.metadata["checksum"]
-    open_header = header.encoded.replace(_CHECKSUM % checksum.encode(), _CHECKSUM % _NO_CHECKSUM.encode())
+    open_header = header.encoded.replace(_CHECKSUM % checksum.encode(), _CHECKSUM % NO_CHECKSUM.encode())
     return checksum == _digest(open_header, arrays)
 
 

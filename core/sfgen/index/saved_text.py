@@ -32,7 +32,7 @@ from sfgen.index.atomic_write import OpenFile, destination_of, in_the_way, write
 from sfgen.protocols import Tokens
 
 _LONGEST = 1 << 24  # bytes of a header; a schema's text has at most a quarter of it
-_NO_CHECKSUM = "0" * 64
+NO_CHECKSUM = "0" * 64
 _BEFORE, _BEHIND = ("format", "sfgen"), ("vocabulary_fingerprint", "tokens", "checksum")
 _DAMAGE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)  # raised for values of a wrong kind
 
@@ -68,7 +68,7 @@ class SavedText(Generic[C]):
             "vocabulary_fingerprint": vocabulary.fingerprint,
             "tokens": str(len(vocabulary)),
         }
-        content = encoded({**metadata, "checksum": digest(metadata)})
+        content = encode_header({**metadata, "checksum": digest(metadata)})
         if len(content) > _LONGEST:
             raise IndexFileError(
                 f"the {self.kind} takes {len(content):,} bytes in a file, and the limit is {_LONGEST:,}",
@@ -118,7 +118,7 @@ class SavedText(Generic[C]):
         content = file.read(0, file.size)
         try:
             metadata: Any = json.loads(content[8:])["__metadata__"]
-            is_whole = all(isinstance(text, str) for text in metadata.values()) and encoded(metadata) == content
+            is_whole = all(isinstance(text, str) for text in metadata.values()) and encode_header(metadata) == content
         except _DAMAGE:
             is_whole = False
         if not is_whole:
@@ -147,13 +147,13 @@ class SavedText(Generic[C]):
         return found is not None and all(found[key] == metadata[key] for key in metadata if key != "sfgen")
 
 
-def encoded(metadata: Mapping[str, str]) -> bytes:
-    """Encode a string map as a whole file."""
-    text = json.dumps({"__metadata__": metadata}, separators=(",", ":")).encode()
+def encode_header(metadata: Mapping[str, str], arrays: Mapping[str, Any] | None = None) -> bytes:
+    """Encode a string map, and what is said of arrays, as a header with the length before it: a file without arrays."""
+    text = json.dumps({"__metadata__": metadata, **(arrays or {})}, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text
 
 
 def digest(metadata: Mapping[str, str]) -> str:
     """Return the checksum of a string map, in hexadecimal digits."""
-    return hashlib.sha256(encoded({**metadata, "checksum": _NO_CHECKSUM})).hexdigest()
+    return hashlib.sha256(encode_header({**metadata, "checksum": NO_CHECKSUM})).hexdigest()

@@ -27,7 +27,7 @@ def _saved(tail: bytes = b"", end: bytes = b"", **changes: str) -> Before:
         metadata = json.loads(Path("f").read_bytes()[8:])["__metadata__"] | changes
         if "checksum" not in changes:
             metadata["checksum"] = saved_text.digest(metadata)
-        content = saved_text.encoded(metadata)
+        content = saved_text.encode_header(metadata)
         Path("f").write_bytes(content[: len(content) - len(end)] + end + tail)
 
     return write
