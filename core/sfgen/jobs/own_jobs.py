@@ -139,24 +139,15 @@ class OwnJobs:
     def _compiled(self, own: OwnConstraint) -> LoadedJob:
         """Compile a constraint into a job, otherwise as that of all records."""
         job = self._loaded.job
-        constraint = _read(own, job.constraint.schema)
+        constraint = read_constraint(own, job.constraint.schema)
         choices = tuple(own.value) if own.kind == "choices" else None
         facts = ConstraintFacts(choices=choices) if choices is not None else ConstraintFacts.of(constraint)
         index = Index(constraint, vocabulary_of(self._loaded.model))
         return self._loaded.like(replace(job, config=replace(job.config, index=index), facts=facts), index)
 
     def _size(self, compiled: LoadedJob) -> int:
-        """Estimate the bytes of a constraint, with the masks that texts will make."""
-        from sfgen.automata import Dfa
-        from sfgen.substring.substring import Substring
-
         assert isinstance(compiled.index, Index), "made above"
-        constraint, masks, rest = compiled.index.constraint, _MASKS, _LARGE
-        if isinstance(constraint, Dfa):
-            masks, rest = min(_MASKS, len(constraint)), constraint.transitions.nbytes + _SMALL
-        if isinstance(constraint, Substring):
-            masks, rest = 0, _QUOTED * len(constraint.document.data) + _SMALL
-        return rest + masks * len(vocabulary_of(self._loaded.model)) // 8
+        return size_of(compiled.index)
 
     def _banned(self, words: tuple[str, ...]) -> BannedWords:
         """Compile words, compared as those of all records are."""
@@ -172,7 +163,20 @@ class OwnJobs:
         )
 
 
-def _read(own: OwnConstraint, usual: JsonSchema | None) -> Dfa | JsonSchema | Grammar | Substring:
+def size_of(index: Index) -> int:
+    """Estimate the bytes of a constraint: masks are made while texts are written."""
+    from sfgen.automata import Dfa
+    from sfgen.substring.substring import Substring
+
+    constraint, masks, rest = index.constraint, _MASKS, _LARGE
+    if isinstance(constraint, Dfa):
+        masks, rest = min(_MASKS, len(constraint)), constraint.transitions.nbytes + _SMALL
+    if isinstance(constraint, Substring):
+        masks, rest = 0, _QUOTED * len(constraint.document.data) + _SMALL
+    return rest + masks * len(index.vocabulary) // 8
+
+
+def read_constraint(own: OwnConstraint, usual: JsonSchema | None = None) -> Dfa | JsonSchema | Grammar | Substring:
     """Make what a record's text must match."""
     from sfgen.automata import Dfa
     from sfgen.language.grammar import GrammarSource

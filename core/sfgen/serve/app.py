@@ -1,0 +1,381 @@
+"""The application: OpenAI's endpoints over the engines of some models.
+
+>>> from fastapi.testclient import TestClient
+>>> with TestClient(app("tiny"), base_url="http://localhost") as client:
+...     answer = client.post("/v1/completions", json={"prompt": "Year: ", "regex": "[0-9]{4}", "seed": 1}).json()
+>>> len(answer["choices"][0]["text"]), answer["choices"][0]["finish_reason"]
+(4, 'stop')
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from sfgen import arguments, load_model
+from sfgen.ban import BannedWords
+from sfgen.decoding import GenerationConfig, prepare
+from sfgen.decoding.loop import Loop
+from sfgen.errors import SfgenError
+from sfgen.models.messages import chat_ids
+from sfgen.protocols import Model
+from sfgen.serve.constraints import Constraints
+from sfgen.serve.engine import Engine, RunningText
+from sfgen.serve.guards import BodyTooLarge, Guard
+from sfgen.serve.replies import Choice, Logprobs, Reply, error_body, status_of, usage_of
+from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
+
+_LOG = logging.getLogger("sfgen.serve")
+
+DEFAULT_TOKENS = 16
+"""The most tokens of a free completion that names no limit, as OpenAI has it."""
+
+WITHOUT_CONTEXT = 4096
+"""The most tokens where neither the request nor the model has a limit."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a server allows.
+
+    Attributes:
+        batch_size: The most texts of a model that are written at once.
+        max_waiting: The most texts of a model that wait.
+        max_prompt: The most tokens of a prompt; ``None``: what the context holds.
+        max_tokens: The most tokens of a text; ``None``: what the context holds.
+        max_body: The most bytes of a body.
+        request_seconds: The time of a request; ``None``: any.
+        mask_seconds: The time of one step beside the model, such as a token mask; ``None``: any.
+        compile_seconds: The time of compiling a large constraint.
+        constraint_bytes: The memory of constraints that are kept.
+    """
+
+    batch_size: int = 8
+    max_waiting: int = 256
+    max_prompt: int | None = None
+    max_tokens: int | None = None
+    max_body: int = 2**23
+    request_seconds: float | None = 600
+    mask_seconds: float | None = 30
+    compile_seconds: float = 20
+    constraint_bytes: int = 2**30
+
+
+def app(
+    models: Model | str | Path | Sequence[Model | str | Path] | Mapping[str, Model | str | Path] = "tiny",
+    *,
+    limits: Limits | None = None,
+    api_keys: Sequence[str] = (),
+    hosts: Collection[str] | None = ("127.0.0.1", "localhost", "::1"),
+    log_prompts: bool = False,
+) -> Guard:
+    """Make an ASGI application that speaks OpenAI's protocol.
+
+    It starts its threads when it is started, and ends them with it.
+
+    Args:
+        models: A model, the name of one, several, or several by the names that clients use. The first is the default.
+        limits: What is allowed.
+        api_keys: The keys that may ask; none: everybody.
+        hosts: The names that the Host header may have; ``None``: any.
+        log_prompts: Whether prompts are logged, by the logger ``sfgen.serve``.
+
+    Raises:
+        SfgenError: A model cannot be loaded.
+    """
+    limits = limits or Limits()
+    server = Server(_named(models), limits, log_prompts)
+    return Guard(server.application(), api_keys, hosts, limits.max_body)
+
+
+def _named(models: Any) -> dict[str, Model]:
+    """The models by the names that clients use."""
+    if isinstance(models, Mapping):
+        named = dict(models)
+    else:
+        listed = models if isinstance(models, list | tuple) else [models]
+        named = {_name_of(model): model for model in listed}
+    if not named:
+        raise arguments.refusal("models", "at least one model", models)
+    return {name: load_model(model) if isinstance(model, str | Path) else model for name, model in named.items()}
+
+
+def _name_of(model: Model | str | Path) -> str:
+    return Path(model).name if isinstance(model, str | Path) else getattr(model, "name", type(model).__name__)
+
+
+class Server:
+    """The engines of some models, and the answers to requests.
+
+    Args:
+        models: They, by name.
+        limits: What is allowed.
+        log_prompts: Whether prompts are logged.
+    """
+
+    def __init__(self, models: Mapping[str, Model], limits: Limits, log_prompts: bool) -> None:
+        self._models = models
+        self._limits = limits
+        self._log_prompts = log_prompts
+        self._engines: dict[str, Engine] = {}
+        self._constraints = Constraints(limits.compile_seconds, limits.constraint_bytes)
+
+    def application(self) -> FastAPI:
+        """Return the routes."""
+
+        @asynccontextmanager
+        async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+            for name, model in self._models.items():
+                self._engines[name] = Engine(model, self._limits.batch_size, self._limits.max_waiting)
+            try:
+                yield
+            finally:
+                await asyncio.to_thread(self.stop, 5.0)
+
+        api = FastAPI(title="sfgen", lifespan=lifespan, docs_url=None, redoc_url=None)
+        api.add_exception_handler(RequestValidationError, _on_invalid)
+        api.add_exception_handler(HTTPException, _on_http_error)
+        api.add_exception_handler(SfgenError, _on_error)
+        api.add_exception_handler(BodyTooLarge, _on_large_body)
+
+        @api.get("/health")
+        async def health() -> dict[str, Any]:
+            loads = {name: engine.load for name, engine in self._engines.items()}
+            return {"status": "ok", "models": {name: {"running": a, "waiting": b} for name, (a, b) in loads.items()}}
+
+        @api.get("/v1/models")
+        async def models() -> dict[str, Any]:
+            listed = [{"id": name, "object": "model", "created": 0, "owned_by": "sfgen"} for name in self._models]
+            return {"object": "list", "data": listed}
+
+        @api.post("/v1/completions")
+        async def completions(body: CompletionRequest, request: Request) -> Response:
+            return await self._answer(body, request)
+
+        @api.post("/v1/chat/completions")
+        async def chat(body: ChatRequest, request: Request) -> Response:
+            return await self._answer(body, request)
+
+        return api
+
+    def stop(self, grace: float) -> bool:
+        """End the engines; true if all texts had come to their end."""
+        self._constraints.close()
+        return min((engine.stop(grace) for engine in list(self._engines.values())), default=True)
+
+    # ---- one request -----------------------------------------------------------------------------------------------
+
+    async def _answer(self, body: CompletionRequest | ChatRequest, request: Request) -> Response:
+        wish = wish_of(body)
+        name = next(iter(self._models)) if body.model is None else body.model
+        if name not in self._models:
+            known = ", ".join(self._models)
+            raise HTTPException(404, f"there is no model {name!r:.60} here; there is {known}")
+        if self._log_prompts:
+            _LOG.info("%s: %s", name, getattr(body, "prompt", None) or getattr(body, "messages", None))
+        index = None
+        if wish.constraint is not None:
+            try:
+                index = await self._constraints.of(wish.constraint, self._models[name].vocabulary)
+            except SfgenError as error:
+                return JSONResponse(error_body(error, wish.fields.get("constraint")), status_of(error))
+        loops = await asyncio.to_thread(self._loops, self._models[name], body, wish, index)
+        texts = []
+        reply = Reply(name, isinstance(body, ChatRequest))
+        choices = []
+        for number, loop in enumerate(loops):
+            logprobs = None
+            if wish.top_logprobs is not None:
+                logprobs = Logprobs(self._models[name].vocabulary, wish.top_logprobs)
+                loop.observe_scores(logprobs.observe)
+            texts.append(RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds))
+            choices.append(Choice(reply, number, logprobs))
+        prompt_tokens = sum(len(text.prompt_ids) for text in texts[:: wish.samples])
+        self._engines[name].put(texts)
+        if body.stream:
+            usage = body.stream_options is not None and body.stream_options.include_usage
+            lines = self._lines(reply, texts, choices, prompt_tokens if usage else None)
+            return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        return await self._whole(reply, texts, choices, prompt_tokens, request)
+
+    def _loops(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Any) -> list[Loop]:
+        """The loops of all texts of a request.
+
+        Raises:
+            SfgenError: What can be known to be impossible.
+        """
+        config = dict(wish.config)
+        banned = config.pop("banned", None)
+        ids = config.pop("banned_ids", ())
+        if banned is not None:
+            config["banned"] = BannedWords(**banned)
+        if ids:
+            config["logit_bias"] = config.get("logit_bias", {}) | dict.fromkeys(ids, -100.0)
+        loops = []
+        for prompt in _prompts(model, body):
+            limit = self._limit(model, prompt, body, wish)
+            for sample in range(wish.samples):
+                seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
+                loops.append(prepare(model, prompt, GenerationConfig(**config | seed, index=index, max_tokens=limit)))
+        return loops
+
+    def _limit(self, model: Model, prompt: str | Sequence[int], body: Any, wish: Wish) -> int:
+        """The most tokens of a text."""
+        ids = model.encode(prompt) if isinstance(prompt, str) else prompt
+        if self._limits.max_prompt is not None and len(ids) > self._limits.max_prompt:
+            most = self._limits.max_prompt
+            raise Refused(f"the prompt has {len(ids)} tokens, and the most is {most}", "prompt", "prompt_too_long")
+        context = getattr(model, "context_length", None)
+        room = WITHOUT_CONTEXT if context is None else max(0, context - len(ids) + 1)
+        limit = wish.max_tokens
+        if limit is None:
+            limit = room if isinstance(body, ChatRequest) or wish.constraint is not None else DEFAULT_TOKENS
+        return min(limit, self._limits.max_tokens) if self._limits.max_tokens is not None else limit
+
+    async def _whole(
+        self,
+        reply: Reply,
+        texts: Sequence[RunningText],
+        choices: Sequence[Choice],
+        prompt_tokens: int,
+        request: Request,
+    ) -> Response:
+        async def written(text: RunningText, choice: Choice) -> dict[str, Any]:
+            entries: list[dict[str, Any]] | None = None
+            async for event in text.events():
+                for chunk in choice.chunks(event):
+                    if chunk["logprobs"] is not None:
+                        entries = (entries or []) + _entries(chunk["logprobs"])
+            return choice.whole(entries)
+
+        gone = asyncio.create_task(_disconnected(request))
+        work = asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                return Response(status_code=499)
+            results = [choice.result for choice in choices if choice.result is not None]
+            return JSONResponse(reply.whole(await work, usage_of(prompt_tokens, results)))
+        finally:
+            gone.cancel()
+            work.cancel()
+            for text in texts:
+                text.leave()
+
+    async def _lines(
+        self, reply: Reply, texts: Sequence[RunningText], choices: Sequence[Choice], prompt_tokens: int | None
+    ) -> AsyncIterator[str]:
+        """The lines of a stream, in the order in which the texts tell."""
+        told: asyncio.Queue[dict[str, Any] | SfgenError | None] = asyncio.Queue()
+
+        async def follow(text: RunningText, choice: Choice) -> None:
+            try:
+                async for event in text.events():
+                    for chunk in choice.chunks(event):
+                        await told.put(chunk)
+            except SfgenError as error:
+                await told.put(error)
+            await told.put(None)
+
+        tasks = [asyncio.create_task(follow(*pair)) for pair in zip(texts, choices, strict=True)]
+        try:
+            if reply.is_chat:
+                first = [{"index": n, "delta": {"role": "assistant", "content": ""}, "logprobs": None,
+                          "finish_reason": None} for n in range(len(texts))]  # fmt: skip
+                yield _line(reply.chunk(first))
+            left = len(texts)
+            while left:
+                chunk = await told.get()
+                if chunk is None:
+                    left -= 1
+                elif isinstance(chunk, SfgenError):
+                    yield f"event: error\n{_line(error_body(chunk))}"
+                    return
+                else:
+                    yield _line(reply.chunk([chunk]))
+            if prompt_tokens is not None:
+                results = [choice.result for choice in choices if choice.result is not None]
+                yield _line(reply.chunk([], usage_of(prompt_tokens, results)))
+            yield "data: [DONE]\n\n"
+        finally:
+            for task in tasks:
+                task.cancel()
+            for text in texts:
+                text.leave()
+
+
+def _prompts(model: Model, body: CompletionRequest | ChatRequest) -> list[str | Sequence[int]]:
+    """The prompts of a request: texts or token ids."""
+    if isinstance(body, ChatRequest):
+        messages = [{"role": message.role, "content": _content(message.content)} for message in body.messages]
+        return [chat_ids(model, messages)]
+    prompt: Any = body.prompt
+    if isinstance(prompt, str) or (prompt and isinstance(prompt[0], int)):
+        return [prompt]
+    return list(prompt)
+
+
+def _content(content: Any) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "".join(part.text for part in content)
+
+
+def _entries(logprobs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The entries of log-probabilities that a chunk tells, in the form of chat."""
+    if "content" in logprobs:
+        return list(logprobs["content"])
+    rows = zip(logprobs["tokens"], logprobs["token_logprobs"], logprobs["top_logprobs"], strict=True)
+    return [
+        {"token": token, "logprob": logprob, "top_logprobs": [{"token": t, "logprob": p} for t, p in top.items()]}
+        for token, logprob, top in rows
+    ]
+
+
+def _line(content: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n\n"
+
+
+async def _disconnected(request: Request) -> None:
+    """Return when the client has gone."""
+    while not await request.is_disconnected():
+        await asyncio.sleep(0.1)
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+
+
+async def _on_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, SfgenError)
+    headers = {"Retry-After": str(error.retry_after)} if hasattr(error, "retry_after") else None
+    return JSONResponse(error_body(error), status_of(error), headers)
+
+
+async def _on_invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    param = ".".join(str(part) for part in first["loc"] if part != "body") or None
+    return JSONResponse(error_body(Refused(f"{param or 'the body'}: {first['msg']}", param, "invalid_value")), 400)
+
+
+async def _on_http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = "model_not_found" if "no model" in str(error.detail) else "http_error"
+    body = {"message": str(error.detail), "type": "invalid_request_error", "param": None, "code": code}
+    return JSONResponse({"error": body}, error.status_code, error.headers)
+
+
+async def _on_large_body(_: Request, error: Exception) -> Response:
+    body = {"message": str(error), "type": "invalid_request_error", "param": None, "code": "body_too_large"}
+    return JSONResponse({"error": body}, 413)
