@@ -91,7 +91,7 @@ class _Row(Generic[Told]):
 
 
 def drive_batch(
-    loops: Iterable[Asks[Told] | None], batch: Batch, rows: int | None = None
+    loops: Iterable[Asks[Told] | None], batch: Batch, rows: int | None = None, *, keep: bool = False
 ) -> Iterator[tuple[int, Told | SfgenError]]:
     """Run loops in lock-step, sharing forward passes.
 
@@ -100,6 +100,8 @@ def drive_batch(
             that run continue; where none runs, the next is waited for.
         batch: Empty, and with a row for each loop, or ``rows`` of them.
         rows: How many loops run at once; all if not given. The next one is taken from ``loops`` when a row is free.
+        keep: Whether a free row keeps what it has read until a loop takes it: the one whose text begins most like the
+            prompt. So the next turn of a conversation reads its earlier turns from there.
 
     Yields:
         The number of a loop, from 0 on, with an event of its, as it comes. The last of a loop is ``Finished``, or the
@@ -114,22 +116,25 @@ def drive_batch(
     if rows is None:
         loops = list(loops)
         rows = len(loops)
-    waiting: _Waiting[Told] = _Waiting(iter(loops), is_over=rows == 0)
+    waiting: _Waiting[Told] = _Waiting(iter(loops), batch, {slot: [] for slot in range(rows)}, is_over=rows == 0)
     running: dict[int, _Row[Told]] = {}
     narrow = batch if isinstance(batch, BatchScoresRows) else None
     # Separate rows give each text the scores that it has alone, to the last bit, so they share no prefix.
-    shares = rows > 1 and not isinstance(batch, SeparateRows)
+    shares = keep or (rows > 1 and not isinstance(batch, SeparateRows))
     try:
         while running or not waiting.is_over:
-            waiting.fill(running, rows)
-            for slot in sorted(running):
-                while slot in running and not (yield from _to_next_request(running[slot], slot, narrow)):
-                    read = running.pop(slot).read
-                    waiting.begin(running, slot)
-                    if slot in running and shares:
-                        running[slot].read = read
-                    else:
-                        batch.rewind(slot, 0)
+            waiting.begin_all(running)
+            to_ask = sorted(running)
+            for slot in to_ask:  # it grows: what is over makes room for others, which ask in the same round
+                if (yield from _to_next_request(running[slot], slot, narrow)):
+                    continue
+                waiting.free[slot] = running.pop(slot).read
+                if not shares:
+                    waiting.forget()
+                begun = waiting.begin(running)
+                to_ask += [] if begun is None else [begun]
+                if not keep:
+                    waiting.forget()
             if running:
                 _ask(running, batch, narrow)
     finally:
@@ -139,37 +144,49 @@ def drive_batch(
 
 @dataclass
 class _Waiting(Generic[Told]):
-    """The loops that have not begun."""
+    """The loops that have not begun, and the rows that they may take."""
 
     loops: Iterator[Asks[Told] | None]
+    batch: Batch
+    free: dict[int, list[int]]  # the rows that no loop has, each with the tokens that it has read
     begun: int = 0  # the number of loops that have begun
     is_empty: bool = False  # whether none is there in this round
     is_over: bool = False  # whether there will be no other
 
-    def fill(self, running: dict[int, _Row[Told]], rows: int) -> None:
+    def begin_all(self, running: dict[int, _Row[Told]]) -> None:
         """Begin a round: give the free rows to the next loops."""
         self.is_empty = False
-        for slot in range(rows):
-            if self.is_empty or self.is_over:
-                return
-            if slot not in running:
-                self.begin(running, slot)
+        while self.free and self.begin(running) is not None:
+            pass
 
-    def begin(self, running: dict[int, _Row[Told]], slot: int) -> None:
-        """Give a row to the next loop, if there is one."""
+    def begin(self, running: dict[int, _Row[Told]]) -> int | None:
+        """Give a free row to the next loop, if there is one; return the row."""
         if self.is_empty or self.is_over:
-            return
+            return None
         try:
             loop = next(self.loops)
         except StopIteration:
             self.is_over = True
-            return
+            return None
         if loop is None:
             self.is_empty = True
-            return
+            return None
         arguments.given("each of loops", loop, "what sfgen.decoding.prepare made", "run")
-        running[slot] = _Row(self.begun, loop.run())
+        slot = self._best(getattr(loop, "prompt_ids", ()))
+        running[slot] = _Row(self.begun, loop.run(), read=self.free.pop(slot))
         self.begun += 1
+        return slot
+
+    def _best(self, prompt: Sequence[int]) -> int:
+        """The free row that has read most of a prompt; of several, the one that has read least besides."""
+        return max(self.free, key=lambda slot: (_shared(self.free[slot], prompt), -len(self.free[slot]), -slot))
+
+    def forget(self) -> None:
+        """Let free rows forget what they have read."""
+        for slot, read in self.free.items():
+            if read:
+                self.batch.rewind(slot, 0)
+                self.free[slot] = []
 
 
 def _to_next_request(
@@ -233,7 +250,7 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
 
 def _shared(before: Sequence[int], token_ids: Sequence[int]) -> int:
     """Count the tokens of a prompt that a row has read already, all but the last, whose scores are wanted."""
-    most = min(len(before), len(token_ids) - 1)
+    most = min(len(before), max(0, len(token_ids) - 1))
     different = (at for at in range(most) if before[at] != token_ids[at])
     shared = next(different, most)
     return shared if shared >= LEAST_SHARED else 0

@@ -20,7 +20,7 @@ stop string is whole, a banned word inside it is a banned word.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -127,6 +127,11 @@ class Loop:
         while reason is None:
             reason = yield from self._step()
         return (yield from self._finish(reason))
+
+    @property
+    def prompt_ids(self) -> Sequence[int]:
+        """The tokens of the prompt, as far as they are read before the first token is chosen."""
+        return self.text.prompt_ids
 
     @property
     def forward_passes(self) -> int:

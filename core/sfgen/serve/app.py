@@ -27,6 +27,7 @@ from sfgen import arguments, load_model
 from sfgen.ban import BannedWords
 from sfgen.decoding import GenerationConfig, prepare
 from sfgen.decoding.loop import Loop
+from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.errors import SfgenError
 from sfgen.models.messages import chat_ids
 from sfgen.protocols import Model
@@ -187,7 +188,7 @@ class Server:
         index = None
         if wish.constraint is not None:
             try:
-                index = await self._constraints.of(wish.constraint, self._models[name].vocabulary)
+                index = await self._constraints.of(wish.constraint, vocabulary_of(self._models[name]))
             except SfgenError as error:
                 return JSONResponse(error_body(error, wish.fields.get("constraint")), status_of(error))
         loops = await asyncio.to_thread(self._loops, self._models[name], body, wish, index)
@@ -197,7 +198,7 @@ class Server:
         for number, loop in enumerate(loops):
             logprobs = None
             if wish.top_logprobs is not None:
-                logprobs = Logprobs(self._models[name].vocabulary, wish.top_logprobs)
+                logprobs = Logprobs(vocabulary_of(self._models[name]), wish.top_logprobs)
                 loop.observe_scores(logprobs.observe)
             texts.append(RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds))
             choices.append(Choice(reply, number, logprobs))
@@ -259,8 +260,8 @@ class Server:
                         entries = (entries or []) + _entries(chunk["logprobs"])
             return choice.whole(entries)
 
-        gone = asyncio.create_task(_disconnected(request))
-        work = asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
+        gone: asyncio.Future[Any] = asyncio.create_task(_disconnected(request))
+        work: asyncio.Future[Any] = asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():

@@ -19,7 +19,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from sfgen.errors import GenerationError, OutOfMemory, SfgenError
 from sfgen.index import Index
-from sfgen.jobs.instructions import OwnConstraint
+from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.jobs.own_jobs import read_constraint, size_of
 from sfgen.vocabulary import Vocabulary
 

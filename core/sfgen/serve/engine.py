@@ -59,7 +59,7 @@ class RunningText:
     """
 
     def __init__(self, loop: Loop, seconds: float | None = None, mask_seconds: float | None = None) -> None:
-        self.prompt_ids: Sequence[int] = loop.text.prompt_ids
+        self.prompt_ids: Sequence[int] = loop.prompt_ids
         self._text = loop
         self._seconds, self._mask_seconds = seconds, mask_seconds
         self._deadline = None if seconds is None else time.monotonic() + seconds
@@ -203,7 +203,7 @@ class Engine:
     def _run(self) -> None:
         try:
             told: Iterator[tuple[int, Event | SfgenError]]
-            told = drive_batch(self._texts(), batch_of(self._model, self.rows), self.rows)
+            told = drive_batch(self._texts(), batch_of(self._model, self.rows), self.rows, keep=True)
             for number, event in told:
                 text = self._running.get(number)
                 if text is not None:

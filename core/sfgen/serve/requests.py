@@ -18,7 +18,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sfgen.errors import SfgenError
-from sfgen.jobs.instructions import Instructions, OwnConstraint
+from sfgen.jobs.prompt_record import Instructions, OwnConstraint
 
 MOST_SAMPLES = 128
 MOST_LOGPROBS = 20
