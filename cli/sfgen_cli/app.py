@@ -13,6 +13,7 @@ from sfgen_cli.commands.gen import gen
 from sfgen_cli.commands.index import index
 from sfgen_cli.commands.models import models
 from sfgen_cli.commands.replay import replay
+from sfgen_cli.commands.serve import serve
 from sfgen_cli.shell import completion
 from sfgen_cli.shell.command_classes import Command, Group
 from sfgen_cli.shell.help import paragraphs
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 for command, panel in (
     *((gen, None), (ban, None), (index, None)),
-    *((check, "More"), (replay, "More"), (models, "More")),
+    *((check, "More"), (replay, "More"), (models, "More"), (serve, "More")),
 ):
     text = paragraphs(inspect.cleandoc(command.__doc__ or ""))
     app.command(command.__name__, cls=Command, help=text, rich_help_panel=panel)(command)

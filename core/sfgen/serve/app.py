@@ -20,6 +20,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
@@ -79,7 +80,9 @@ def app(
     limits: Limits | None = None,
     api_keys: Sequence[str] = (),
     hosts: Collection[str] | None = ("127.0.0.1", "localhost", "::1"),
+    cors: Sequence[str] = (),
     log_prompts: bool = False,
+    grace: float = 30,
 ) -> Guard:
     """Make an ASGI application that speaks OpenAI's protocol.
 
@@ -90,14 +93,18 @@ def app(
         limits: What is allowed.
         api_keys: The keys that may ask; none: everybody.
         hosts: The names that the Host header may have; ``None``: any.
+        cors: The origins of pages that may ask; none: only the server's own.
         log_prompts: Whether prompts are logged, by the logger ``sfgen.serve``.
+        grace: The seconds that running texts may go on when the application is ended.
 
     Raises:
         SfgenError: A model cannot be loaded.
     """
     limits = limits or Limits()
-    server = Server(_named(models), limits, log_prompts)
-    return Guard(server.application(), api_keys, hosts, limits.max_body)
+    api = Server(_named(models), limits, log_prompts, grace).application()
+    if cors:
+        api.add_middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["*"], allow_headers=["*"])
+    return Guard(api, api_keys, hosts, limits.max_body, grace)
 
 
 def _named(models: Any) -> dict[str, Model]:
@@ -123,12 +130,14 @@ class Server:
         models: They, by name.
         limits: What is allowed.
         log_prompts: Whether prompts are logged.
+        grace: The seconds that running texts may go on at the end.
     """
 
-    def __init__(self, models: Mapping[str, Model], limits: Limits, log_prompts: bool) -> None:
+    def __init__(self, models: Mapping[str, Model], limits: Limits, log_prompts: bool, grace: float) -> None:
         self._models = models
         self._limits = limits
         self._log_prompts = log_prompts
+        self._grace = grace
         self._engines: dict[str, Engine] = {}
         self._constraints = Constraints(limits.compile_seconds, limits.constraint_bytes)
 
@@ -142,7 +151,7 @@ class Server:
             try:
                 yield
             finally:
-                await asyncio.to_thread(self.stop, 5.0)
+                await asyncio.to_thread(self.stop, self._grace)
 
         api = FastAPI(title="sfgen", lifespan=lifespan, docs_url=None, redoc_url=None)
         api.add_exception_handler(RequestValidationError, _on_invalid)

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -120,8 +120,9 @@ class Constraints:
         """End the thread and the processes."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         if self._judges is not None:
-            self._judges.stop()
-            self._judges.join()
+            judges: Any = self._judges  # pebble's methods have no types
+            judges.stop()
+            judges.join()
 
 
 def _compiled(own: OwnConstraint, vocabulary: Vocabulary) -> Index:

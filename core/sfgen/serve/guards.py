@@ -26,17 +26,20 @@ class Guard:
         hosts: The names that the Host header may have; ``None``: any. It keeps a page of somebody else's from asking a
             server on this machine by a name that it has turned to here (DNS rebinding).
         max_body: The most bytes of a body.
+        grace: The seconds that whoever runs it should wait for requests at the end.
     """
 
     def __init__(
-        self, application: Application, keys: Sequence[str], hosts: Collection[str] | None, max_body: int
+        self, application: Application, keys: Sequence[str], hosts: Collection[str] | None, max_body: int, grace: float
     ) -> None:
+        self.grace = grace
         self._application = application
         self._keys = [key.encode() for key in keys]
         self._hosts = hosts
         self._max_body = max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
