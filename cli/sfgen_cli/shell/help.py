@@ -61,6 +61,10 @@ MOST_USED = {
     ),
     "models": ("FOLDER", "--json"),
     "replay": ("FILE", "--sample", "--slow", "--step", "--svg", "--html", "--at", "--quiet"),
+    "serve": (
+        *("--model", "--host", "--port", "--api-key-file", "--no-auth", "--allow-host", "--cors"),
+        *("--batch-size", "--max-waiting", "--max-tokens", "--grace", "--quiet"),
+    ),
 }
 """By command; arguments by the name that the help gives them. What a command does not have is left out."""
 
@@ -106,6 +110,7 @@ def in_one_line(name: str, meaning: str) -> str:
 ENVIRONMENT = {
     "SFGEN_MODEL": "The model where [bold]--model[/] is not given.",
     "SFGEN_SEED": "The seed where [bold]--seed[/] is not given.",
+    "SFGEN_API_KEY": "The key that clients of [bold]sfgen serve[/] must send.",
     "NO_COLOR": "No colours, if it is not empty. [bold]FORCE_COLOR[/]: colours in a pipe too.",
     "SFGEN_DEBUG": "Show where in the code of sfgen an internal error happened.",
 }

@@ -13,6 +13,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,6 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
@@ -31,10 +31,11 @@ from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.errors import SfgenError
 from sfgen.models.messages import chat_ids
+from sfgen.printable import json_text
 from sfgen.protocols import Model
 from sfgen.serve.constraints import Constraints
 from sfgen.serve.engine import Engine, RunningText
-from sfgen.serve.guards import BodyTooLarge, Guard
+from sfgen.serve.guards import HAS_KEY, Access, Guard
 from sfgen.serve.replies import Choice, Logprobs, Reply, error_body, status_of, usage_of
 from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
 
@@ -57,6 +58,7 @@ class Limits:
         max_prompt: The most tokens of a prompt; ``None``: what the context holds.
         max_tokens: The most tokens of a text; ``None``: what the context holds.
         max_body: The most bytes of a body.
+        receive_seconds: The time in which a request must come.
         request_seconds: The time of a request; ``None``: any.
         mask_seconds: The time of one step beside the model, such as a token mask; ``None``: any.
         compile_seconds: The time of compiling a large constraint.
@@ -68,6 +70,7 @@ class Limits:
     max_prompt: int | None = None
     max_tokens: int | None = None
     max_body: int = 2**23
+    receive_seconds: float = 30
     request_seconds: float | None = 600
     mask_seconds: float | None = 30
     compile_seconds: float = 20
@@ -86,25 +89,28 @@ def app(
 ) -> Guard:
     """Make an ASGI application that speaks OpenAI's protocol.
 
-    It starts its threads when it is started, and ends them with it.
+    A server starts its threads, and ends them. An application that mounts it does so with the context ``started()`` in
+    its own lifespan.
 
     Args:
         models: A model, the name of one, several, or several by the names that clients use. The first is the default.
         limits: What is allowed.
         api_keys: The keys that may ask; none: everybody.
-        hosts: The names that the Host header may have; ``None``: any.
+        hosts: The names that the Host header may have beside addresses, so that no page reaches it by a name of its
+            own; ``None``: any. With a key any is answered.
         cors: The origins of pages that may ask; none: only the server's own.
         log_prompts: Whether prompts are logged, by the logger ``sfgen.serve``.
         grace: The seconds that running texts may go on when the application is ended.
 
     Raises:
         SfgenError: A model cannot be loaded.
+        UsageError: A key or an origin that no client can send.
     """
     limits = limits or Limits()
-    api = Server(_named(models), limits, log_prompts, grace).application()
-    if cors:
-        api.add_middleware(CORSMiddleware, allow_origins=list(cors), allow_methods=["*"], allow_headers=["*"])
-    return Guard(api, api_keys, hosts, limits.max_body, grace)
+    access = Access(api_keys, hosts, cors, limits.max_body, limits.receive_seconds)
+    server = Server(_named(models), limits, log_prompts, grace)
+    api = server.application()
+    return Guard(api, access, lambda: api.router.lifespan_context(api), server.stop, grace)
 
 
 def _named(models: Any) -> dict[str, Model]:
@@ -157,10 +163,11 @@ class Server:
         api.add_exception_handler(RequestValidationError, _on_invalid)
         api.add_exception_handler(HTTPException, _on_http_error)
         api.add_exception_handler(SfgenError, _on_error)
-        api.add_exception_handler(BodyTooLarge, _on_large_body)
 
         @api.get("/health")
-        async def health() -> dict[str, Any]:
+        async def health(request: Request) -> dict[str, Any]:
+            if not request.scope.get(HAS_KEY, True):
+                return {"status": "ok"}  # which models there are, and who uses them, is told to those with a key
             loads = {name: engine.load for name, engine in self._engines.items()}
             return {"status": "ok", "models": {name: {"running": a, "waiting": b} for name, (a, b) in loads.items()}}
 
@@ -181,8 +188,11 @@ class Server:
 
     def stop(self, grace: float) -> bool:
         """End the engines; true if all texts had come to their end."""
+        engines = list(self._engines.values())
+        with ThreadPoolExecutor(max(1, len(engines))) as pool:  # all in the same time
+            are_over = list(pool.map(lambda engine: engine.stop(grace), engines))
         self._constraints.close()
-        return min((engine.stop(grace) for engine in list(self._engines.values())), default=True)
+        return all(are_over)
 
     # ---- one request -----------------------------------------------------------------------------------------------
 
@@ -193,7 +203,8 @@ class Server:
             known = ", ".join(self._models)
             raise HTTPException(404, f"there is no model {name!r:.60} here; there is {known}")
         if self._log_prompts:
-            _LOG.info("%s: %s", name, getattr(body, "prompt", None) or getattr(body, "messages", None))
+            asked = body.prompt if isinstance(body, CompletionRequest) else [dict(each) for each in body.messages]
+            _LOG.info("%s: %s", name, json_text(asked))  # one line, and nothing that drives a terminal
         index = None
         if wish.constraint is not None:
             try:
@@ -384,8 +395,3 @@ async def _on_http_error(_: Request, error: Exception) -> Response:
     code = "model_not_found" if "no model" in str(error.detail) else "http_error"
     body = {"message": str(error.detail), "type": "invalid_request_error", "param": None, "code": code}
     return JSONResponse({"error": body}, error.status_code, error.headers)
-
-
-async def _on_large_body(_: Request, error: Exception) -> Response:
-    body = {"message": str(error), "type": "invalid_request_error", "param": None, "code": "body_too_large"}
-    return JSONResponse({"error": body}, 413)

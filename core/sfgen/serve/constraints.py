@@ -19,8 +19,8 @@ from pebble import ProcessExpired, ProcessPool
 
 from sfgen.errors import GenerationError, OutOfMemory, SfgenError
 from sfgen.index import Index
-from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.jobs.own_jobs import read_constraint, size_of
+from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -1,12 +1,37 @@
-"""The guards before the application: who may ask, under which name of the host, and how much at a time."""
+"""The guards before the application: who may ask, from where, and with how large a body in how much time.
+
+A server on this machine is reached by every page that its user looks at. Without a key three checks keep pages out:
+
+- the Host header must be an address or a name of this machine's own: a page of ``evil.example`` that lets its name
+  point to 127.0.0.1 (DNS rebinding) is told so by its browser's own header;
+- the Origin header, which browsers send with whatever a page posts, must be the server's or a listed one (``cors``);
+- a body must be called JSON: a page can post text or a form anywhere without a question (a preflight) first.
+
+With a key the first two are not looked at: no page has the key, and the server may have any name behind a proxy.
+
+The body is read here to its end, in bounded time and bytes, and must be one JSON text without what JSON readers
+understand in several ways: names that come twice, ``NaN``, and arrays nested so deep that some reader gives up.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import hmac
+import ipaddress
+import json
+import logging
+import os
 from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
+
+from sfgen import arguments
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -16,89 +41,331 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPEN = ("/health",)
 """Paths that need no key."""
 
+HAS_KEY = "sfgen.has_key"
+"""In the scope of a request: whether it may be told what only those with a key are told."""
+
+MAX_DEPTH = 512
+"""How deep arrays and objects in a body may be nested."""
+
+_BODIES = 32  # so many of the largest bodies may be held at once
+_LARGE = 2**16  # bytes of a body from which on it is read beside the event loop
+_WITH_BODY = ("POST", "PUT", "PATCH")
+
+_LOG = logging.getLogger("sfgen.serve")
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask, and how.
+
+    Attributes:
+        keys: The keys, one of which must be sent; none: everybody may ask.
+        hosts: Without a key, the names that the Host header may have beside addresses; ``None``: any.
+        cors: The origins of pages that may ask; ``*``: all.
+        max_body: The most bytes of a body.
+        receive_seconds: The time in which a body must come.
+    """
+
+    keys: Sequence[str] = ()
+    hosts: Collection[str] | None = ()
+    cors: Sequence[str] = ()
+    max_body: int = 2**23
+    receive_seconds: float = 30
+
+    def __post_init__(self) -> None:
+        for name in ("keys", "cors"):
+            if isinstance(getattr(self, name), str):
+                raise arguments.refusal("api_keys" if name == "keys" else name, "a list of texts", getattr(self, name))
+        for key in self.keys:
+            if not key or not key.isascii() or not key.isprintable() or " " in key:
+                # The key itself is not shown: messages are kept in logs.
+                raise arguments.refusal("a key", "of printable ASCII characters without a space", len(key) * "*")
+        for origin in self.cors:
+            parts = urlsplit(origin)
+            if origin not in ("*", f"{parts.scheme}://{parts.netloc}") or (origin != "*" and not parts.netloc):
+                raise arguments.refusal("cors", "an origin such as https://chat.example.org", origin)
+
 
 class Guard:
-    """An application behind checks of the key, the host and the size of the body.
+    """An ASGI application behind the checks.
 
     Args:
         application: The application.
-        keys: The keys that may ask; none: everybody.
-        hosts: The names that the Host header may have; ``None``: any. It keeps a page of somebody else's from asking a
-            server on this machine by a name that it has turned to here (DNS rebinding).
-        max_body: The most bytes of a body.
-        grace: The seconds that whoever runs it should wait for requests at the end.
+        access: What is checked.
+        started: Starts the application's engines, and ends them.
+        stop: Takes no further texts and lets those that run end, at most so many seconds; it may be called twice.
+        grace: The seconds that running texts may go on at the end.
+
+    Attributes:
+        access: The same.
+        grace: The same.
+        stop: The same.
     """
 
     def __init__(
-        self, application: Application, keys: Sequence[str], hosts: Collection[str] | None, max_body: int, grace: float
+        self,
+        application: Application,
+        access: Access,
+        started: Callable[[], AbstractAsyncContextManager[Any]],
+        stop: Callable[[float], object],
+        grace: float,
     ) -> None:
-        self.grace = grace
+        self.access, self.grace, self.stop = access, grace, stop
         self._application = application
-        self._keys = [key.encode() for key in keys]
-        self._hosts = hosts
-        self._max_body = max_body
+        self._started = started
+        self._keys = [hashlib.sha256(key.encode()).digest() for key in access.keys]
+        self._hosts = None if access.hosts is None else {name.lower() for name in access.hosts}
+        self._held = 0  # bytes of bodies
+        self._checked: Application = self._check
+        if access.cors:
+            # Outside of the checks: a browser's preflight has no key, and a page may read why it was refused.
+            self._checked = CORSMiddleware(
+                self._check,
+                allow_origins=list(access.cors),
+                allow_methods=["*"],
+                allow_headers=["*"],
+                expose_headers=["Retry-After"],
+                allow_private_network=True,
+            )
+
+    def started(self) -> AbstractAsyncContextManager[Any]:
+        """Start the engines, and end them with the context: for an application that mounts this one."""
+        return self._started()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        if scope["type"] != "http":
+        if scope["type"] == "http":
+            await self._checked(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        else:
             await self._application(scope, receive, send)
-            return
+
+    # ---- one request -----------------------------------------------------------------------------------------------
+
+    async def _check(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
-        refusal = self._refusal(scope["path"], headers)
+        scope[HAS_KEY] = self._has_key(headers)
+        refusal = self._refusal(scope, headers)
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self._application(scope, self._bounded(receive), send)
+        if scope["method"] not in _WITH_BODY:
+            await self._answered(scope, receive, send)
+            return
+        held = _Held(self)
+        try:
+            refusal = await held.read(receive)
+            if held.is_gone:
+                return
+            if refusal is not None:
+                await refusal(scope, receive, send)
+            else:
+                await self._answered(scope, held.again(receive), send)
+        finally:
+            self._held -= held.size
 
-    def _refusal(self, path: str, headers: dict[bytes, bytes]) -> JSONResponse | None:
-        if self._hosts is not None:
-            host = headers.get(b"host", b"").decode("latin-1")
-            if _name_of(host) not in self._hosts:
-                return _error(403, f"the host {host!r:.60} is not one of this server's", "host_not_allowed")
-        if self._keys and path not in OPEN:
-            kind, _, key = headers.get(b"authorization", b"").partition(b" ")
-            known = [hmac.compare_digest(key.strip(), each) for each in self._keys]  # all of them, in constant time
-            if kind.lower() != b"bearer" or not any(known):
-                return _error(401, "the API key is missing or wrong", "invalid_api_key")
+    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer; a fault of it is told, and told in the log."""
+        has_begun = False
+
+        async def noted(message: MutableMapping[str, Any]) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._application(scope, receive, noted)
+        except Exception as error:
+            is_wanted = bool(os.environ.get("SFGEN_DEBUG"))
+            _LOG.error("internal error: %s", type(error).__name__, exc_info=error if is_wanted else None)
+            if has_begun:
+                raise  # the server cuts the connection: the answer is not whole
+            await refused(500, "a fault of sfgen; the server's log names it", "internal_error")(scope, receive, send)
+
+    def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> JSONResponse | None:
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if self._keys:
+            if not scope[HAS_KEY] and path not in OPEN:
+                return refused(
+                    401, "the API key is missing or wrong", "invalid_api_key", {"WWW-Authenticate": "Bearer"}
+                )
+        elif (refusal := self._not_from_here(headers)) is not None:
+            return refusal
+        if scope["method"] not in _WITH_BODY:
+            return None
+        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        if kind != b"application/json" and not (kind.startswith(b"application/") and kind.endswith(b"+json")):
+            named = kind.decode("latin-1") or "not named"
+            return refused(
+                415, f"the body's type is {named!a:.60}\nSend Content-Type: application/json.", "unsupported_media_type"
+            )
         length = headers.get(b"content-length", b"0")
-        if length.isdigit() and int(length) > self._max_body:
-            return _too_large(self._max_body)
+        if len(length) > 18 or int(length) > self.access.max_body:  # the server has seen that it is a number
+            return self._too_large()
         return None
 
-    def _bounded(self, receive: Receive) -> Receive:
-        """Refuse a body that grows over the limit without saying so."""
-        size = 0
+    def _has_key(self, headers: dict[bytes, bytes]) -> bool:
+        """Whether one of the keys was sent, or none is needed. All are compared, in constant time."""
+        kind, _, key = headers.get(b"authorization", b"").partition(b" ")
+        sent = hashlib.sha256(key.strip()).digest()
+        found = [hmac.compare_digest(sent, each) for each in self._keys]
+        return not self._keys or (kind.lower() == b"bearer" and any(found))
 
-        async def bounded() -> MutableMapping[str, Any]:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._max_body:
-                raise BodyTooLarge(self._max_body)
+    def _not_from_here(self, headers: dict[bytes, bytes]) -> JSONResponse | None:
+        """Refuse what a page of somebody else's may have sent."""
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._hosts is not None and not _is_address(name := _name_of(host)) and name not in self._hosts:
+            return refused(
+                403, f"{host!a:.80} is not a name of this server\nAllow it: --allow-host.", "host_not_allowed"
+            )
+        origin = headers.get(b"origin")
+        if origin is None or "*" in self.access.cors:
+            return None
+        text = origin.decode("latin-1")
+        if text in self.access.cors or urlsplit(text).netloc.lower() == host:
+            return None
+        return refused(403, f"pages of {text!a:.80} may not ask\nAllow them: --cors.", "origin_not_allowed")
+
+    def _too_large(self) -> JSONResponse:
+        return refused(413, f"the body has more than {self.access.max_body:,} bytes", "body_too_large")
+
+
+class _Held:
+    """The body of one request while it is held.
+
+    Attributes:
+        size: How many bytes of it there are.
+        is_gone: Whether the client has gone before its end.
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._body = bytearray()
+        self.size = 0
+        self.is_gone = False
+
+    async def read(self, receive: Receive) -> JSONResponse | None:
+        """Read it; the refusal if it is too large, too slow, or not JSON."""
+        access = self._guard.access
+        try:
+            async with asyncio.timeout(access.receive_seconds):
+                has_more = True
+                while has_more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        self.is_gone = True
+                        return None
+                    part = message.get("body", b"")
+                    self.size += len(part)
+                    self._guard._held += len(part)
+                    if self.size > access.max_body:
+                        return self._guard._too_large()
+                    if self._guard._held > _BODIES * access.max_body:
+                        return refused(
+                            503, "too many large requests at once\nAsk again.", "overloaded", {"Retry-After": "1"}
+                        )
+                    self._body += part
+                    has_more = message.get("more_body", False)
+        except TimeoutError:
+            return refused(
+                408, f"the body has not come in {access.receive_seconds:g} seconds", "request_timeout",
+                {"Connection": "close"},
+            )  # fmt: skip
+        mistake = mistake_in(self._body) if self.size < _LARGE else await asyncio.to_thread(mistake_in, self._body)
+        return None if mistake is None else refused(400, f"the body {mistake}", "invalid_json")
+
+    def again(self, receive: Receive) -> Receive:
+        """What the application receives: the body, and then what the server tells."""
+        body: bytes | None = bytes(self._body)
+        self._body.clear()
+
+        async def received() -> MutableMapping[str, Any]:
+            nonlocal body
+            if body is None:
+                return await receive()
+            message = {"type": "http.request", "body": body, "more_body": False}
+            body = None
             return message
 
-        return bounded
+        return received
 
 
-class BodyTooLarge(Exception):
-    """A body that passes the limit."""
+# ---- JSON ------------------------------------------------------------------------------------------------------------
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        super().__init__(f"the body has more than {most:,} bytes")
+
+class _MistakeError(ValueError):
+    """Something that not all readers of JSON understand alike."""
+
+
+def mistake_in(body: bytes | bytearray) -> str | None:
+    """Tell what is wrong with a body; ``None``: it is JSON.
+
+    >>> mistake_in(b'{"a": 1, "a": 2}')
+    "has the name 'a' twice in an object"
+    >>> mistake_in(b"[" * 10_000)
+    'has arrays and objects nested deeper than 512'
+    """
+    try:
+        value = json.loads(body.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8: byte {error.start}"
+    except _MistakeError as error:
+        return str(error)
+    except json.JSONDecodeError as error:
+        return f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+    except RecursionError:
+        return f"has arrays and objects nested deeper than {MAX_DEPTH}"
+    except ValueError:  # what Python says of an integer with thousands of digits
+        return "has a number that is too long"
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        parts = (part for each in level for part in (each.values() if isinstance(each, dict) else each))
+        level = [part for part in parts if isinstance(part, dict | list)]
+        if not level:
+            return None
+    return f"has arrays and objects nested deeper than {MAX_DEPTH}"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise _MistakeError(f"has the name {twice!a:.60} twice in an object")
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise _MistakeError(f"has {name}, which is not a number in JSON")
+
+
+# ---- names and answers -----------------------------------------------------------------------------------------------
 
 
 def _name_of(host: str) -> str:
-    """The name in a Host header, without the port."""
+    """The name in a Host header, without the port and the dot of a whole name."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if ":" in host else host
+    return host.partition(":")[0].rstrip(".")
 
 
-def _too_large(most: int) -> JSONResponse:
-    return _error(413, str(BodyTooLarge(most)), "body_too_large")
+def _is_address(name: str) -> bool:
+    """Whether it is an address: nobody else can let that point here."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
 
 
-def _error(status: int, message: str, code: str) -> JSONResponse:
-    body = {"message": message, "type": "invalid_request_error", "param": None, "code": code}
-    return JSONResponse({"error": body}, status)
+def error_object(message: str, code: str, status: int) -> dict[str, Any]:
+    """An error of the server itself in OpenAI's form."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+def refused(status: int, message: str, code: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """The answer of a refusal."""
+    return JSONResponse(error_object(message, code, status), status, headers)

@@ -1,50 +1,290 @@
-"""The application behind uvicorn, until a signal ends it."""
+"""The application behind uvicorn, until a signal ends it.
+
+uvicorn reads HTTP. What it leaves open is closed here: how long a client may take to send a request or to read its
+answer, how many connections there may be, that what is not HTTP is answered in the form of all errors, and that the
+texts of running requests have their time at the end.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import json
 import logging
+import multiprocessing
+import os
+import signal
 import socket
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from sfgen.errors import UsageError
-from sfgen.serve.guards import Guard
+from sfgen.serve.guards import Guard, error_object
+
+MOST_CONNECTIONS = 4096
+"""Connections beyond these are told to come again."""
+
+_UNREAD_SECONDS = 60  # how long a client may leave its answer unread
+_LINGER_SECONDS = 2  # how long what a client still sends is read after a refusal, so that it can read that
+_AFTER_GRACE_SECONDS = 5  # how long threads may go on that cannot be ended
+_OWN_FILES = 256  # that are no connections
 
 
-def run(application: Guard, host: str, port: int, *, told: Callable[[str], None] | None = None) -> None:
+def run(application: Guard, listener: socket.socket, *, told: Callable[[str], None] | None = None) -> None:
     """Serve an application until SIGINT or SIGTERM.
 
-    At the first signal no request is taken any more, and running ones go on as long as the application lets them.
+    At the first signal no request is taken any more, and running ones go on for the application's ``grace``; a second
+    one ends the process at once. Faults are logged to stderr.
 
     Args:
         application: What ``sfgen.serve.app`` made.
-        host: The address to listen at.
-        port: The port; 0: any free one.
+        listener: What :func:`listening` returned.
         told: Called with the address, once it listens.
+
+    Raises:
+        KeyboardInterrupt: SIGINT has ended it.
+    """
+    _log_to_stderr()
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    server = HttpServer(application, listener, None if told is None else lambda: told(url), _allow_files())
+    server.run()
+    if server.ended_by == signal.SIGINT:
+        raise KeyboardInterrupt
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a socket that is bound to an address.
 
     Raises:
         UsageError: Nothing can listen there.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
+        listener.close()
+        reason = getattr(error, "strerror", None) or "it is no name of a host"
         raise UsageError(
-            f"cannot listen at {host}, port {port}: {error.strerror}", hint="Give another --port."
+            f"cannot listen at {host}, port {port}: {reason}",
+            hint="Give another --port, or --port 0 for any free one, or another --host.",
         ) from None
-    logging.getLogger("sfgen.serve").setLevel(logging.INFO)
-    config = uvicorn.Config(
-        application,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=max(1, round(application.grace)),
-    )
-    shown = f"[{host}]" if ":" in host else host
-    if told is not None:
-        told(f"http://{shown}:{listener.getsockname()[1]}")
-    uvicorn.Server(config).run(sockets=[listener])
+    return listener
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn with an application, from its start to the end of what runs.
+
+    Args:
+        application: The application.
+        listener: A bound socket.
+        told: Called once it listens.
+        most: The most connections at once.
+
+    Attributes:
+        ended_by: The signal that has ended it; 0: none.
+    """
+
+    def __init__(
+        self,
+        application: Guard,
+        listener: socket.socket,
+        told: Callable[[], None] | None = None,
+        most: int = MOST_CONNECTIONS,
+    ) -> None:
+        self.application = application
+        self.ended_by = 0
+        self._listener = listener
+        self._told = told
+
+        class Bounded(Connection):
+            most_connections = most
+
+        config = uvicorn.Config(
+            application,
+            http=Bounded,
+            ws="none",
+            lifespan="off",  # its errors would be told by uvicorn, and not by the command
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=round(application.grace) + _AFTER_GRACE_SECONDS,
+        )
+        logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # what a client does is answered, and no matter of logs
+        super().__init__(config)
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until ``should_exit`` or a signal."""
+        asyncio.run(self._whole())
+
+    async def _whole(self) -> None:
+        async with self.application.started():
+            await self.serve([self._listener])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and tell it."""
+        await super().startup(sockets)
+        if self._told is not None:
+            self._told()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let running requests end; those whose time is over tell their clients so."""
+        grace = self.application.grace
+        threading.Thread(target=self.application.stop, args=[grace], name="sfgen-stop", daemon=True).start()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let signals end the server; uvicorn would raise them once more when all is done."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin the end at the first signal, and end at once at the second."""
+        if self.ended_by:
+            self._leave()
+        self.ended_by, self.should_exit = sig, True
+        # A thread in the middle of a long computation cannot be ended, and would keep the process.
+        watch = threading.Timer(self.application.grace + 2 * _AFTER_GRACE_SECONDS, self._leave)
+        watch.daemon = True
+        watch.start()
+
+    def _leave(self) -> None:
+        for process in multiprocessing.active_children():
+            process.kill()
+        os._exit(130 if self.ended_by == signal.SIGINT else 0)
+
+
+class Connection(H11Protocol):
+    """A connection with a client that may be slow, send anything, and not listen."""
+
+    most_connections = MOST_CONNECTIONS
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin, or refuse where there are too many."""
+        super().connection_made(transport)
+        self._arrival: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        self._is_refused = False
+        if len(self.connections) > self.most_connections:
+            self.refuse(503, "there are too many connections\nAsk again.", "overloaded")
+        else:
+            self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End."""
+        for timer in (self._arrival, self._unread):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read a part of a request; whoever was refused is not read any more."""
+        if self._is_refused:
+            return
+        super().data_received(data)
+        if self._is_refused:
+            return
+        is_expected = self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+        if is_expected and self._arrival is None:
+            self._expect()
+        elif not is_expected and self._arrival is not None:
+            self._arrival.cancel()
+            self._arrival = None
+
+    def _expect(self) -> None:
+        self._arrival = self.loop.call_later(self.config.app.access.receive_seconds, self._on_late)  # type: ignore[union-attr]
+
+    def _on_late(self) -> None:
+        """The whole request has not come in time."""
+        self._arrival = None
+        if self.transport.is_closing():
+            return
+        has_begun = self.conn.their_state is h11.SEND_BODY or self.conn.trailing_data[0]
+        if has_begun and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.refuse(408, "the request has not come in time", "request_timeout")
+        elif not has_begun:
+            self.transport.close()
+        else:  # it was answered before its end, and never ends
+            self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP."""
+        error = sys.exc_info()[1]
+        status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
+        message = "the request's line and headers are too long" if status == 431 else "the request is not valid HTTP"
+        self.refuse(status, message, "invalid_request")
+
+    def refuse(self, status: int, message: str, code: str) -> None:
+        """Answer an error, and end the connection when the client has had the time to read it."""
+        self._is_refused = True
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.abort()
+            return
+        body = json.dumps(error_object(message, code, status)).encode()
+        headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
+        response = h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status])
+        for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+
+    def pause_writing(self) -> None:
+        """Wait for a client that does not read, for a while."""
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(_UNREAD_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+
+def _log_to_stderr() -> None:
+    """Let the server's own log go to stderr, a line each."""
+    log = logging.getLogger("sfgen.serve")
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("sfgen: %(message)s"))
+    log.handlers[:] = [handler]
+    log.propagate = False
+    log.setLevel(logging.INFO)
+
+
+def _allow_files() -> int:
+    """Allow as many open files as this process may have; return how many connections that makes."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return MOST_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_CONNECTIONS + _OWN_FILES
+    more: Any = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
+    if soft != resource.RLIM_INFINITY and soft < more:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+            soft = more
+    return MOST_CONNECTIONS if soft == resource.RLIM_INFINITY else max(1, min(MOST_CONNECTIONS, soft - _OWN_FILES))
