@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.substring.substring import Substring
+    from sfgen.template.template import Template
 
 MOST_KEPT = 4096
 """Constraints that are kept, at most."""
@@ -176,15 +177,20 @@ def size_of(index: Index) -> int:
     return rest + masks * len(index.vocabulary) // 8
 
 
-def read_constraint(own: OwnConstraint, usual: JsonSchema | None = None) -> Dfa | JsonSchema | Grammar | Substring:
+def read_constraint(
+    own: OwnConstraint, usual: JsonSchema | None = None
+) -> Dfa | JsonSchema | Grammar | Substring | Template:
     """Make what a record's text must match."""
     from sfgen.automata import Dfa
     from sfgen.language.grammar import GrammarSource
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.schema.reading.read import read_inline
     from sfgen.substring.substring import Substring
+    from sfgen.template.template import Template
 
     value = own.value
+    if own.kind == "template":
+        return Template.inline(value)
     if own.kind == "regex":
         return Dfa.from_regex(value)
     if own.kind == "choices":

@@ -17,11 +17,24 @@ Message: TypeAlias = Mapping[str, str]
 Tools: TypeAlias = Sequence[Mapping[str, Any]]
 """Tools that a model may call, as chat templates take them: ``{"type": "function", "function": {"name": …}}``."""
 
+TemplateVariables: TypeAlias = Mapping[str, Any]
+"""Variables of a chat template besides those that are set here, such as ``enable_thinking``."""
+
 Prompt: TypeAlias = str | Sequence[int] | Sequence[Message]
 """A prompt that a model goes on with: text, the ids of its tokens, or the messages of a conversation."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 """The writers of messages. A chat template may know fewer."""
+
+_SET_HERE = frozenset(
+    {
+        *("conversation", "messages", "tools", "documents", "chat_template", "add_generation_prompt"),
+        *("continue_final_message", "tokenize", "padding", "truncation", "max_length", "return_tensors"),
+        *("return_dict", "return_assistant_tokens_mask", "tokenizer_kwargs", "processor_kwargs", "self"),
+        *("bos_token", "eos_token"),
+    }
+)
+"""Names that are no variables of a template: what renders it takes them, or sets them."""
 
 _TOOL = 'A tool is {"type": "function", "function": {"name": "…", "description": "…", "parameters": {…}}}.'
 _FORM = 'A conversation is a list of {"role": "user", "content": "…"}.'
@@ -65,6 +78,25 @@ def checked_tools(tools: object) -> Tools | None:
     return [dict(tool) for tool in listed]
 
 
+def checked_variables(variables: object) -> TemplateVariables | None:
+    """Check variables for a chat template; ``None``: there are none.
+
+    >>> checked_variables({"tools": []})
+    Traceback (most recent call last):
+    sfgen.errors.UsageError: the variable 'tools' of a chat template is set by sfgen itself
+    Leave it out.
+    """
+    if variables is None:
+        return None
+    named = arguments.mapping("variables", variables)
+    for name in named:
+        arguments.text("variables: each name", name)
+        if name in _SET_HERE or not name.isidentifier():
+            why = "is set by sfgen itself" if name in _SET_HERE else "has no name of a variable"
+            raise UsageError(f"the variable {name!r:.60} of a chat template {why}", hint="Leave it out.")
+    return dict(named) or None
+
+
 def begun_answer(messages: Sequence[Message]) -> str | None:
     """Return the beginning of an answer that a conversation ends with, or ``None``."""
     is_begun = len(messages) > 0 and messages[-1]["role"] == "assistant"
@@ -91,7 +123,9 @@ def is_conversation(prompt: object) -> bool:
     return isinstance(prompt, Sequence) and not isinstance(prompt, str | bytes) and isinstance(_first(prompt), Mapping)
 
 
-def chat_ids(model: Model, messages: Iterable[Message], tools: Tools | None = None) -> Sequence[int]:
+def chat_ids(
+    model: Model, messages: Iterable[Message], tools: Tools | None = None, variables: TemplateVariables | None = None
+) -> Sequence[int]:
     """Tokenize a conversation with a model's chat template."""
     # It ends where the answer begins, or behind a last message of the assistant, which goes on.
     checked = checked_messages(messages)
@@ -103,7 +137,15 @@ def chat_ids(model: Model, messages: Iterable[Message], tools: Tools | None = No
             hint=ParameterText("Leave chat out, or name another model.", "chat"),
         )
     alone = len(checked) == 1
-    told = {"tools": tools} if tools is not None and "tools" in inspect.signature(chat).parameters else {}
+    known = inspect.signature(chat).parameters
+    told: dict[str, Any] = {"tools": tools} if tools is not None and "tools" in known else {}
+    if variables:
+        if "variables" not in known:
+            raise UsageError(
+                f"the chat template of {getattr(model, 'name', type(model).__name__)} takes no variables",
+                hint=ParameterText("Leave variables out.", "variables"),
+            )
+        told["variables"] = variables
     ids: Sequence[int] = chat(checked[0]["content"] if alone else checked, **told)
     return ids
 

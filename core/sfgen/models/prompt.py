@@ -19,11 +19,13 @@ from sfgen.errors import ModelError, UsageError, first_line
 from sfgen.models.messages import (
     ChatPrompt,
     Message,
+    TemplateVariables,
     Tools,
     begun_answer,
     check_conversation,
     checked_messages,
     checked_tools,
+    checked_variables,
     user_message,
 )
 from sfgen.parameter_text import ParameterText
@@ -57,7 +59,14 @@ class PromptTokenizer(Protocol):
     def inside(self, text: str) -> list[int]:
         """Tokenize a text alone, reading the names of special tokens."""
 
-    def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
+    def rendered(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Tools | None,
+        variables: TemplateVariables | None = None,
+        *,
+        begins_answer: bool,
+    ) -> str:
         """Render a conversation."""
 
 
@@ -89,7 +98,12 @@ class Prompts:
             ids = [first]
         return ids
 
-    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
+    def chat(
+        self,
+        messages: str | Sequence[Message],
+        tools: Tools | None = None,
+        variables: TemplateVariables | None = None,
+    ) -> ChatPrompt:
         """Tokenize a conversation, up to where the answer begins or goes on."""
         # The chat template writes all special tokens that it wants; the tokenizer adds none.
         messages = [user_message(messages)] if isinstance(messages, str) else checked_messages(messages)
@@ -100,7 +114,8 @@ class Prompts:
                 hint=WITHOUT_CHAT,
             )
         begun = begun_answer(messages)
-        text = _Written(self._tokenizer, self._name, checked_tools(tools), begun).text(messages)
+        variables = checked_variables(variables)
+        text = _Written(self._tokenizer, self._name, checked_tools(tools), begun, variables).text(messages)
         ids = self.inside(text)
         if not ids:
             raise ModelError(f"the chat template of {self._name} writes nothing", hint=_NO_CHAT)
@@ -127,12 +142,14 @@ class _Written:
         name: What messages call the model.
         tools: The tools that the model may call.
         begun: The answer that the assistant has begun, the last message; ``None``: there is none.
+        variables: The variables of the template besides.
     """
 
     tokenizer: PromptTokenizer
     name: str
     tools: Tools | None
     begun: str | None
+    variables: TemplateVariables | None = None
 
     def text(self, messages: Sequence[Message]) -> str:
         """Write the conversation as one text, in which all messages are."""
@@ -206,7 +223,7 @@ class _Written:
 
     def _rendered(self, messages: Sequence[Message]) -> str:
         try:
-            return self.tokenizer.rendered(messages, self.tools, begins_answer=self.begun is None)
+            return self.tokenizer.rendered(messages, self.tools, self.variables, begins_answer=self.begun is None)
         except ImportError as error:
             raise ModelError("chat templates need the package jinja2", hint="Install it: pip install jinja2") from error
         except Exception as error:  # a template is a program of its own: it raises whatever it likes
@@ -233,6 +250,7 @@ def render(
     special: Mapping[str, str],
     *,
     tools: Sequence[Mapping[str, Any]] | None = None,
+    variables: TemplateVariables | None = None,
     begins_answer: bool = True,
 ) -> str:
     """Render a conversation by a chat template, up to where the answer begins.
@@ -249,9 +267,8 @@ def render(
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    return environment.from_string(template).render(
-        messages=messages, tools=tools, documents=None, add_generation_prompt=begins_answer, **special
-    )
+    set_here = {"messages": messages, "tools": tools, "documents": None, "add_generation_prompt": begins_answer}
+    return environment.from_string(template).render({**(variables or {}), **set_here, **special})
 
 
 def _to_json(value: Any, **options: Any) -> str:

@@ -16,7 +16,7 @@ from sfgen.models import architecture
 from sfgen.models.checkpoint import Checkpoint
 from sfgen.models.cpu_threads import checked_threads
 from sfgen.models.device import is_on_one_device
-from sfgen.models.messages import ChatPrompt, Message, Tools
+from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts
 from sfgen.models.sessions import not_pickled
 from sfgen.models.transformers_internals import uncompiled
@@ -159,7 +159,12 @@ class TransformersModel:
         """
         return self._prompts.inside(arguments.text("text", text))
 
-    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
+    def chat(
+        self,
+        messages: str | Sequence[Message],
+        tools: Tools | None = None,
+        variables: TemplateVariables | None = None,
+    ) -> ChatPrompt:
         """Tokenize a conversation with the tokenizer's chat template.
 
         It ends where the answer begins; behind a last message of the assistant, where that goes on.
@@ -168,12 +173,13 @@ class TransformersModel:
             messages: The messages, or the text of a user's only one.
             tools: The tools that the model may call, each ``{"type": "function", "function": {…}}``, as transformers
                 documents it for templates.
+            variables: Variables of the template besides, such as ``{"enable_thinking": False}``.
 
         Raises:
             UsageError: The tokenizer has no chat template, or that has no such role; or no messages.
             ModelError: The template cannot be used; or as for ``encode``.
         """
-        return self._checked(self._prompts.chat(messages, tools))
+        return self._checked(self._prompts.chat(messages, tools, variables))
 
     def session(self) -> TransformersSession:
         """Return a new, empty session, loading the weights the first time.
@@ -257,7 +263,14 @@ class TransformersTokenizer:
         with quiet_transformers():  # it warns of long texts; we count for ourselves
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
+    def rendered(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Tools | None,
+        variables: TemplateVariables | None = None,
+        *,
+        begins_answer: bool,
+    ) -> str:
         """Render a conversation."""
         with quiet_transformers():
             return str(
@@ -266,6 +279,7 @@ class TransformersTokenizer:
                     tools=None if tools is None else list(tools),
                     tokenize=False,
                     add_generation_prompt=begins_answer,
+                    **(variables or {}),
                 )
             )
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -25,15 +26,14 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from sfgen import arguments, load_model
-from sfgen.ban import BannedWords
 from sfgen.decoding import GenerationConfig, prepare
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import vocabulary_of
-from sfgen.errors import SfgenError
+from sfgen.errors import InternalError, SfgenError
 from sfgen.models.messages import chat_ids
 from sfgen.printable import json_text
 from sfgen.protocols import Model
-from sfgen.serve.constraints import Constraints
+from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
 from sfgen.serve.guards import HAS_KEY, Access, Guard
 from sfgen.serve.replies import Choice, Logprobs, Reply, error_body, status_of, usage_of
@@ -43,6 +43,9 @@ _LOG = logging.getLogger("sfgen.serve")
 
 DEFAULT_TOKENS = 16
 """The most tokens of a free completion that names no limit, as OpenAI has it."""
+
+WITHOUT_KEPT = 8
+"""The vocabularies without banned tokens that are kept."""
 
 WITHOUT_CONTEXT = 4096
 """The most tokens where neither the request nor the model has a limit."""
@@ -129,6 +132,10 @@ def _name_of(model: Model | str | Path) -> str:
     return Path(model).name if isinstance(model, str | Path) else getattr(model, "name", type(model).__name__)
 
 
+class UnknownModel(Refused):
+    """A model that is not here."""
+
+
 class Server:
     """The engines of some models, and the answers to requests.
 
@@ -146,6 +153,7 @@ class Server:
         self._grace = grace
         self._engines: dict[str, Engine] = {}
         self._constraints = Constraints(limits.compile_seconds, limits.constraint_bytes)
+        self._without: OrderedDict[tuple[str, frozenset[int]], Model] = OrderedDict()
 
     def application(self) -> FastAPI:
         """Return the routes."""
@@ -201,34 +209,58 @@ class Server:
         name = next(iter(self._models)) if body.model is None else body.model
         if name not in self._models:
             known = ", ".join(self._models)
-            raise HTTPException(404, f"there is no model {name!r:.60} here; there is {known}")
+            raise UnknownModel(f"there is no model {name!r:.60} here; there is {known}", "model", "model_not_found")
         if self._log_prompts:
-            asked = body.prompt if isinstance(body, CompletionRequest) else [dict(each) for each in body.messages]
+            asked = (
+                body.prompt if isinstance(body, CompletionRequest) else [each.model_dump() for each in body.messages]
+            )
             _LOG.info("%s: %s", name, json_text(asked))  # one line, and nothing that drives a terminal
+        model = self._models[name] if not wish.never else await asyncio.to_thread(self._without_tokens, name, wish)
         index = None
-        if wish.constraint is not None:
-            try:
-                index = await self._constraints.of(wish.constraint, vocabulary_of(self._models[name]))
-            except SfgenError as error:
-                return JSONResponse(error_body(error, wish.fields.get("constraint")), status_of(error))
-        loops = await asyncio.to_thread(self._loops, self._models[name], body, wish, index)
+        try:
+            if wish.constraint is not None:
+                index = await self._constraints.of(wish.constraint, vocabulary_of(model))
+        except SfgenError as error:
+            return _refusal(error, wish.fields.get("index"))
+        try:
+            loops = await asyncio.to_thread(self._loops, model, body, wish, index)
+        except SfgenError as error:
+            return _refusal(error, wish.field_of(error))
         texts = []
         reply = Reply(name, isinstance(body, ChatRequest))
         choices = []
         for number, loop in enumerate(loops):
             logprobs = None
             if wish.top_logprobs is not None:
-                logprobs = Logprobs(vocabulary_of(self._models[name]), wish.top_logprobs)
-                loop.observe_scores(logprobs.observe)
+                logprobs = Logprobs(vocabulary_of(self._models[name]), wish.top_logprobs, loop)
             texts.append(RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds))
             choices.append(Choice(reply, number, logprobs))
         prompt_tokens = sum(len(text.prompt_ids) for text in texts[:: wish.samples])
         self._engines[name].put(texts)
         if body.stream:
             usage = body.stream_options is not None and body.stream_options.include_usage
-            lines = self._lines(reply, texts, choices, prompt_tokens if usage else None)
+            lines = self._lines(reply, texts, choices, prompt_tokens if usage else None, wish)
             return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
-        return await self._whole(reply, texts, choices, prompt_tokens, request)
+        try:
+            return await self._whole(reply, texts, choices, prompt_tokens, request)
+        except SfgenError as error:
+            return _refusal(error, wish.field_of(error))
+
+    def _without_tokens(self, name: str, wish: Wish) -> Model:
+        """A model without the tokens that a request bans."""
+        key = name, wish.never
+        if key not in self._without:
+            vocabulary, field = vocabulary_of(self._models[name]), wish.fields.get("never")
+            beyond = [token for token in wish.never if token >= len(vocabulary)]
+            if beyond:
+                why = f"{beyond[0]} is banned, and the model has {len(vocabulary)} tokens"
+                raise Refused(why, field, "invalid_value", f"Ids are from 0 to {len(vocabulary) - 1}.")
+            if not wish.never.isdisjoint(vocabulary.end_token_ids):
+                raise Refused("a token that ends a text is banned", field, hint="Leave it out.")
+            self._without[key] = cast("Model", WithoutTokens(self._models[name], wish.never))
+            while len(self._without) > WITHOUT_KEPT:
+                self._without.popitem(last=False)
+        return self._without[key]
 
     def _loops(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Any) -> list[Loop]:
         """The loops of all texts of a request.
@@ -237,14 +269,10 @@ class Server:
             SfgenError: What can be known to be impossible.
         """
         config = dict(wish.config)
-        banned = config.pop("banned", None)
-        ids = config.pop("banned_ids", ())
-        if banned is not None:
-            config["banned"] = BannedWords(**banned)
-        if ids:
-            config["logit_bias"] = config.get("logit_bias", {}) | dict.fromkeys(ids, -100.0)
+        if wish.ban is not None:
+            config["banned"] = wish.ban.compiled()
         loops = []
-        for prompt in _prompts(model, body):
+        for prompt in _prompts(model, body, wish):
             limit = self._limit(model, prompt, body, wish)
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
@@ -273,12 +301,10 @@ class Server:
         request: Request,
     ) -> Response:
         async def written(text: RunningText, choice: Choice) -> dict[str, Any]:
-            entries: list[dict[str, Any]] | None = None
             async for event in text.events():
-                for chunk in choice.chunks(event):
-                    if chunk["logprobs"] is not None:
-                        entries = (entries or []) + _entries(chunk["logprobs"])
-            return choice.whole(entries)
+                for _ in choice.chunks(event):
+                    pass
+            return choice.whole()
 
         gone: asyncio.Future[Any] = asyncio.create_task(_disconnected(request))
         work: asyncio.Future[Any] = asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
@@ -295,9 +321,18 @@ class Server:
                 text.leave()
 
     async def _lines(
-        self, reply: Reply, texts: Sequence[RunningText], choices: Sequence[Choice], prompt_tokens: int | None
+        self,
+        reply: Reply,
+        texts: Sequence[RunningText],
+        choices: Sequence[Choice],
+        prompt_tokens: int | None,
+        wish: Wish,
     ) -> AsyncIterator[str]:
-        """The lines of a stream, in the order in which the texts tell."""
+        """The lines of a stream, in the order in which the texts tell.
+
+        With ``prompt_tokens`` the last one tells all tokens that were read and written, the others that they do not.
+        """
+        usage = {} if prompt_tokens is None else {"usage": None}
         told: asyncio.Queue[dict[str, Any] | SfgenError | None] = asyncio.Queue()
 
         async def follow(text: RunningText, choice: Choice) -> None:
@@ -307,6 +342,9 @@ class Server:
                         await told.put(chunk)
             except SfgenError as error:
                 await told.put(error)
+            except Exception as error:  # a fault of ours: the client must not wait for ever
+                _LOG.exception("a stream failed")
+                await told.put(InternalError(f"{type(error).__name__}: {error}"))
             await told.put(None)
 
         tasks = [asyncio.create_task(follow(*pair)) for pair in zip(texts, choices, strict=True)]
@@ -314,17 +352,17 @@ class Server:
             if reply.is_chat:
                 first = [{"index": n, "delta": {"role": "assistant", "content": ""}, "logprobs": None,
                           "finish_reason": None} for n in range(len(texts))]  # fmt: skip
-                yield _line(reply.chunk(first))
+                yield _line(reply.chunk(first) | usage)
             left = len(texts)
             while left:
                 chunk = await told.get()
                 if chunk is None:
                     left -= 1
                 elif isinstance(chunk, SfgenError):
-                    yield f"event: error\n{_line(error_body(chunk))}"
+                    yield f"event: error\n{_line(error_body(chunk, wish.field_of(chunk)))}"
                     return
                 else:
-                    yield _line(reply.chunk([chunk]))
+                    yield _line(reply.chunk([chunk]) | usage)
             if prompt_tokens is not None:
                 results = [choice.result for choice in choices if choice.result is not None]
                 yield _line(reply.chunk([], usage_of(prompt_tokens, results)))
@@ -336,32 +374,19 @@ class Server:
                 text.leave()
 
 
-def _prompts(model: Model, body: CompletionRequest | ChatRequest) -> list[str | Sequence[int]]:
+def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
     """The prompts of a request: texts or token ids."""
     if isinstance(body, ChatRequest):
-        messages = [{"role": message.role, "content": _content(message.content)} for message in body.messages]
-        return [chat_ids(model, messages)]
+        try:
+            return [chat_ids(model, wish.messages, variables=wish.variables)]
+        except SfgenError as error:
+            raise Refused(error.message, wish.field_of(error) or "messages", "invalid_value", error.hint) from error
     prompt: Any = body.prompt
+    if prompt == []:
+        raise Refused("prompt is an empty list", "prompt", "invalid_value", "Give a text.")
     if isinstance(prompt, str) or (prompt and isinstance(prompt[0], int)):
         return [prompt]
     return list(prompt)
-
-
-def _content(content: Any) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "".join(part.text for part in content)
-
-
-def _entries(logprobs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The entries of log-probabilities that a chunk tells, in the form of chat."""
-    if "content" in logprobs:
-        return list(logprobs["content"])
-    rows = zip(logprobs["tokens"], logprobs["token_logprobs"], logprobs["top_logprobs"], strict=True)
-    return [
-        {"token": token, "logprob": logprob, "top_logprobs": [{"token": t, "logprob": p} for t, p in top.items()]}
-        for token, logprob, top in rows
-    ]
 
 
 def _line(content: Mapping[str, Any]) -> str:
@@ -379,19 +404,50 @@ async def _disconnected(request: Request) -> None:
 
 async def _on_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, SfgenError)
+    return _refusal(error)
+
+
+def _refusal(error: SfgenError, param: str | None = None) -> Response:
+    """The answer to a request that an error has ended; ``param`` is the field that it is about."""
     headers = {"Retry-After": str(error.retry_after)} if hasattr(error, "retry_after") else None
-    return JSONResponse(error_body(error), status_of(error), headers)
+    status = 404 if isinstance(error, UnknownModel) else status_of(error)
+    return JSONResponse(error_body(error, param), status, headers)
 
 
 async def _on_invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    param = ".".join(str(part) for part in first["loc"] if part != "body") or None
-    return JSONResponse(error_body(Refused(f"{param or 'the body'}: {first['msg']}", param, "invalid_value")), 400)
+    first = max(error.errors(), key=lambda each: len(each["loc"]))  # of the ways to read a value, the one that got far
+    if first["type"] == "json_invalid":
+        why = first.get("ctx", {}).get("error", first["msg"])
+        place = f" at character {first['loc'][-1] + 1}" if isinstance(first["loc"][-1], int) else ""
+        return _refusal(Refused(f"the body is not valid JSON{place}: {why}", None, "invalid_json"))
+    if first["loc"] == ("body",) and first["type"] != "missing":  # a page of somebody else's can send any other
+        why = "the body is not a JSON object with the header Content-Type: application/json"
+        return _refusal(Refused(why, None, "invalid_json", "curl has --json for that."))
+    param = _path(first["loc"][1:]) or None
+    code = "missing" if first["type"] == "missing" else "invalid_value"
+    return _refusal(Refused(f"{param or 'the body'}: {first['msg']}", param, code))
+
+
+def _path(parts: Sequence[Any]) -> str:
+    """A place in a body, as people write it; the names of the ways to read a value are left out.
+
+    >>> _path(("messages", 0, "content", "list[TextPart]", 1, "type")), _path(("logit_bias", "dict[str,union[…]]"))
+    ('messages[0].content[1].type', 'logit_bias')
+    """
+    told = ""
+    for part in parts:
+        if isinstance(part, int):
+            told += f"[{part}]"
+        elif part.isidentifier() and part not in _KINDS:
+            told += f".{part}" if told else part
+    return told
+
+
+_KINDS = ("str", "int", "float", "bool", "dict", "list")
 
 
 async def _on_http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    code = "model_not_found" if "no model" in str(error.detail) else "http_error"
-    body = {"message": str(error.detail), "type": "invalid_request_error", "param": None, "code": code}
+    body = {"message": str(error.detail), "type": "invalid_request_error", "param": None, "code": "http_error"}
     return JSONResponse({"error": body}, error.status_code, error.headers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 from collections import OrderedDict
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
 from functools import partial
@@ -21,6 +22,7 @@ from sfgen.errors import GenerationError, OutOfMemory, SfgenError
 from sfgen.index import Index
 from sfgen.jobs.own_jobs import read_constraint, size_of
 from sfgen.jobs.prompt_record import OwnConstraint
+from sfgen.protocols import Model
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -123,6 +125,28 @@ class Constraints:
             judges: Any = self._judges  # pebble's methods have no types
             judges.stop()
             judges.join()
+
+
+class WithoutTokens:
+    """A model that never writes some tokens: to all that is written they are no text, so that none is ever allowed.
+
+    A text that cannot be written without them is refused before it is begun.
+
+    >>> from sfgen.models import load_model
+    >>> tiny = load_model("tiny")
+    >>> [token is None for token in WithoutTokens(tiny, [300]).vocabulary.tokens[299:302]]
+    [False, True, False]
+    """
+
+    def __init__(self, model: Model, never: Collection[int]) -> None:
+        vocabulary = model.vocabulary
+        tokens = [None if token in never else data for token, data in enumerate(vocabulary.tokens)]
+        names = vocabulary.names if isinstance(vocabulary, Vocabulary) else None
+        self.vocabulary = Vocabulary(tokens, vocabulary.end_token_ids, names=names)
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
 
 
 def _compiled(own: OwnConstraint, vocabulary: Vocabulary) -> Index:

@@ -15,12 +15,24 @@ from typing import Any
 import numpy as np
 
 from sfgen.decoding.events import Event, Finished, Result, RolledBack, TextReleased, TokenChosen
-from sfgen.errors import GenerationError, InternalError, ModelError, SfgenError
+from sfgen.decoding.loop import Loop
+from sfgen.errors import (
+    ErrorInText,
+    GenerationError,
+    InternalError,
+    ModelError,
+    PatternError,
+    SchemaError,
+    SfgenError,
+)
 from sfgen.protocols import Scores
 from sfgen.serve.constraints import CompileTimeout
 from sfgen.serve.engine import Busy, Stopping, TooSlow
 from sfgen.serve.requests import Refused
 from sfgen.vocabulary import Vocabulary
+
+LEAST_LOGPROB = -9999.0
+"""What stands for minus infinity, which JSON has not."""
 
 REASONS = {"complete": "stop", "end_token": "stop", "stop": "stop", "limit": "length"}
 
@@ -52,7 +64,18 @@ def error_body(error: SfgenError, param: str | None = None) -> dict[str, Any]:
     else:
         code = _snake(type(error).__name__) if status == 400 else "server_error"
     kind = "invalid_request_error" if status == 400 else "server_error" if status >= 500 else "rate_limit_error"
-    return {"error": {"message": str(error), "type": kind, "param": param, "code": code}}
+    told: dict[str, Any] = {"message": str(error), "type": kind, "param": param, "code": code}
+    place = getattr(error, "position", None)
+    if isinstance(error, ErrorInText) and error.line is not None:
+        told |= {"line": error.line, "column": error.column}
+    elif isinstance(place, tuple):  # of a schema that came as text
+        told |= {"line": place[0], "column": place[1]}
+    elif isinstance(error, PatternError) and place is not None:
+        before = error.pattern[:place]
+        told |= {"line": before.count("\n") + 1, "column": place - before.rfind("\n")}
+    if isinstance(error, SchemaError) and error.pointer is not None:
+        told["pointer"] = error.pointer
+    return {"error": told}
 
 
 def _snake(name: str) -> str:
@@ -94,37 +117,50 @@ class Reply:
 class Logprobs:
     """The log-probabilities of the tokens of one text, before any mask.
 
+    The engine's thread observes while another one tells. So the scores of a place are kept with the tokens before it:
+    those of a text that was taken back since are never told.
+
     Args:
         vocabulary: The tokens.
         count: How many of the likeliest are told at each.
+        loop: What is observed.
     """
 
-    def __init__(self, vocabulary: Vocabulary, count: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, count: int, loop: Loop) -> None:
         self._vocabulary = vocabulary
         self._count = count
-        self._scored: dict[int, tuple[Scores, float]] = {}
+        self._path = loop.path
+        self._scored: dict[int, tuple[int, Scores]] = {}
+        loop.observe_scores(self._observe)
 
-    def observe(self, index: int, scores: Scores) -> None:
-        """Note the model's scores at the place of a token; the last ones for a place count."""
-        exact = np.asarray(scores, np.float64)
-        highest = float(exact.max())
-        self._scored[index] = scores, highest + float(np.log(np.exp(exact - highest).sum()))
+    def _observe(self, index: int, scores: Scores) -> None:
+        """Note the model's scores at the place of a token; all behind it were taken back."""
+        for later in [place for place in list(self._scored) if place > index]:
+            self._scored.pop(later, None)
+        self._scored[index] = hash(tuple(self._path.token_ids[:index])), np.array(scores)
 
-    def has(self, index: int) -> bool:
-        """Whether the place of a token was scored."""
-        return index in self._scored
+    def told(self, index: int, tokens: Sequence[int]) -> dict[str, Any] | None:
+        """Tell of the token at a place, in the form of chat; once. ``None``: it is not scored yet.
 
-    def told(self, index: int, token: int) -> dict[str, Any]:
-        """What is told of a token, in the form of chat; the place is not told again."""
-        scores, total = self._scored.pop(index)
-        best = np.argsort(-scores, kind="stable")[: self._count]
-        top = [self._entry(int(other), float(scores[other]) - total) for other in best]
-        return {**self._entry(token, float(scores[token]) - total), "top_logprobs": top}
+        Args:
+            index: The place.
+            tokens: The tokens before it, and it.
+        """
+        kept = self._scored.get(index)
+        if kept is None or kept[0] != hash(tuple(tokens[:index])):
+            return None
+        self._scored.pop(index, None)
+        scores = kept[1].astype(np.float64)
+        highest = float(scores.max())
+        logprobs = scores - (highest + float(np.log(np.exp(scores - highest).sum())))
+        best = np.argsort(-logprobs, kind="stable")[: self._count]
+        top = [self._entry(int(other), float(logprobs[other])) for other in best]
+        return {**self._entry(tokens[index], float(logprobs[tokens[index]])), "top_logprobs": top}
 
     def _entry(self, token: int, logprob: float) -> dict[str, Any]:
         data = self._vocabulary.tokens[token]
         text = self._vocabulary.text(token) if data is None else data.decode("utf-8", "replace")
-        return {"token": text, "logprob": max(logprob, -9999.0), "bytes": None if data is None else list(data)}
+        return {"token": text, "logprob": max(logprob, LEAST_LOGPROB), "bytes": None if data is None else list(data)}
 
 
 class Choice:
@@ -140,8 +176,9 @@ class Choice:
         self._reply = reply
         self._index = index
         self._logprobs = logprobs
-        self._tokens: list[tuple[int, int]] = []  # each with the bytes of the text up to its end
-        self._told = 0  # of them
+        self._tokens: list[int] = []
+        self._ends: list[int] = []  # of each token, the bytes of the text up to its end
+        self._entries: list[dict[str, Any]] = []  # what was told of the first tokens
         self._released = 0  # bytes
         self.result: Result | None = None
 
@@ -149,63 +186,67 @@ class Choice:
         """Yield what a stream tells after an event."""
         text = ""
         if isinstance(event, TokenChosen):
-            before = self._tokens[-1][1] if self._tokens else 0
-            self._tokens.append((event.token_id, before + len(event.data)))
+            self._tokens.append(event.token_id)
+            self._ends.append((self._ends[-1] if self._ends else 0) + len(event.data))
         elif isinstance(event, RolledBack):
-            del self._tokens[event.position :]
+            del self._tokens[event.position :], self._ends[event.position :]
         elif isinstance(event, TextReleased):
             text = event.text
             self._released += len(text.encode())
         elif isinstance(event, Finished):
             self.result = event.result
-            self._released = self._tokens[-1][1] if self._tokens else 0
-        is_last = self.result is not None
-        logprobs = None if self._logprobs is None else self._new_logprobs()
-        if text or logprobs or is_last:
-            yield self._choice(text, logprobs, is_last)
+        new = self._told_now()
+        if text or new or self.result is not None:
+            yield self._chunk(text, new)
 
-    def whole(self, logprobs: list[dict[str, Any]] | None) -> dict[str, Any]:
-        """The whole text.
-
-        Args:
-            logprobs: Those that the chunks have told.
-        """
+    def whole(self) -> dict[str, Any]:
+        """The whole text, of which the chunks have told."""
         assert self.result is not None, "it has finished"
-        told = self._logprobs_of(logprobs) if logprobs is not None else None
+        logprobs = None if self._logprobs is None else self._form_of(self._entries, 0)
         reason = REASONS[self.result.finish_reason]
         if self._reply.is_chat:
             message = {"role": "assistant", "content": self.result.text, "refusal": None}
-            return {"index": self._index, "message": message, "logprobs": told, "finish_reason": reason}
-        return {"index": self._index, "text": self.result.text, "logprobs": told, "finish_reason": reason}
+            return {"index": self._index, "message": message, "logprobs": logprobs, "finish_reason": reason}
+        return {"index": self._index, "text": self.result.text, "logprobs": logprobs, "finish_reason": reason}
 
-    def _choice(self, text: str, logprobs: list[dict[str, Any]] | None, is_last: bool) -> dict[str, Any]:
-        reason = REASONS[self.result.finish_reason] if self.result is not None and is_last else None
-        told = self._logprobs_of(logprobs) if logprobs is not None else None
+    def _chunk(self, text: str, new: list[dict[str, Any]]) -> dict[str, Any]:
+        reason = None if self.result is None else REASONS[self.result.finish_reason]
+        logprobs = self._form_of(new, len(self._entries) - len(new)) if new else None
         if self._reply.is_chat:
             delta = {"content": text} if text else {}
-            return {"index": self._index, "delta": delta, "logprobs": told, "finish_reason": reason}
-        return {"index": self._index, "text": text, "logprobs": told, "finish_reason": reason}
+            return {"index": self._index, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
+        return {"index": self._index, "text": text, "logprobs": logprobs, "finish_reason": reason}
 
-    def _new_logprobs(self) -> list[dict[str, Any]]:
-        """Of the tokens whose text is released and that were scored, as far as they were not told before."""
-        assert self._logprobs is not None
-        found = []
-        while self._told < len(self._tokens):
-            token, end = self._tokens[self._told]
-            if end > self._released or not self._logprobs.has(self._told):
+    def _told_now(self) -> list[dict[str, Any]]:
+        """Of the tokens whose text is released and that were scored, those that were not told before."""
+        if self._logprobs is None:
+            return []
+        first = place = len(self._entries)
+        while place < len(self._tokens):
+            begin = self._ends[place - 1] if place else 0
+            if self.result is None and self._ends[place] > self._released:
                 break
-            found.append(self._logprobs.told(self._told, token))
-            self._told += 1
-        return found
+            if self.result is not None and self.result.finish_reason == "stop" and begin >= self._released:
+                break  # of the stop string, or behind it
+            entry = self._logprobs.told(place, self._tokens)
+            if entry is None:
+                break
+            self._entries.append(entry)
+            place += 1
+        return self._entries[first:]
 
-    def _logprobs_of(self, entries: list[dict[str, Any]]) -> dict[str, Any]:
-        """Log-probabilities in the form of the endpoint."""
+    def _form_of(self, entries: Sequence[dict[str, Any]], first: int) -> dict[str, Any]:
+        """Log-probabilities of the tokens from the first one on, in the form of the endpoint."""
         if self._reply.is_chat:
             return {"content": entries, "refusal": None}
         return {
             "tokens": [entry["token"] for entry in entries],
             "token_logprobs": [entry["logprob"] for entry in entries],
-            "top_logprobs": [{top["token"]: top["logprob"] for top in entry["top_logprobs"]} for entry in entries],
+            "top_logprobs": [
+                {each["token"]: each["logprob"] for each in (entry, *reversed(entry["top_logprobs"]))}
+                for entry in entries
+            ],
+            "text_offset": [self._ends[place - 1] if place else 0 for place in range(first, first + len(entries))],
         }
 
 

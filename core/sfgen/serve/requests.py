@@ -1,27 +1,42 @@
 """The bodies of requests: OpenAI's fields, those that clients of other servers send, and ours.
 
 A field either is kept to, or has a value that asks for nothing, or is harmless, or refuses the request: nothing that
-would change the text is ever ignored. ``Wish`` is what a request asks for, in the library's words.
+would change the text is ever ignored (``neutral`` has the tables). ``Wish`` is what a request asks for, in the
+library's words.
 
 The names of others: ``guided_*`` and ``structured_outputs`` are vLLM's, ``grammar`` and ``json_schema`` llama-server's,
-``regex`` and ``ebnf`` SGLang's, ``banned_strings`` and ``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex``
-ik_llama.cpp's.
+``regex`` and ``ebnf`` SGLang's, ``regex_pattern`` and ``grammar_string`` tabbyAPI's, ``banned_strings`` and
+``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import lru_cache
+from itertools import chain
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
 
-from sfgen.errors import SfgenError
-from sfgen.jobs.prompt_record import Instructions, OwnConstraint
+from sfgen.ban import BannedWords
+from sfgen.ban.entries import MatchMode
+from sfgen.decoding.strategies import AnyStrategyName
+from sfgen.errors import BannedWordsError, DeadEnd, InputError, LimitTooSmall, PatternError, SfgenError
+from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
+from sfgen.models.messages import Message
+from sfgen.serve.neutral import fault_of
 
 MOST_SAMPLES = 128
 MOST_LOGPROBS = 20
+
+_KEPT_BANS = 64
+
+Schema: TypeAlias = dict[str, Any] | bool | StrictStr
+Texts: TypeAlias = list[StrictStr] | StrictStr
+Bias: TypeAlias = Annotated[float, Field(ge=-100, le=100)] | Literal[False]
 
 
 class Refused(SfgenError):
@@ -38,17 +53,17 @@ class Refused(SfgenError):
 
 
 class _Body(BaseModel):
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
 
 
 class StreamOptions(_Body):
     """How a stream is told."""
 
-    include_usage: bool = False
+    include_usage: bool | None = None
 
 
 class JsonSchemaFormat(_Body):
-    """A schema by name, as OpenAI's ``response_format`` has it."""
+    """A schema by name, as OpenAI's ``response_format`` has it; it is always kept to, be it ``strict`` or not."""
 
     name: str = "schema"
     description: str | None = None
@@ -57,60 +72,88 @@ class JsonSchemaFormat(_Body):
 
 
 class ResponseFormat(_Body):
-    """The form of an answer."""
+    """The form of an answer; a ``schema`` beside ``json_object`` is llama-server's."""
 
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchemaFormat | None = None
+    schema_: dict[str, Any] | bool | None = Field(default=None, alias="schema")
 
 
 class StructuredOutputs(_Body):
     """What the text must match, as vLLM names it."""
 
-    json_: dict[str, Any] | bool | str | None = Field(default=None, alias="json")
+    json_: Schema | None = Field(default=None, alias="json")
     regex: str | None = None
-    choice: list[str] | None = None
+    choice: list[StrictStr] | None = None
     grammar: str | None = None
     json_object: bool | None = None
+
+
+class OwnKeys(_Body):
+    """What a record of ``sfgen gen --input`` may say, the options of a ban, and how a text is written."""
+
+    regex: StrictStr | None = None
+    choices: list[StrictStr] | None = None
+    schema_: Schema | None = Field(default=None, alias="schema")
+    grammar: StrictStr | None = None
+    substring: dict[str, Any] | StrictStr | None = None
+    template: StrictStr | None = None
+    ban: list[StrictStr] | None = None
+    match: MatchMode | None = None
+    ignore_case: bool | None = None
+    normalize: bool | None = None
+    allow: list[StrictStr] | None = None
+    strategy: AnyStrategyName | None = None
+    healing: bool | None = None
+    seed: int | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    messages: list[dict[str, Any]] | None = None
 
 
 class TextRequest(_Body):
     """The fields that completions and chat have in common."""
 
     model: str | None = None
-    stream: bool = False
+    stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int = Field(default=1, ge=1, le=MOST_SAMPLES)
-    seed: int | None = None
-    stop: str | list[str] | None = None
-    max_tokens: int | None = Field(default=None, ge=0)
-    temperature: float | None = Field(default=None, ge=0, le=2)
+    n: int | None = Field(default=None, ge=1, le=MOST_SAMPLES)
+    seed: int | None = Field(default=None, ge=-1)
+    stop: Texts | None = None
+    max_tokens: int | None = Field(default=None, ge=-1)
+    temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, ge=0, le=1)
-    top_k: int | None = None
+    top_k: int | None = Field(default=None, ge=-1)
     min_p: float | None = Field(default=None, ge=0, le=1)
-    repetition_penalty: float | None = Field(default=None, gt=0)
+    repetition_penalty: float | None = Field(default=None, ge=0.01, le=100)
     frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)
-    logit_bias: dict[str, float] | None = None
+    logit_bias: dict[str, Bias] | list[tuple[StrictInt, Bias]] | None = None
     response_format: ResponseFormat | None = None
     structured_outputs: StructuredOutputs | None = None
-    guided_json: dict[str, Any] | bool | str | None = None
+    guided_json: Schema | None = None
     guided_regex: str | None = None
-    guided_choice: list[str] | None = None
+    guided_choice: list[StrictStr] | None = None
     guided_grammar: str | None = None
     grammar: str | None = None
-    json_schema: dict[str, Any] | bool | None = None
+    grammar_string: str | None = None
+    json_schema: Schema | None = None
     regex: str | None = None
+    regex_pattern: str | None = None
     ebnf: str | None = None
-    banned_strings: list[str] | str | None = None
-    banned_tokens: list[str | int] | str | None = None
-    banned_regex: list[str] | str | None = None
-    sfgen: dict[str, Any] | None = None
+    banned_strings: Texts | None = None
+    bad_words: list[StrictStr] | None = None
+    banned_tokens: list[StrictStr | StrictInt] | StrictStr | None = None
+    custom_token_bans: list[StrictInt] | StrictStr | None = None
+    banned_regex: Texts | None = None
+    banned_regex_case_insensitive: Texts | None = None
+    token_healing: bool | None = None
+    sfgen: OwnKeys | None = None
 
 
 class CompletionRequest(TextRequest):
     """A request to ``/v1/completions``."""
 
-    prompt: str | list[str] | list[int] | list[list[int]] = ""
+    prompt: StrictStr | list[StrictStr] | list[StrictInt] | list[list[StrictInt]] = ""
     logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
 
 
@@ -122,81 +165,57 @@ class TextPart(_Body):
 
 
 class ChatMessage(_Body):
-    """One message of a conversation."""
+    """One message of a conversation; a last one of the assistant is gone on with."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TextPart] | None = None
-    name: str | None = None
+    content: StrictStr | list[TextPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """The content, whatever parts it has."""
+        content = self.content or ""
+        return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
 class ChatRequest(TextRequest):
     """A request to ``/v1/chat/completions``."""
 
     messages: list[ChatMessage] = Field(min_length=1)
-    max_completion_tokens: int | None = Field(default=None, ge=0)
+    max_completion_tokens: int | None = Field(default=None, ge=-1)
     logprobs: bool | None = None
     top_logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
     chat_template_kwargs: dict[str, Any] | None = None
 
 
-HARMLESS = frozenset(
-    [
-        "user",
-        "metadata",
-        "store",
-        "service_tier",
-        "safety_identifier",
-        "prompt_cache_key",
-        "prompt_cache_retention",
-        "cache_prompt",
-        "request_id",
-        "skip_special_tokens",
-        "add_special_tokens",
-        "id_slot",
-        "timings_per_token",
-        "return_progress",
-    ]
-)
-"""Fields that change no text here, whatever their value."""
+# ---- what is asked for -----------------------------------------------------------------------------------------------
 
-NEUTRAL: Mapping[str, tuple[Any, ...]] = {
-    "best_of": (1,),
-    "echo": (False,),
-    "suffix": ("",),
-    "tools": ([],),
-    "tool_choice": ("none", "auto"),
-    "functions": ([],),
-    "parallel_tool_calls": (True, False),
-    "modalities": (["text"],),
-    "use_beam_search": (False,),
-    "length_penalty": (1,),
-    "early_stopping": (False,),
-    "ignore_eos": (False,),
-    "min_tokens": (0,),
-    "typical_p": (1, 0),
-    "typical": (1, 0),
-    "tfs_z": (1,),
-    "tfs": (1,),
-    "top_a": (0,),
-    "top_nsigma": (-1, 0),
-    "smoothing_factor": (0,),
-    "dynatemp_range": (0,),
-    "dynatemp_exponent": (1,),
-    "mirostat": (0,),
-    "mirostat_mode": (0,),
-    "dry_multiplier": (0,),
-    "xtc_probability": (0,),
-    "repeat_penalty": (1,),
-    "rep_pen": (1,),
-    "logits_processors": ([],),
-    "prompt_logprobs": (0,),
-    "truncate_prompt_tokens": (),
-    "stop_token_ids": ([],),
-    "include_stop_str_in_output": (False,),
-    "reasoning_effort": ("none",),
-    "verbosity": ("medium",),
-}
-"""Fields that are not kept to, and the values that ask for nothing; ``null`` is one of each."""
+
+@dataclass(frozen=True)
+class Ban:
+    """What a text must not contain; equal ones are compiled once."""
+
+    words: tuple[str, ...]
+    patterns: tuple[str, ...]
+    match: MatchMode
+    ignore_case: bool
+    normalize: bool
+    allow: tuple[str, ...]
+
+    def compiled(self) -> BannedWords:
+        """Compile it, unless it was compiled lately."""
+        return _compiled_ban(self)
+
+
+@lru_cache(maxsize=_KEPT_BANS)
+def _compiled_ban(ban: Ban) -> BannedWords:
+    return BannedWords(
+        ban.words,
+        ban.patterns,
+        match=ban.match,
+        ignore_case=ban.ignore_case,
+        normalize=ban.normalize,
+        allow=ban.allow,
+    )
 
 
 @dataclass(frozen=True)
@@ -206,18 +225,42 @@ class Wish:
     Attributes:
         constraint: What the text must match.
         config: Parameters of ``GenerationConfig`` besides.
+        ban: What the text must not contain.
+        never: The ids of tokens that are never written.
         max_tokens: The most tokens; ``None``: what the context leaves.
         samples: How many texts.
         top_logprobs: How many likeliest tokens are told at each; ``None``: no log-probabilities.
-        fields: The field that each part came from, for errors.
+        messages: The conversation; empty for completions.
+        variables: Variables of the chat template.
+        fields: The field that each parameter came from, for errors.
     """
 
     constraint: OwnConstraint | None
     config: dict[str, Any]
+    ban: Ban | None
+    never: frozenset[int]
     max_tokens: int | None
     samples: int
     top_logprobs: int | None
-    fields: dict[str, str] = field(default_factory=dict)
+    messages: tuple[Message, ...] = ()
+    variables: Mapping[str, Any] | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    def field_of(self, error: SfgenError) -> str | None:
+        """Return the field that an error is about; ``None``: that is not known."""
+        if isinstance(error, Refused):
+            return error.param
+        for kind, name in (
+            (LimitTooSmall, "max_tokens"),
+            (BannedWordsError, "banned"),
+            (InputError, "prompt"),
+            (PatternError, "banned"),  # a pattern that the text must match was compiled before
+        ):
+            if isinstance(error, kind):
+                return self.fields.get(name)
+        named = (*getattr(error.message, "parameters", ()), *getattr(error.hint, "parameters", ()))
+        found = next((self.fields[name] for name in named if name in self.fields), None)
+        return self.fields.get("index") if found is None and isinstance(error, DeadEnd) else found
 
 
 def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
@@ -228,125 +271,263 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
         SfgenError: A part of it cannot be read.
     """
     _refuse_unknown(body, "")
-    own = Instructions.of(body.sfgen) if body.sfgen else Instructions()
-    kinds = dict(_constraints(body))
-    if own.constraint is not None:
-        kinds["sfgen"] = own.constraint
-    if len(kinds) > 1:
-        raise Refused(f"{' and '.join(kinds)} cannot be used together", next(iter(kinds)), "conflict", "Leave one out.")
-    field_name, constraint = next(iter(kinds.items()), (None, None))
-    config = _sampling(body) | _banned(body, own)
-    limits = [body.max_tokens, own.max_tokens, getattr(body, "max_completion_tokens", None)]
-    given = [limit for limit in limits if limit is not None]
-    fields = {} if field_name is None else {"constraint": field_name}
-    return Wish(constraint, config, min(given, default=None), body.n, _logprobs(body), fields)
+    own = body.sfgen or OwnKeys()
+    fields = {"prompt": "messages" if isinstance(body, ChatRequest) else "prompt", "variables": "chat_template_kwargs"}
+    found = list(_constraints(body, own))
+    if len(found) > 1:
+        names = " and ".join(name for name, _ in found)
+        raise Refused(f"{names} cannot be used together", found[-1][0], "conflict", "Leave one out.")
+    constraint = None
+    if found:
+        fields["index"], constraint = found[0]
+    config = _sampling(body, own) | _writing(body, own, fields)
+    if constraint is not None and "stop" in config:
+        raise Refused(
+            f"stop and {fields['index']} cannot be used together: a constraint says itself where the text ends",
+            "stop",
+            "conflict",
+            "Leave stop out.",
+        )
+    ban = _ban(body, own, fields)
+    top_logprobs = _logprobs(body)
+    if top_logprobs is not None and own.strategy == "exact":
+        raise Refused("logprobs and the strategy exact cannot be used together", "logprobs", "conflict")
+    return Wish(
+        constraint,
+        config,
+        ban,
+        frozenset(_never(body)),
+        _limit(body, own, fields),
+        body.n or 1,
+        top_logprobs,
+        _conversation(body, own),
+        body.chat_template_kwargs if isinstance(body, ChatRequest) else None,
+        fields,
+    )
 
 
 def _refuse_unknown(body: _Body, path: str) -> None:
     """Refuse what is not known here, at any depth, unless its value asks for nothing."""
+    settings = body.model_dump(exclude_none=True) if isinstance(body, TextRequest) else {}
+    if isinstance(body, ChatRequest):
+        settings["goes_on"] = body.messages[-1].role == "assistant"
     for name, value in (body.model_extra or {}).items():
-        neutral = NEUTRAL.get(name)
-        if value is None or name in HARMLESS or (neutral is not None and any(value == item for item in neutral)):
-            continue
         where = f"{path}{name}"
-        if neutral is None:
-            raise Refused(f"{where} is not a field that this server knows", where, "unknown_parameter", "Leave it out.")
-        wanted = " or ".join(json.dumps(item) for item in neutral)
-        raise Refused(f"{where} is not supported", where, hint=f"Leave it out, or give {wanted or 'null'}.")
-    for name in type(body).model_fields:
+        if isinstance(body, ChatMessage) and name in ("prefix", "partial") and value is True:
+            continue  # DeepSeek's and Qwen's names of a begun answer; see _conversation
+        fault = fault_of(name, value, settings)
+        if fault is not None:
+            code = "unknown_parameter" if fault.is_unknown else "unsupported_value"
+            raise Refused(f"{where} {fault.why}", where, code, fault.hint)
+    for name, kind in type(body).model_fields.items():
         value = getattr(body, name)
+        told = kind.alias or name
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(item, _Body):
-                place = f"[{number}]" if isinstance(value, list) else ""
-                _refuse_unknown(item, f"{path}{name}{place}.")
+                _refuse_unknown(item, f"{path}{told}[{number}]." if isinstance(value, list) else f"{path}{told}.")
 
 
-def _constraints(body: TextRequest) -> Sequence[tuple[str, OwnConstraint]]:
+def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnConstraint]]:
     """The constraints that a request names, by their fields."""
-    found: list[tuple[str, OwnConstraint]] = []
-
-    def add(name: str, kind: Any, value: Any) -> None:
-        if value is not None:
-            found.append((name, OwnConstraint(kind, json.dumps(value))))
-
     form = body.response_format
     if form is not None and form.type == "json_object":
-        add("response_format", "schema", {"type": "object"})
+        yield "response_format", _data("schema", {"type": "object"} if form.schema_ is None else form.schema_)
     if form is not None and form.type == "json_schema":
-        if form.json_schema is None or form.json_schema.schema_ is None:
+        given = form.schema_ if form.json_schema is None else form.json_schema.schema_
+        if given is None:
             raise Refused("response_format has no schema", "response_format.json_schema.schema", "missing")
-        add("response_format", "schema", form.json_schema.schema_)
-    given = body.structured_outputs
-    if given is not None:
-        add("structured_outputs.json", "schema", _schema(given.json_))
-        add("structured_outputs.regex", "regex", given.regex)
-        add("structured_outputs.choice", "choices", given.choice)
-        add("structured_outputs.grammar", "grammar", given.grammar)
-        add("structured_outputs.json_object", "schema", {"type": "object"} if given.json_object else None)
-    add("guided_json", "schema", _schema(body.guided_json))
-    add("guided_regex", "regex", body.guided_regex)
-    add("guided_choice", "choices", body.guided_choice)
-    add("guided_grammar", "grammar", body.guided_grammar)
-    add("grammar", "grammar", body.grammar or None)
-    add("json_schema", "schema", body.json_schema)
-    add("regex", "regex", body.regex)
-    add("ebnf", "grammar", body.ebnf)
-    return found
-
-
-def _schema(value: Any) -> Any:
-    """A schema as an object: vLLM takes its text, too."""
-    if not isinstance(value, str):
-        return value
+        yield "response_format.json_schema", _data("schema", given)
+    outputs = body.structured_outputs or StructuredOutputs()
+    named: list[tuple[str, ConstraintKind, Any]] = [
+        ("structured_outputs.json", "schema", outputs.json_),
+        ("structured_outputs.regex", "regex", outputs.regex),
+        ("structured_outputs.choice", "choices", outputs.choice),
+        ("structured_outputs.grammar", "grammar", outputs.grammar),
+        ("structured_outputs.json_object", "schema", {"type": "object"} if outputs.json_object else None),
+        ("guided_json", "schema", body.guided_json),
+        ("guided_regex", "regex", body.guided_regex or None),
+        ("guided_choice", "choices", body.guided_choice),
+        ("guided_grammar", "grammar", body.guided_grammar or None),
+        ("grammar", "grammar", body.grammar or None),
+        ("grammar_string", "grammar", body.grammar_string or None),
+        ("json_schema", "schema", body.json_schema),
+        ("regex", "regex", body.regex),
+        ("regex_pattern", "regex", body.regex_pattern or None),
+        ("ebnf", "grammar", body.ebnf or None),
+    ]
+    for name, kind, value in named:
+        if value is None:
+            continue
+        if kind == "schema" and isinstance(value, str) and value.strip()[:1] not in ("{", "t", "f"):
+            raise Refused(f"{name} is a text that is no JSON Schema", name, "invalid_value", "Give it as an object.")
+        yield name, _data(kind, value)
+    record = own.model_dump(by_alias=True, exclude_none=True, include=_OF_RECORDS)
     try:
-        return json.loads(value)
-    except ValueError as error:
-        raise Refused(f"the schema is not valid JSON: {error}", "json", "invalid_json") from None
+        told = Instructions.of(record)
+    except SfgenError as error:
+        raise Refused(error.message, "sfgen", "invalid_value", error.hint) from None
+    if told.constraint is not None:
+        yield f"sfgen.{told.constraint.kind}", told.constraint
+    if own.template is not None:
+        yield "sfgen.template", _data("template", own.template)
 
 
-def _sampling(body: TextRequest) -> dict[str, Any]:
+_OF_RECORDS = {"regex", "choices", "schema_", "grammar", "substring", "ban", "seed", "max_tokens", "messages"}
+
+
+def _data(kind: ConstraintKind, value: Any) -> OwnConstraint:
+    return OwnConstraint(kind, json.dumps(value))
+
+
+def _sampling(body: TextRequest, own: OwnKeys) -> dict[str, Any]:
     """The parameters of the sampler."""
-    names = ("seed", "top_p", "min_p", "repetition_penalty", "frequency_penalty", "presence_penalty")
+    names = ("min_p", "repetition_penalty", "frequency_penalty", "presence_penalty")
     found: dict[str, Any] = {name: getattr(body, name) for name in names}
     found["temperature"] = 1.0 if body.temperature is None else body.temperature
-    found["top_k"] = None if body.top_k in (None, 0, -1) else body.top_k
+    found["top_k"] = body.top_k if body.top_k is not None and body.top_k > 0 else None
     found["top_p"] = None if body.top_p == 1 else body.top_p
-    if body.logit_bias:
-        found["logit_bias"] = {_token("logit_bias", token): bias for token, bias in body.logit_bias.items()}
-    if found["temperature"] == 0:
-        found["seed"] = None  # nothing is drawn
-    stop = [body.stop] if isinstance(body.stop, str) else body.stop
+    seeds = {seed for seed in (body.seed, own.seed) if seed not in (None, -1)}
+    if len(seeds) > 1:
+        raise Refused("seed and sfgen.seed differ", "sfgen.seed", "conflict", "Leave one out.")
+    if seeds and found["temperature"] > 0:  # else nothing is drawn
+        found["seed"] = seeds.pop()
+    biases = {token: bias for token, bias in _biases(body) if bias is not False}
+    if biases:
+        found["logit_bias"] = biases
+    stop = _listed(body.stop)
+    if "" in stop:
+        raise Refused("stop has an empty text, which would end the text at once", "stop", "invalid_value")
     if stop:
         found["stop"] = stop
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _token(name: str, token: str) -> int:
-    if not token.lstrip("-").isdigit():
-        raise Refused(f"{name} has the key {token!r}, which is not the id of a token", name, "invalid_value")
-    return int(token)
+def _biases(body: TextRequest) -> Iterator[tuple[int, float | Literal[False]]]:
+    """The biases of tokens; false: it is never written."""
+    given = body.logit_bias or {}
+    for token, bias in given.items() if isinstance(given, dict) else given:
+        if isinstance(token, str) and not (token.isascii() and token.isdigit()):
+            raise Refused(
+                f"logit_bias has the key {token!r:.60}, which is not the id of a token", "logit_bias", "invalid_value"
+            )
+        yield int(token), bias
 
 
-def _banned(body: TextRequest, own: Instructions) -> dict[str, Any]:
-    """What the text must not contain."""
-    words = [*_listed(body.banned_strings), *(own.ban or ())]
-    ids: list[int] = []
-    for token in _listed(body.banned_tokens):
-        if isinstance(token, int):
-            ids.append(token)
+def _writing(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> dict[str, Any]:
+    """How the text is written."""
+    tokens = ("banned_tokens", "custom_token_bans")
+    fields["never"] = next((name for name in tokens if getattr(body, name)), "logit_bias")
+    fields |= {"strategy": "sfgen.strategy", "heal": "sfgen.healing", "stop": "stop", "logit_bias": "logit_bias"}
+    found: dict[str, Any] = {} if own.strategy is None else {"strategy": own.strategy}
+    heal = own.healing
+    if heal is None and body.token_healing is not None:
+        heal, fields["heal"] = body.token_healing, "token_healing"
+    elif None not in (heal, body.token_healing) and heal != body.token_healing:
+        raise Refused("token_healing and sfgen.healing differ", "token_healing", "conflict", "Leave one out.")
+    return found if heal is None else {**found, "heal": heal}
+
+
+def _limit(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> int | None:
+    """The least of the limits of tokens, and note its field."""
+    given = {"max_tokens": body.max_tokens, "sfgen.max_tokens": own.max_tokens}
+    if isinstance(body, ChatRequest):
+        given["max_completion_tokens"] = body.max_completion_tokens
+    limits = [(limit, name) for name, limit in given.items() if limit is not None and limit >= 0]
+    limit, fields["max_tokens"] = min(limits, default=(None, "max_tokens"))
+    return limit
+
+
+def _conversation(body: TextRequest, own: OwnKeys) -> tuple[Message, ...]:
+    """The messages of a chat, those that all of it begins with first."""
+    if not isinstance(body, ChatRequest):
+        if own.messages is not None:
+            raise Refused("sfgen.messages is for a chat", "sfgen.messages", hint="Ask /v1/chat/completions.")
+        return ()
+    for place, message in enumerate(body.messages):
+        is_last = place == len(body.messages) - 1
+        if message.content is None and message.role != "assistant":
+            raise Refused("a message has no content", f"messages[{place}].content", "missing")
+        for name in message.model_extra or {}:
+            if name in ("prefix", "partial") and not (is_last and message.role == "assistant"):
+                where = f"messages[{place}].{name}"
+                raise Refused(f"{where} is for a last message of the assistant", where, hint="Leave it out.")
+    before = Instructions.of({"messages": own.messages}).messages if own.messages else ()
+    return (*(before or ()), *({"role": message.role, "content": message.text} for message in body.messages))
+
+
+# ---- bans ------------------------------------------------------------------------------------------------------------
+
+
+def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
+    """What the text must not contain.
+
+    The texts of other servers are banned wherever they stand, in upper and lower case, as these servers do; ours are
+    words. The options count for all of them.
+    """
+    given = {
+        "banned_strings": _listed(body.banned_strings),
+        "bad_words": body.bad_words or [],
+        "banned_tokens": [token for token in _listed_tokens(body.banned_tokens) if isinstance(token, str)],
+    }
+    texts = list(chain.from_iterable(given.values()))
+    words = list(own.ban or ())
+    patterns = [*_listed(body.banned_regex), *(f"(?i){each}" for each in _listed(body.banned_regex_case_insensitive))]
+    given |= {"sfgen.ban": words, "banned_regex": _listed(body.banned_regex), "banned_regex_case_insensitive": patterns}
+    fields["banned"] = next((name for name, listed in given.items() if listed), "sfgen.ban")
+    for name, listed in given.items():
+        if "" in listed:
+            raise Refused(f"{name} has an empty text", name, "invalid_value", "Leave it out.")
+    options = ("match", "ignore_case", "normalize", "allow")
+    if not words and not texts:
+        for option in options:
+            if getattr(own, option) is not None:
+                raise Refused(f"sfgen.{option} is for banned texts, and there are none", f"sfgen.{option}")
+        if not patterns:
+            return None
+    match: MatchMode = own.match or ("word" if words else "substring")
+    ignore_case = own.ignore_case is not False
+    for text in texts:
+        if own.match is not None or (match == "substring" and text == text.strip()):
+            words.append(_literal(text))
         else:
-            words.append(token)
-    patterns = _listed(body.banned_regex)
-    found: dict[str, Any] = {}
-    if words or patterns:
-        found["banned"] = {"words": words, "patterns": patterns, "match": "word" if own.ban else "substring"}
-    if ids:
-        found["banned_ids"] = ids
-    return found
+            # A space at the end counts, and the words of the list beside it are whole ones.
+            if own.normalize:
+                raise Refused(
+                    "sfgen.normalize is for words, and a banned text is none", "sfgen.normalize", "conflict",
+                    "Give sfgen.match, too.",
+                )  # fmt: skip
+            patterns.append(f"(?i:{re.escape(text)})" if ignore_case else re.escape(text))
+    return Ban(tuple(words), tuple(patterns), match, ignore_case, own.normalize is True, tuple(own.allow or ()))
 
 
-def _listed(value: Any) -> list[Any]:
-    if value is None:
+def _literal(text: str) -> str:
+    """A text as a word without a star at its end, which would mean any ending."""
+    return text.replace("*", r"\*")
+
+
+def _never(body: TextRequest) -> Iterator[int]:
+    """The ids of tokens that are never written."""
+    yield from (token for token, bias in _biases(body) if bias is False)
+    for name in ("banned_tokens", "custom_token_bans"):
+        for token in _listed_tokens(getattr(body, name), name):
+            if isinstance(token, int):
+                if token < 0:
+                    raise Refused(f"{name} has {token}, which is no token", name, "invalid_value")
+                yield token
+
+
+def _listed_tokens(value: Any, name: str = "banned_tokens") -> Sequence[str | int]:
+    """The texts and ids of a list; one text has ids between commas, as tabbyAPI takes it."""
+    if not isinstance(value, str):
+        return value or ()
+    items = [item.strip() for item in value.split(",") if item.strip()]
+    if not all(item.isascii() and item.isdigit() for item in items):
+        raise Refused(f"{name} is one text", name, "invalid_value", "Give a list of texts, or of the ids of tokens.")
+    return [int(item) for item in items]
+
+
+def _listed(value: list[str] | str | None) -> list[str]:
+    if value is None or value == "":
         return []
     return [value] if isinstance(value, str) else list(value)
 

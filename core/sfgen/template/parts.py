@@ -23,7 +23,7 @@ from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.schema.reading.read import is_file_name
+from sfgen.schema.reading.read import is_file_name, read_inline
 from sfgen.substring.substring import Substring
 from sfgen.template.syntax import Again, Block, Hole, Node, Text, items_of, quoted_from
 from sfgen.whole_file import read_file
@@ -219,8 +219,10 @@ class Holes:
         origin: str | None = None,
         directory: str | None = None,
         known: Mapping[str, Constraint] | None = None,
+        reads_files: bool = True,
     ) -> None:
         self._text, self._origin, self._directory = text, origin, directory
+        self._reads_files = reads_files
         self._known = known or {}
 
     def constraint_of(self, hole: Hole) -> Constraint:
@@ -256,8 +258,11 @@ class Holes:
     def _schema(self, hole: Hole) -> JsonSchema:
         argument = hole.argument
         is_text = argument.startswith("{") or argument in ("true", "false")
-        is_file = not is_text and (is_file_name(argument) or os.path.isfile(self._path(argument)))
-        schema = JsonSchema(Path(self._path(argument)) if is_file else argument)
+        if self._reads_files:
+            is_file = not is_text and (is_file_name(argument) or os.path.isfile(self._path(argument)))
+            schema = JsonSchema(Path(self._path(argument)) if is_file else argument)
+        else:
+            schema = JsonSchema(read_inline(argument))
         _ = schema.network  # tells what is wrong with it
         return schema
 
@@ -265,7 +270,8 @@ class Holes:
         argument = hole.argument
         path = self._path(argument)
         try:
-            if "\n" not in argument and (argument.endswith(_GRAMMAR_FILES) or os.path.isfile(path)):
+            is_file = self._reads_files and "\n" not in argument
+            if is_file and (argument.endswith(_GRAMMAR_FILES) or os.path.isfile(path)):
                 text = self._content(path)
                 directory = os.path.dirname(path) or os.curdir
                 return GrammarSource(text, origin=path, directory=directory).grammar()
@@ -279,6 +285,9 @@ class Holes:
             raise self._error(hole, f"{error.what} {where}: {error.reason}", None, error.hint, error.details) from None
 
     def _substring(self, hole: Hole) -> Substring:
+        if not self._reads_files:
+            hint = "Take a hole of another kind, such as choices."
+            raise self._error(hole, "substring names a file, and here no file can be named", None, hint)
         name, words = quoted_from(hole.argument)
         options: dict[str, Any] = {}
         for word, value, position in words:

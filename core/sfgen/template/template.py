@@ -81,6 +81,24 @@ class Template:
         self._threads = KeptByVocabulary(lambda vocabulary: TemplateTokens(self._parts, self.segments, vocabulary))
 
     @classmethod
+    def inline(cls, text: str) -> Template:
+        """Build a template whose holes name no file: one that comes from somewhere else.
+
+        Args:
+            text: The template.
+
+        Raises:
+            TemplateError: As for the class; or a hole names a file.
+
+        >>> Template.inline("{{a: schema name}}").shortest()
+        b'{"name": ""}'
+        """
+        holes = Holes(arguments.text("template", text), reads_files=False)
+        made = cls._of(text, None, Assembly(text, None, holes.constraint_of).of(parse_template(text)))
+        made._check_size()
+        return made
+
+    @classmethod
     def of_constraints(cls, text: str, constraints: Mapping[str, Constraint]) -> Template:
         """Build a template some of whose holes are filled beforehand.
 

@@ -17,7 +17,7 @@ from sfgen.models.gguf.library import library
 from sfgen.models.gguf.loaded import LoadedModel
 from sfgen.models.gguf.session import GgufBatch, GgufSession, Sequences
 from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
-from sfgen.models.messages import ChatPrompt, Message, Tools
+from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts, render
 from sfgen.models.sessions import not_pickled
 
@@ -84,10 +84,15 @@ class GgufModel:
         # The name of a special token is that token, as in a prompt.
         return self._prompts.inside(arguments.text("text", text))
 
-    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
+    def chat(
+        self,
+        messages: str | Sequence[Message],
+        tools: Tools | None = None,
+        variables: TemplateVariables | None = None,
+    ) -> ChatPrompt:
         """Tokenize a conversation with the file's chat template."""
         # It ends where the answer begins, or behind a last message of the assistant, which goes on.
-        return self._prompts.chat(messages, tools)
+        return self._prompts.chat(messages, tools, variables)
 
     def session(self) -> GgufSession:
         """Return a new, empty session."""
@@ -126,12 +131,19 @@ class GgufTokenizer:
         """Tokenize a text alone, reading the names of special tokens."""
         return self._model.tokenize(text)
 
-    def rendered(self, messages: Sequence[Mapping[str, Any]], tools: Tools | None, *, begins_answer: bool) -> str:
+    def rendered(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Tools | None,
+        variables: TemplateVariables | None = None,
+        *,
+        begins_answer: bool,
+    ) -> str:
         """Render a conversation."""
         named = {"bos_token": self.begin_token, "eos_token": self.end_token}
         special = {name: self._model.text(token) for name, token in named.items() if token is not None}
         template = self._tool_template if tools is not None and self._tool_template else self._chat_template
-        return render(template, messages, special, tools=tools, begins_answer=begins_answer)
+        return render(template, messages, special, tools=tools, variables=variables, begins_answer=begins_answer)
 
 
 def gguf_vocabulary(path: str | Path) -> Vocabulary:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from sfgen import arguments
 from sfgen.errors import ModelError, UsageError
-from sfgen.models.messages import ChatPrompt, Message, Tools, checked_messages
+from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools, checked_messages
 from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.models.sessions import SeparateRows
 from sfgen.models.tiny import DIRECTORY
@@ -69,12 +69,18 @@ class TinyModel:
         text = arguments.text("text", text).encode("utf-8", "replace").decode()
         return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
-    def chat(self, messages: str | Sequence[Message], tools: Tools | None = None) -> ChatPrompt:
+    def chat(
+        self,
+        messages: str | Sequence[Message],
+        tools: Tools | None = None,
+        variables: TemplateVariables | None = None,
+    ) -> ChatPrompt:
         """Refuse a conversation.
 
         Args:
             messages: A conversation.
             tools: The tools that the model may call.
+            variables: Variables of the template.
 
         Raises:
             UsageError: Always: the model was not trained on instructions.
