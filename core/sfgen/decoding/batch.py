@@ -100,8 +100,8 @@ def drive_batch(
             that run continue; where none runs, the next is waited for.
         batch: Empty, and with a row for each loop, or ``rows`` of them.
         rows: How many loops run at once; all if not given. The next one is taken from ``loops`` when a row is free.
-        keep: Whether a free row keeps what it has read until a loop takes it: the one whose text begins most like the
-            prompt. So the next turn of a conversation reads its earlier turns from there.
+        keep: Whether a free row keeps what it has read until a loop takes it. So the next turn of a conversation does
+            not read its earlier turns again: see ``_Waiting._best``.
 
     Yields:
         The number of a loop, from 0 on, with an event of its, as it comes. The last of a loop is ``Finished``, or the
@@ -116,7 +116,7 @@ def drive_batch(
     if rows is None:
         loops = list(loops)
         rows = len(loops)
-    waiting: _Waiting[Told] = _Waiting(iter(loops), batch, {slot: [] for slot in range(rows)}, is_over=rows == 0)
+    waiting: _Waiting[Told] = _Waiting(iter(loops), batch, {slot: [] for slot in range(rows)}, keep, is_over=rows == 0)
     running: dict[int, _Row[Told]] = {}
     narrow = batch if isinstance(batch, BatchScoresRows) else None
     # Separate rows give each text the scores that it has alone, to the last bit, so they share no prefix.
@@ -148,7 +148,8 @@ class _Waiting(Generic[Told]):
 
     loops: Iterator[Asks[Told] | None]
     batch: Batch
-    free: dict[int, list[int]]  # the rows that no loop has, each with the tokens that it has read
+    free: dict[int, list[int]]  # the rows that no loop has, with the tokens they have read; first the longest free
+    keep: bool  # whether they keep what they have read
     begun: int = 0  # the number of loops that have begun
     is_empty: bool = False  # whether none is there in this round
     is_over: bool = False  # whether there will be no other
@@ -178,8 +179,15 @@ class _Waiting(Generic[Told]):
         return slot
 
     def _best(self, prompt: Sequence[int]) -> int:
-        """The free row that has read most of a prompt; of several, the one that has read least besides."""
-        return max(self.free, key=lambda slot: (_shared(self.free[slot], prompt), -len(self.free[slot]), -slot))
+        """The free row that a prompt takes: the one that has read most of it."""
+        shared = {slot: _shared(read, prompt) for slot, read in self.free.items()}
+        if self.keep:
+            # A row that would lose the larger part belongs to another conversation, which may go on: all conversations
+            # begin alike. It is taken only where no row is empty, and of those as good the one longest free.
+            own = [slot for slot, read in self.free.items() if 0 < len(read) <= 2 * shared[slot]]
+            empty = [slot for slot, read in self.free.items() if not read]
+            return max(own or empty or self.free, key=lambda slot: shared[slot])
+        return max(self.free, key=lambda slot: (shared[slot], -slot))
 
     def forget(self) -> None:
         """Let free rows forget what they have read."""

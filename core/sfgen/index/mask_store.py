@@ -88,6 +88,12 @@ class MaskStore:
             found = self._keep(state, made)
         return found
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the different masks that are kept of this automaton; other automata may share them."""
+        kept = [*self._young.values(), *self._old.values()]
+        return sum({id(mask): mask.nbytes for mask, _, _ in kept}.values())
+
     def several(self, state: int) -> bool | None:
         """Tell whether two tokens or more are allowed, all end tokens counted as one; ``None`` if that takes long."""
         ends = len(self._vocabulary.end_token_ids) if self._dfa.accepting[state] else 0

@@ -76,6 +76,11 @@ class TokenAutomaton:
 
     # ---- what a state allows -----------------------------------------------------------------------------------
 
+    @property
+    def masks_nbytes(self) -> int:
+        """The bytes of the different masks that were made so far."""
+        return self._rows.nbytes
+
     def row(self, state: int) -> Mask:
         """Return the token mask of a state.
 

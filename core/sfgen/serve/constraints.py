@@ -1,38 +1,53 @@
 """What a request's text must match, compiled beside the engine and kept.
 
-What is small is compiled at once, in a thread. What is large is judged first by another process, in a bounded time and
-a bounded memory: a schema that is refused, or that would take a minute, costs no other request anything. What passed is
-compiled here and kept by its digest, those used last in a bounded number of bytes.
+What is short is compiled at once, in a thread: the library's own limits bound its cost. What is longer is judged first
+by another process, in a bounded time and a bounded memory, so that what is refused, or would take a minute, costs no
+other request anything. What passed is compiled here. Each is compiled once, however many ask for it at a time, and kept
+by its digest, those used last in a bounded number of bytes. When nobody waits for a verdict any more, its process ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import sys
+import time
 from collections import OrderedDict
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pebble import ProcessExpired, ProcessPool
 
 from sfgen.errors import GenerationError, OutOfMemory, SfgenError
-from sfgen.index import Index
-from sfgen.jobs.own_jobs import read_constraint, size_of
+from sfgen.index import DfaIndex, Index
+from sfgen.jobs.own_jobs import size_of
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.protocols import Model
+from sfgen.serve import judge
+from sfgen.serve.engine import Busy, Stopping
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-LARGE = 2_000
+LARGE = 256
 """Characters of a constraint from which on another process judges it first."""
 
-_JUDGES = 2
-_JUDGE_BYTES = 2**31
+MOST_UNDER_WAY = 64
+"""Constraints that are compiled, or wait for it, at most."""
+
+JUDGES = 2
+JUDGE_BYTES = 2**31
+REFUSED_KEPT = 1024
+REFUSED_SECONDS = 60.0  # a verdict about time or memory is about this minute, too
+
+Key: TypeAlias = tuple[str, bytes]
 
 
 class CompileTimeout(GenerationError):
@@ -45,48 +60,95 @@ class CompileTimeout(GenerationError):
         )
 
 
+class _Making:
+    """A constraint that is compiled, and how many wait for it."""
+
+    def __init__(self) -> None:
+        self.task: asyncio.Task[Index]
+        self.waiters = 0
+        self.is_judged = False
+        self.nbytes = 0  # that the judge has seen it take
+
+
 class Constraints:
     """The constraints of all requests of a server, compiled once each.
 
+    Its methods are for one event loop, but for ``close``.
+
     Args:
         seconds: The time in which a large one must be compiled.
-        most_bytes: The memory that those may take that are kept, as far as it can be told beforehand.
+        most_bytes: The memory that those may take that are kept, as far as it can be told.
+
+    Attributes:
+        made: How many have been compiled here.
     """
 
     def __init__(self, seconds: float, most_bytes: int) -> None:
+        self.made = 0
         self._seconds = seconds
         self._most_bytes = most_bytes
-        self._kept: OrderedDict[tuple[str, OwnConstraint], tuple[Index, int]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[Index, int]] = OrderedDict()  # with the bytes that each takes
         self._bytes = 0
-        self._under_way: dict[tuple[str, OwnConstraint], asyncio.Task[Index]] = {}
-        self._thread = ThreadPoolExecutor(1, "sfgen-compile")
+        self._refused: OrderedDict[Key, tuple[SfgenError, float]] = OrderedDict()  # with when that was
+        self._under_way: dict[Key, _Making] = {}
+        self._quick = ThreadPoolExecutor(1, "sfgen-compile")
+        self._slow = ThreadPoolExecutor(1, "sfgen-compile-large")
+        self._context = _context()  # from now on the imports of its processes go on
         self._judges: ProcessPool | None = None
+        self._is_closed = False
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that those take that are kept."""
+        return self._bytes
 
     async def of(self, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
         """Return the guides of a constraint over a vocabulary.
 
         Raises:
             CompileTimeout: It is large, and takes too long.
+            OutOfMemory: It is large, and takes too much memory.
+            Busy: Too many others are compiled.
             SfgenError: It cannot be read or compiled.
         """
-        key = vocabulary.fingerprint, own
+        key = vocabulary.fingerprint, sha256(f"{own.kind} {own.written}".encode()).digest()
         if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-        if key not in self._under_way:
-            task = asyncio.create_task(self._make(own, vocabulary))
-            self._under_way[key] = task
-            task.add_done_callback(partial(self._keep, key))
-        return await asyncio.shield(self._under_way[key])
+            return self._used(key)
+        self._refuse_again(key)
+        making = self._under_way.get(key) or self._begin(key, own, vocabulary)
+        making.waiters += 1
+        try:
+            return await asyncio.shield(making.task)
+        except asyncio.CancelledError:
+            if making.task.cancelled() and self._is_closed:
+                raise Stopping from None
+            raise
+        finally:
+            making.waiters -= 1
+            if not making.waiters and not making.is_judged and not making.task.done():
+                making.task.cancel()  # and with it the process that judges
+                self._under_way.pop(key, None)
 
-    async def _make(self, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
-        if len(own.written) >= LARGE:
-            await self._judge(own)
+    def _begin(self, key: Key, own: OwnConstraint, vocabulary: Vocabulary) -> _Making:
+        if self._is_closed:
+            raise Stopping
+        if len(self._under_way) >= MOST_UNDER_WAY:
+            raise Busy(len(self._under_way), max(1, round(self._seconds / JUDGES)), "constraints")
+        making = self._under_way[key] = _Making()
+        making.task = asyncio.create_task(self._make(making, own, vocabulary))
+        making.task.add_done_callback(partial(self._keep, key, making))
+        return making
+
+    async def _make(self, making: _Making, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
+        is_large = len(own.written) >= LARGE
+        if is_large:
+            making.nbytes = await self._judge(own)
+        making.is_judged = True
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _compiled, own, vocabulary)
+        return await loop.run_in_executor(self._slow if is_large else self._quick, judge.compiled, own, vocabulary)
 
-    async def _judge(self, own: OwnConstraint) -> None:
-        """Let another process compile a constraint.
+    async def _judge(self, own: OwnConstraint) -> int:
+        """Let another process compile a constraint; return the bytes that it takes.
 
         Raises:
             CompileTimeout: It takes too long.
@@ -94,33 +156,77 @@ class Constraints:
             SfgenError: It cannot be read or compiled.
         """
         if self._judges is None:
-            context = multiprocessing.get_context("spawn")
-            self._judges = ProcessPool(_JUDGES, context=context, initializer=_limit_memory, initargs=[_JUDGE_BYTES])
-        judged: Future[SfgenError | None] = self._judges.schedule(_judged, args=[own], timeout=self._seconds)
+            self._judges = ProcessPool(
+                JUDGES, context=self._context, initializer=judge.limit_memory, initargs=[JUDGE_BYTES]
+            )
+        judged: Future[SfgenError | int] = self._judges.schedule(judge.judged, args=[own], timeout=self._seconds)
         try:
-            error = await asyncio.wrap_future(judged)
+            verdict = await asyncio.wrap_future(judged)
         except TooLong:
             raise CompileTimeout(self._seconds) from None
         except (ProcessExpired, MemoryError):
             raise OutOfMemory("the constraint") from None
-        if error is not None:
-            raise error
+        if isinstance(verdict, SfgenError):
+            raise verdict
+        return verdict
 
-    def _keep(self, key: tuple[str, OwnConstraint], task: asyncio.Task[Index]) -> None:
-        del self._under_way[key]
-        if task.cancelled() or task.exception() is not None:
-            return
-        source = task.result()
-        size = size_of(source) + len(key[1].written)
-        self._kept[key] = source, size
+    # ---- what is kept ----------------------------------------------------------------------------------------------
+
+    def _used(self, key: Key) -> Index:
+        """Return one that is kept, and count it anew: its masks are made while texts are written."""
+        index, before = self._kept.pop(key)
+        self._bytes -= before
+        self._add(key, index, before)
+        return index
+
+    def _add(self, key: Key, index: Index, least: int) -> None:
+        size = max(least, size_of(index))
+        if isinstance(index, DfaIndex):
+            size = max(size, index.dfa.transitions.nbytes + index.masks_nbytes)
+        self._kept[key] = index, size
         self._bytes += size
         while len(self._kept) > 1 and self._bytes > self._most_bytes:
             _, (_, size) = self._kept.popitem(last=False)
             self._bytes -= size
 
+    def _keep(self, key: Key, making: _Making, task: asyncio.Task[Index]) -> None:
+        """Keep what came of a task."""
+        if self._under_way.get(key) is making:
+            del self._under_way[key]
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is None:
+            self.made += 1
+            self._add(key, task.result(), making.nbytes)
+        elif isinstance(error, SfgenError) and not isinstance(error, Stopping):
+            self._refused[key] = error, time.monotonic()
+            if len(self._refused) > REFUSED_KEPT:
+                self._refused.popitem(last=False)
+
+    def _refuse_again(self, key: Key) -> None:
+        """Refuse what was refused before, without a second look.
+
+        Raises:
+            SfgenError: It was.
+        """
+        error, when = self._refused.get(key, (None, 0.0))
+        if error is None:
+            return
+        if isinstance(error, CompileTimeout | OutOfMemory) and time.monotonic() - when > REFUSED_SECONDS:
+            del self._refused[key]
+            return
+        self._refused.move_to_end(key)
+        raise error.with_traceback(None)
+
     def close(self) -> None:
-        """End the thread and the processes."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        """End the threads and the processes; those who wait are told so."""
+        self._is_closed = True
+        for making in list(self._under_way.values()):
+            with suppress(RuntimeError):  # the event loop is closed
+                making.task.get_loop().call_soon_threadsafe(making.task.cancel)
+        for thread in (self._quick, self._slow):
+            thread.shutdown(wait=False, cancel_futures=True)
         if self._judges is not None:
             judges: Any = self._judges  # pebble's methods have no types
             judges.stop()
@@ -149,22 +255,32 @@ class WithoutTokens:
         return getattr(self._model, name)
 
 
-def _compiled(own: OwnConstraint, vocabulary: Vocabulary) -> Index:
-    source = Index(read_constraint(own), vocabulary)
-    source.guide()  # what nothing can be written of is refused now
-    return source
+def _context() -> Any:
+    """Processes that begin without this one's threads; where the system can, with all imports done once."""
+    if sys.platform == "win32":
+        return multiprocessing.get_context("spawn")
+    from multiprocessing import forkserver
 
+    context: Any = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["sfgen.serve.warm_judge"])
+    with suppress(OSError):  # no further process: it is tried again when one is needed
+        forkserver.ensure_running()
 
-def _judged(own: OwnConstraint) -> SfgenError | None:
-    """Compile a constraint in a process of its own; the error is handed over."""
-    try:
-        read_constraint(own).shortest()
-    except SfgenError as error:
-        return error
-    return None
+    class Process(context.Process):  # type: ignore[misc]
+        """A process that does not run the program's main module again: that may be a script that serves."""
 
+        @staticmethod
+        def _Popen(process_obj: Any) -> Any:  # noqa: N802
+            process_obj.__class__ = context.Process  # it is pickled
+            main = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                return context.Process._Popen(process_obj)
+            finally:
+                sys.modules["__main__"] = main
 
-def _limit_memory(most: int) -> None:
-    import resource
+    class Context(type(context)):  # type: ignore[misc]
+        """The same, with such processes."""
 
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    Context.Process = Process
+    return Context()

@@ -2,14 +2,17 @@
 
 A text that is asked for waits in a bounded line. A row that is free takes the first one at once, in the middle of a
 round; the others go on. Each event of a text goes to the event loop of whoever asked for it. A text that nobody waits
-for any more, or that has taken too long, ends before the next forward pass, and its row is free.
+for any more, or that has taken too long, ends before the next forward pass, and its row is free, with what it has read:
+who asks for another answer to the same conversation continues from there.
 
-The batch is the one that jobs run (``sfgen.decoding.drive_batch``), so that a text is the same whoever asks for it.
+The batch is the one that jobs run (``sfgen.decoding.drive_batch``), so that a text is the same whoever asks for it. A
+fault of a text ends that text. A fault of the model ends the texts that it was asked about; the next have a new batch.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import deque
@@ -19,20 +22,34 @@ from typing import Any
 from sfgen.decoding import Finished, batch_of, drive_batch
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop
-from sfgen.errors import GenerationError, InternalError, SfgenError
+from sfgen.errors import GenerationError, InternalError, SfgenError, UsageError
 from sfgen.protocols import Model, Scores
+
+_MOST_RETRY = 600
+_MOST_STEP = 60  # seconds that one step is waited for at the end
+_NEW = 0.2  # the weight of the text that ended last in the mean time of a text
 
 
 class Busy(SfgenError):
     """More texts wait than the engine keeps.
 
     Attributes:
-        retry_after: Seconds after which a row may be free, for the answer to the client.
+        retry_after: Seconds in which those that wait now will have rows, if they take as long as those before.
     """
 
-    def __init__(self, waiting: int, retry_after: int) -> None:
+    def __init__(self, waiting: int, retry_after: int, what: str = "texts") -> None:
         self.retry_after = retry_after
-        super().__init__(f"{waiting} texts are waiting already", hint=f"Ask again in {retry_after} seconds.")
+        super().__init__(f"{waiting} {what} are waiting already", hint=f"Ask again in {retry_after} seconds.")
+
+
+class TooManyTexts(UsageError):
+    """A request for more texts than the engine ever keeps."""
+
+    def __init__(self, texts: int, most: int) -> None:
+        super().__init__(
+            f"the request asks for {texts} texts, and this server keeps at most {most}",
+            hint="Lower n, or give fewer prompts.",
+        )
 
 
 class Stopping(SfgenError):
@@ -60,11 +77,15 @@ class RunningText:
 
     def __init__(self, loop: Loop, seconds: float | None = None, mask_seconds: float | None = None) -> None:
         self.prompt_ids: Sequence[int] = loop.prompt_ids
+        self.begun: float | None = None  # when it took a row
+        self.is_over = False  # whether its row is free; the engine's thread says so
         self._text = loop
         self._seconds, self._mask_seconds = seconds, mask_seconds
         self._deadline = None if seconds is None else time.monotonic() + seconds
-        self._told: asyncio.Queue[Event | SfgenError] = asyncio.Queue()
         self._listener = asyncio.get_running_loop()
+        self._told: deque[Event | SfgenError] = deque()
+        self._has_told = asyncio.Event()
+        self._is_waking = False  # whether the listener will look at what was told, and has not yet
         self._is_left = threading.Event()
 
     async def events(self) -> AsyncIterator[Event]:
@@ -73,16 +94,25 @@ class RunningText:
         Raises:
             SfgenError: Whatever ended it.
         """
+        timer = None
+        if self._deadline is not None:  # it may be in the line, or in a long step, and end only later
+            late = TooSlow("the request", self._seconds or 0)
+            timer = self._listener.call_later(max(0, self._deadline - time.monotonic()), self.tell, late)
         try:
             while True:
-                told = await self._told.get()
-                if isinstance(told, SfgenError):
-                    raise told
-                yield told
-                if isinstance(told, Finished):
-                    return
+                while self._told:
+                    told = self._told.popleft()
+                    if isinstance(told, SfgenError):
+                        raise told
+                    yield told
+                    if isinstance(told, Finished):
+                        return
+                self._has_told.clear()
+                await self._has_told.wait()
         finally:
             self.leave()
+            if timer is not None:
+                timer.cancel()
 
     def leave(self) -> None:
         """End the text before its next forward pass, if it has not ended: nobody waits for it."""
@@ -95,10 +125,18 @@ class RunningText:
 
     def tell(self, told: Event | SfgenError) -> None:
         """Hand an event or the error to whoever waits; from any thread."""
+        self._told.append(told)
+        if self._is_waking:
+            return
+        self._is_waking = True  # before the call: what is told from now on is seen by it
         try:
-            self._listener.call_soon_threadsafe(self._told.put_nowait, told)
+            self._listener.call_soon_threadsafe(self._wake)
         except RuntimeError:  # the event loop is closed
             self._is_left.set()
+
+    def _wake(self) -> None:
+        self._is_waking = False
+        self._has_told.set()
 
     def run(self) -> Generator[Ask | AskAgain | Event, Scores | None, Any]:
         """Run the loop as it would run alone, as long as somebody waits and there is time."""
@@ -121,6 +159,7 @@ class RunningText:
                     raise TooSlow("a token mask", self._mask_seconds)
                 answer = yield step
         finally:
+            self.is_over = True
             steps.close()
 
 
@@ -140,11 +179,13 @@ class Engine:
         self.rows = rows
         self._model = model
         self._max_waiting = max_waiting
-        self._line: deque[RunningText] = deque()
-        self._running: dict[int, RunningText] = {}
+        # All of these belong to whoever has the lock; only the thread changes `_running`.
         self._changed = threading.Condition()
+        self._line: deque[RunningText] = deque()
+        self._running: dict[int, RunningText] = {}  # by the number that the batch gives them
         self._is_stopping = False
         self._failure: BaseException | None = None
+        self._mean: float | None = None  # seconds that a text has a row
         self._thread = threading.Thread(target=self._run, name="sfgen-engine", daemon=True)
         self._thread.start()
 
@@ -154,27 +195,31 @@ class Engine:
         """Let texts wait for rows: all of them, or none.
 
         Raises:
+            TooManyTexts: They are more than ever have room.
             Busy: Too many wait.
             Stopping: The engine takes none any more.
             InternalError: The engine has failed.
         """
+        most = self._max_waiting + self.rows
+        if len(texts) > most:
+            raise TooManyTexts(len(texts), most)
         with self._changed:
             if self._failure is not None:
                 raise InternalError(f"the engine has failed: {self._failure}")
             if self._is_stopping:
                 raise Stopping
             self._forget_left()
-            free = self.rows - len(self._running)
-            if len(self._line) + len(texts) > self._max_waiting + max(0, free):
-                raise Busy(len(self._line), 1)
+            if len(self._line) + len(texts) > self._max_waiting + self.rows - self._rows_taken():
+                raise Busy(len(self._line), self._retry_after())
             self._line.extend(texts)
             self._changed.notify()
 
     @property
     def load(self) -> tuple[int, int]:
-        """How many texts are written, and how many wait."""
+        """How many texts have rows, and how many wait."""
         with self._changed:
-            return len(self._running), len(self._line)
+            self._forget_left()
+            return self._rows_taken(), len(self._line)
 
     def stop(self, grace: float) -> bool:
         """Take no further texts, and let those that wait or run end.
@@ -185,62 +230,102 @@ class Engine:
         Returns:
             Whether all have ended by themselves.
         """
-        with self._changed:
-            self._is_stopping = True
-            self._changed.notify()
+        self.close()
         self._thread.join(grace)
         is_over = not self._thread.is_alive()
         with self._changed:
             for text in [*self._line, *self._running.values()]:
                 text.tell(Stopping())
                 text.leave()
+            self._line.clear()
             self._changed.notify()
-        self._thread.join(grace)
+        self._thread.join(_MOST_STEP)
         return is_over
+
+    def close(self) -> None:
+        """Take no further texts."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify()
+
+    # ---- with the lock ---------------------------------------------------------------------------------------------
+
+    def _rows_taken(self) -> int:
+        return sum(not text.is_over for text in self._running.values())
+
+    def _retry_after(self) -> int:
+        """The seconds in which those that wait will have rows."""
+        seconds = (self._mean or 0) * max(1, len(self._line)) / self.rows
+        return min(_MOST_RETRY, max(1, math.ceil(seconds)))
+
+    def _forget_left(self) -> None:
+        """Take out of the line the texts that nobody waits for; one that has a row gives it back itself."""
+        if any(text.is_left for text in self._line):
+            self._line = deque(text for text in self._line if not text.is_left)
+
+    def _forget_over(self) -> None:
+        """Take out of those that run the ones whose rows are free."""
+        now = time.monotonic()
+        for number in [number for number, text in self._running.items() if text.is_over]:
+            begun = self._running.pop(number).begun or now
+            self._mean = now - begun if self._mean is None else (1 - _NEW) * self._mean + _NEW * (now - begun)
 
     # ---- the thread ------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
         try:
-            told: Iterator[tuple[int, Event | SfgenError]]
-            told = drive_batch(self._texts(), batch_of(self._model, self.rows), self.rows, keep=True)
-            for number, event in told:
-                text = self._running.get(number)
-                if text is not None:
-                    text.tell(event)
-                if isinstance(event, Finished | SfgenError):
-                    self._end(number)
-        except BaseException as error:  # a fault: nobody may wait for ever
+            while self._has_text():
+                try:
+                    self._write()
+                except Exception as error:  # of the model or of the batch: those that it was asked about end
+                    self._fail(error)
+        except BaseException as error:  # nobody may wait for ever
             with self._changed:
                 self._failure = error
-                for text in [*self._line, *self._running.values()]:
-                    text.tell(InternalError(f"the engine has failed: {error}"))
+            self._fail(error)
+
+    def _has_text(self) -> bool:
+        """Wait until a text waits; false if there will be none."""
+        with self._changed:
+            self._forget_left()
+            while not self._line:
+                if self._is_stopping:
+                    return False
+                self._changed.wait()
+                self._forget_left()
+            return True
+
+    def _write(self) -> None:
+        """Write texts in one batch until the engine stops."""
+        told: Iterator[tuple[int, Event | SfgenError]]
+        told = drive_batch(self._texts(), batch_of(self._model, self.rows), self.rows, keep=True)
+        for number, event in told:
+            self._running[number].tell(event)
+
+    def _fail(self, error: BaseException) -> None:
+        """End the texts that run, or that wait where none could be begun."""
+        with self._changed:
+            texts = list(self._running.values())
+            if not self._running or self._failure is not None:
+                texts += self._line
                 self._line.clear()
-                self._running.clear()
+            for text in texts:
+                text.is_over = True
+                text.tell(InternalError(f"the model has failed: {type(error).__name__}: {error}"))
+            self._running.clear()
 
     def _texts(self) -> Iterator[RunningText | None]:
         """The texts in the order in which they take rows; ``None``: none waits, and others run."""
         number = 0
         while True:
             with self._changed:
+                self._forget_over()
                 self._forget_left()
-                while not self._line and not self._running:
-                    if self._is_stopping:
-                        return
-                    self._changed.wait()
-                    self._forget_left()
+                if not self._line and not self._running and not self._has_text():
+                    return
                 text = self._line.popleft() if self._line else None
                 if text is not None:
+                    text.begun = time.monotonic()
                     self._running[number] = text
                     number += 1
             yield text
-
-    def _forget_left(self) -> None:
-        """Take out of the line, and out of what runs, the texts that nobody waits for."""
-        self._line = deque(text for text in self._line if not text.is_left)
-        for number in [number for number, text in self._running.items() if text.is_left]:
-            del self._running[number]
-
-    def _end(self, number: int) -> None:
-        with self._changed:
-            self._running.pop(number, None)

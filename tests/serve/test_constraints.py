@@ -1,0 +1,235 @@
+"""Constraints of requests: compiled once, kept by their digest, and what is dear costs nobody else anything."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfgen import Index, Sampler, generate, load_model
+from sfgen.errors import OutOfMemory, PatternError, SfgenError
+from sfgen.jobs.prompt_record import OwnConstraint
+from sfgen.serve import constraints as module
+from sfgen.serve import judge
+from sfgen.serve.constraints import CompileTimeout, Constraints
+from sfgen.serve.engine import Busy, Stopping
+
+VOCABULARY = load_model("tiny").vocabulary
+
+HARD = "[ab]*a[ab]{16}"
+
+
+def own(kind: Any, value: Any) -> OwnConstraint:
+    return OwnConstraint(kind, json.dumps(value))
+
+
+def words(number: int) -> OwnConstraint:
+    """It is large, and compiled in no time."""
+    return own("choices", [f"word {number} {index}" for index in range(100)])
+
+
+def a_minute() -> OwnConstraint:
+    """A schema with a hundred patterns, each of which takes half a second and 50 MB."""
+    return own("schema", {"type": "object", "required": [f"p{number}" for number in range(99)], "properties": {
+        f"p{number}": {"type": "string", "pattern": f"^{HARD}{number}$"} for number in range(99)
+    }})  # fmt: skip
+
+
+def run(body: Callable[[Constraints], Coroutine[Any, Any, None]], seconds: float = 20, most: int = 2**30) -> None:
+    async def whole() -> None:
+        constraints = Constraints(seconds, most)
+        try:
+            await asyncio.wait_for(body(constraints), 120)
+        finally:
+            await asyncio.to_thread(constraints.close)
+
+    asyncio.run(whole())
+
+
+class TestKept:
+    @pytest.mark.parametrize("asked", [own("regex", "[0-9]{4}"), words(0)], ids=["short", "long"])
+    def test_many_at_once_compile_it_once(self, asked: OwnConstraint, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def body(constraints: Constraints) -> None:
+            found = await asyncio.gather(*[constraints.of(asked, VOCABULARY) for _ in range(50)])
+            assert len(set(map(id, found))) == 1
+            assert await constraints.of(asked, VOCABULARY) is found[0]
+            assert constraints.made == 1
+
+        run(body)
+
+    def test_a_refusal_is_told_to_all_and_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls = []
+        compiled = judge.compiled
+
+        def noted(*given: Any) -> Index:
+            calls.append(given)
+            return compiled(*given)
+
+        monkeypatch.setattr(judge, "compiled", noted)
+
+        async def body(constraints: Constraints) -> None:
+            wrong = own("regex", "[0-9")
+            told = await asyncio.gather(*[constraints.of(wrong, VOCABULARY) for _ in range(9)], return_exceptions=True)
+            assert all(isinstance(error, PatternError) for error in told)
+            with pytest.raises(PatternError):
+                await constraints.of(wrong, VOCABULARY)
+            assert len(calls) == 1
+
+        run(body)
+
+    def test_those_used_last_in_so_many_bytes(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            first = await constraints.of(own("regex", "a{1}"), VOCABULARY)
+            for number in range(2, 60):
+                await constraints.of(own("regex", f"a{{{number}}}"), VOCABULARY)
+                await constraints.of(own("regex", "a{1}"), VOCABULARY)
+                assert constraints.nbytes <= 2**18
+            assert await constraints.of(own("regex", "a{1}"), VOCABULARY) is first
+            made = constraints.made
+            await constraints.of(own("regex", "a{2}"), VOCABULARY)
+            assert constraints.made == made + 1, "it was not used for long"
+
+        run(body, most=2**18)
+
+    def test_masks_that_texts_make_count(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            asked = own("regex", "(" + "|".join(f"{number:03}[a-z]{{40}}" for number in range(30)) + ")")
+            index = await constraints.of(asked, VOCABULARY)
+            before = constraints.nbytes
+            assert not isinstance(index.constraint, str)
+            for state in range(len(index.masks)):  # type: ignore[attr-defined]
+                index.row(state)  # type: ignore[attr-defined]
+            await constraints.of(asked, VOCABULARY)
+            assert constraints.nbytes >= before
+            assert constraints.nbytes >= index.masks_nbytes  # type: ignore[attr-defined]
+
+        run(body)
+
+
+class TestDear:
+    def test_one_that_takes_a_minute(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            begun = time.monotonic()
+            dear = asyncio.create_task(constraints.of(a_minute(), VOCABULARY))
+            gaps: list[float] = []
+            while not dear.done():
+                asked = time.monotonic()
+                await constraints.of(own("regex", f"x{len(gaps)}"), VOCABULARY)  # short ones do not wait for it
+                await constraints.of(words(len(gaps)), VOCABULARY)  # nor others that are judged
+                gaps.append(time.monotonic() - asked)
+                await asyncio.sleep(0.05)
+            assert isinstance(dear.exception(), CompileTimeout)
+            assert time.monotonic() - begun < 10
+            assert max(gaps[1:]) < 2
+            begun = time.monotonic()
+            with pytest.raises(CompileTimeout, match="takes longer than 3 seconds to compile"):
+                await constraints.of(a_minute(), VOCABULARY)
+            assert time.monotonic() - begun < 0.1, "the verdict is kept for a while"
+
+        run(body, seconds=3)
+
+    def test_one_that_takes_gigabytes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "JUDGE_BYTES", 2**30)
+
+        async def body(constraints: Constraints) -> None:
+            with pytest.raises(OutOfMemory):
+                await constraints.of(a_minute(), VOCABULARY)
+            assert isinstance(await constraints.of(words(1), VOCABULARY), Index), "the next one is judged"
+
+        run(body, seconds=60)
+
+    def test_nobody_waits_any_more(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            await constraints.of(words(0), VOCABULARY)
+            tasks = [asyncio.create_task(constraints.of(a_minute(), VOCABULARY)) for _ in range(3)]
+            await asyncio.sleep(0.3)
+            tasks[0].cancel()
+            await asyncio.sleep(0.1)
+            assert not tasks[1].done(), "two wait still"
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            assert not constraints._under_way
+            begun = time.monotonic()
+            await asyncio.gather(*[constraints.of(words(number), VOCABULARY) for number in range(1, 5)])
+            assert time.monotonic() - begun < 10, "its process is free"
+
+        run(body, seconds=60)
+
+    def test_too_many_are_under_way(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "MOST_UNDER_WAY", 2)
+
+        async def body(constraints: Constraints) -> None:
+            tasks = [asyncio.create_task(constraints.of(words(number), VOCABULARY)) for number in range(2)]
+            await asyncio.sleep(0)
+            with pytest.raises(Busy, match="2 constraints are waiting already"):
+                await constraints.of(own("regex", "a"), VOCABULARY)
+            await asyncio.gather(*tasks)
+            await constraints.of(own("regex", "a"), VOCABULARY)
+
+        run(body)
+
+    def test_closed_while_some_wait(self) -> None:
+        async def whole() -> None:
+            constraints = Constraints(60, 2**30)
+            task = asyncio.create_task(constraints.of(a_minute(), VOCABULARY))
+            await asyncio.sleep(0.3)
+            await asyncio.to_thread(constraints.close)
+            with pytest.raises(SfgenError):
+                await asyncio.wait_for(task, 20)
+            with pytest.raises(Stopping):
+                await constraints.of(words(1), VOCABULARY)
+
+        asyncio.run(whole())
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        own("schema", {"type": "array", "items": {"enum": ["x", "yy", 3]}, "minItems": 2, "maxItems": 4}),
+        own("regex", "([a-f]{3} ){2,5}"),
+        own("grammar", 'root ::= "(" root ")" | [a-c]{1,3}'),
+    ],
+    ids=["schema", "regex", "grammar"],
+)
+def test_threads_share_a_constraint(asked: OwnConstraint) -> None:
+    """Texts of one index are prepared in several threads, while another makes its masks."""
+    model = load_model("tiny")
+
+    def text(index: Index, seed: int) -> str:
+        return generate(model, "x", index=index, sampler=Sampler(1.0, seed), max_tokens=60).text
+
+    alone, shared = judge.compiled(asked, model.vocabulary), judge.compiled(asked, model.vocabulary)
+    expected = [text(alone, seed) for seed in range(8)]
+    start = threading.Barrier(8)
+
+    def write(seed: int) -> str:
+        start.wait()
+        return text(shared, seed)
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(write, range(8))) == expected
+
+
+def test_a_script_that_serves_is_not_run_again_by_the_judges(tmp_path: Path) -> None:
+    script = tmp_path / "serves.py"
+    script.write_text(
+        "print('begun', flush=True)\n"
+        "from fastapi.testclient import TestClient\n"
+        "from sfgen.serve import app\n"
+        "with TestClient(app('tiny'), base_url='http://localhost') as client:\n"
+        "    choices = ['word %d' % number for number in range(100)]\n"
+        "    body = {'prompt': 'x', 'structured_outputs': {'choice': choices}}\n"
+        "    print(client.post('/v1/completions', json=body).json()['choices'][0]['text'] in choices)\n",
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.split() == ["begun", "True"], done.stderr
