@@ -35,7 +35,7 @@ from sfgen.printable import json_text
 from sfgen.protocols import Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
-from sfgen.serve.guards import HAS_KEY, Access, Guard
+from sfgen.serve.guards import HAS_KEY, Access, Guard, fault
 from sfgen.serve.replies import Choice, Logprobs, Reply, error_body, status_of, usage_of
 from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
 
@@ -171,6 +171,7 @@ class Server:
         api.add_exception_handler(RequestValidationError, _on_invalid)
         api.add_exception_handler(HTTPException, _on_http_error)
         api.add_exception_handler(SfgenError, _on_error)
+        api.add_exception_handler(Exception, _on_fault)
 
         @api.get("/health")
         async def health(request: Request) -> dict[str, Any]:
@@ -412,6 +413,10 @@ def _refusal(error: SfgenError, param: str | None = None) -> Response:
     headers = {"Retry-After": str(error.retry_after)} if hasattr(error, "retry_after") else None
     status = 404 if isinstance(error, UnknownModel) else status_of(error)
     return JSONResponse(error_body(error, param), status, headers)
+
+
+async def _on_fault(_: Request, error: Exception) -> Response:
+    return fault()
 
 
 async def _on_invalid(_: Request, error: Exception) -> Response:

@@ -81,8 +81,7 @@ class Access:
                 # The key itself is not shown: messages are kept in logs.
                 raise arguments.refusal("a key", "of printable ASCII characters without a space", len(key) * "*")
         for origin in self.cors:
-            parts = urlsplit(origin)
-            if origin not in ("*", f"{parts.scheme}://{parts.netloc}") or (origin != "*" and not parts.netloc):
+            if origin != "*" and (not _place_in(origin) or origin.partition("://")[2].lower() != _place_in(origin)):
                 raise arguments.refusal("cors", "an origin such as https://chat.example.org", origin)
 
 
@@ -168,11 +167,12 @@ class Guard:
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer; a fault of it is told, and told in the log."""
-        has_begun = False
+        has_begun = is_whole = False
 
         async def noted(message: MutableMapping[str, Any]) -> None:
-            nonlocal has_begun
+            nonlocal has_begun, is_whole
             has_begun = True
+            is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
         try:
@@ -180,9 +180,10 @@ class Guard:
         except Exception as error:
             is_wanted = bool(os.environ.get("SFGEN_DEBUG"))
             _LOG.error("internal error: %s", type(error).__name__, exc_info=error if is_wanted else None)
-            if has_begun:
-                raise  # the server cuts the connection: the answer is not whole
-            await refused(500, "a fault of sfgen; the server's log names it", "internal_error")(scope, receive, send)
+            if not has_begun:
+                await fault()(scope, receive, send)
+            elif not is_whole:
+                raise  # the server cuts the connection: the client must not take a half for the whole
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> JSONResponse | None:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
@@ -224,7 +225,7 @@ class Guard:
         if origin is None or "*" in self.access.cors:
             return None
         text = origin.decode("latin-1")
-        if text in self.access.cors or urlsplit(text).netloc.lower() == host:
+        if text in self.access.cors or _place_in(text) == host:
             return None
         return refused(403, f"pages of {text!a:.80} may not ask\nAllow them: --cors.", "origin_not_allowed")
 
@@ -308,9 +309,14 @@ def mistake_in(body: bytes | bytearray) -> str | None:
     'has arrays and objects nested deeper than 512'
     """
     try:
-        value = json.loads(body.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        text = body.decode("utf-8")
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
         return f"is not UTF-8: byte {error.start}"
+    except UnicodeEncodeError as error:
+        return f"has half of a surrogate pair: {error.object[error.start]!a}"
     except _MistakeError as error:
         return str(error)
     except json.JSONDecodeError as error:
@@ -351,6 +357,14 @@ def _name_of(host: str) -> str:
     return host.partition(":")[0].rstrip(".")
 
 
+def _place_in(origin: str) -> str:
+    """Name and port of an origin, as a Host header has them; empty where it has none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
 def _is_address(name: str) -> bool:
     """Whether it is an address: nobody else can let that point here."""
     try:
@@ -369,3 +383,8 @@ def error_object(message: str, code: str, status: int) -> dict[str, Any]:
 def refused(status: int, message: str, code: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """The answer of a refusal."""
     return JSONResponse(error_object(message, code, status), status, headers)
+
+
+def fault() -> JSONResponse:
+    """The answer where sfgen is at fault: what the fault was may have parts of prompts in it."""
+    return refused(500, "a fault of sfgen; the server's log names it", "internal_error")

@@ -19,7 +19,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import h11
 import uvicorn
@@ -32,7 +32,7 @@ MOST_CONNECTIONS = 4096
 """Connections beyond these are told to come again."""
 
 _UNREAD_SECONDS = 60  # how long a client may leave its answer unread
-_LINGER_SECONDS = 2  # how long what a client still sends is read after a refusal, so that it can read that
+_LINGER_SECONDS = 3  # how long what a client still sends is read after a refusal, so that it can read that
 _AFTER_GRACE_SECONDS = 5  # how long threads may go on that cannot be ended
 _OWN_FILES = 256  # that are no connections
 
@@ -179,7 +179,7 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin, or refuse where there are too many."""
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, _Transport(transport, self)))
         self._arrival: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._is_refused = False
@@ -234,8 +234,8 @@ class Connection(H11Protocol):
 
     def refuse(self, status: int, message: str, code: str) -> None:
         """Answer an error, and end the connection when the client has had the time to read it."""
-        self._is_refused = True
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self._is_refused = True
             self.transport.abort()
             return
         body = json.dumps(error_object(message, code, status)).encode()
@@ -246,9 +246,14 @@ class Connection(H11Protocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        self.transport.write_eof()
+        self.linger(self.transport)
+
+    def linger(self, transport: asyncio.Transport) -> None:
+        """Read on for a while what a client still sends, which else might not see its answer."""
+        self._is_refused = True
+        transport.write_eof()
         self.flow.resume_reading()
-        self.loop.call_later(_LINGER_SECONDS, self.transport.abort)
+        self.loop.call_later(_LINGER_SECONDS, transport.abort)
 
     def pause_writing(self) -> None:
         """Wait for a client that does not read, for a while."""
@@ -262,6 +267,26 @@ class Connection(H11Protocol):
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
+
+
+class _Transport:
+    """The transport of a connection, which ends it only when the client has stopped to send.
+
+    A system that is sent more on a connection that was closed takes back what it has not yet handed over.
+    """
+
+    def __init__(self, transport: asyncio.Transport, connection: Connection) -> None:
+        self._transport = transport
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def close(self) -> None:
+        if self._connection.conn.their_state is h11.SEND_BODY and not self._transport.is_closing():
+            self._connection.linger(self._transport)
+        else:
+            self._transport.close()
 
 
 def _log_to_stderr() -> None:
