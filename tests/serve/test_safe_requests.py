@@ -168,12 +168,9 @@ def test_garbage_behind_a_request_ends_the_connection_alone(server: Served) -> N
 
 
 def test_a_schema_that_takes_very_long_is_given_up_and_others_go_on(server: Served) -> None:
-    patterns = {f"name{n}": f"^(a|b)*a(a|b){{{12 + n % 6}}}$" for n in range(60)}
-    dear = {
-        "type": "object",
-        "properties": {name: {"type": "string", "pattern": pattern} for name, pattern in patterns.items()},
-        "anyOf": [{"required": [name]} for name in patterns],
-    }
+    hard = "[ab]*a[ab]{16}"
+    patterns = {f"name{n}": {"type": "string", "pattern": f"^{hard}{n}$"} for n in range(99)}
+    dear = {"type": "object", "required": list(patterns), "properties": patterns}
     with server.streaming():
         begun = time.monotonic()
         answer = server.ask("/v1/completions", {"prompt": "a", "json_schema": dear, "max_tokens": 4000})

@@ -37,7 +37,7 @@ class Answer:
     def error(self) -> dict[str, Any]:
         """The error in it, in OpenAI's form."""
         found = self.json["error"]
-        assert set(found) == {"message", "type", "param", "code"}
+        assert set(found) >= {"message", "type", "param", "code"}
         assert isinstance(found, dict)
         return found
 
