@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, cast, get_args
 
@@ -303,6 +303,109 @@ class TestRowsAndRounds:
         model, _ = texts_of([])
         assert list(drive_batch([], TrueBatch(model, 0))) == []
         assert list(drive_batch([], TrueBatch(model, 4), 4)) == []
+
+
+# ---- rows that keep what they have read ------------------------------------------------------------------------------
+
+
+@st.composite
+def conversations(draw: Any) -> list[Text]:
+    """Texts whose prompts begin like earlier ones, some with what a model may have written."""
+    texts: list[Text] = []
+    for _ in range(draw(st.integers(1, 8))):
+        text = draw(TEXTS)
+        if texts and draw(st.booleans()):
+            before = draw(st.sampled_from(texts)).prompt
+            prompt = before[: draw(st.integers(1, len(before)))] + text.prompt
+        else:
+            prompt = tuple(draw(st.lists(st.integers(0, len(PIECES) - 1), min_size=1, max_size=20)))
+        texts.append(replace(text, prompt=prompt))
+    return [text for text in texts if text.is_possible]
+
+
+class TestRowsThatKeepWhatTheyHaveRead:
+    @given(
+        texts=conversations(),
+        seed=st.integers(0, 10**6),
+        rows=st.sampled_from([1, 2, 3, 9]),
+        is_separate=st.booleans(),
+        waits=st.lists(st.booleans(), max_size=20),
+    )
+    def test_texts_are_as_alone(
+        self, texts: list[Text], seed: int, rows: int, is_separate: bool, waits: list[bool]
+    ) -> None:
+        """Whatever the rows have read before, whichever takes the text, and whenever it comes."""
+        expected = [alone(text, model_of(seed)) for text in texts]
+        model = model_of(seed)
+        batch = SeparateRows(model, rows) if is_separate else TrueBatch(model, rows)
+        ended = 0
+
+        def loops() -> Iterator[Loop | None]:
+            pauses = iter(waits)
+            for begun, text in enumerate(texts):
+                while ended < begun and next(pauses, False):
+                    yield None
+                yield text.loop(model)
+
+        tales: list[Tale] = [[] for _ in texts]
+        events: Iterator[tuple[int, Event | SfgenError]] = drive_batch(loops(), batch, rows, keep=True)
+        for number, event in events:
+            tales[number].append(event)
+            ended += isinstance(event, Finished | SfgenError)
+        assert list(map(plain, tales)) == list(map(plain, expected))
+        if not is_separate and isinstance(batch, TrueBatch):
+            asked = sum(len(ids) for question in batch.questions for ids in question.values())
+            assert asked <= sum(map(tokens_read, texts, [seed] * len(texts))), "nothing is read that alone is not"
+
+    @staticmethod
+    def conversing(rows: int, prompts: Sequence[Sequence[int]]) -> list[tuple[int, tuple[int, ...]]]:
+        """The row, and what is read at first, of one-token texts, one after the other."""
+        model = ScriptedModel(VOCABULARY, random_scores(len(VOCABULARY), 0))
+        batch = TrueBatch(model, rows)
+        ended = 0
+
+        def loops() -> Iterator[Loop | None]:
+            for number, prompt in enumerate(prompts):
+                while ended < number:
+                    yield None
+                yield prepare(model, prompt, max_tokens=1)
+
+        events: Iterator[tuple[int, Event | SfgenError]] = drive_batch(loops(), batch, rows, keep=True)
+        for _, event in events:
+            ended += isinstance(event, Finished)
+        return [next(iter(question.items())) for question in batch.questions]
+
+    def test_a_turn_reads_what_is_new(self) -> None:
+        turns = [[0, 1, 2, 3, 4] * count for count in range(1, 11)]
+        assert self.conversing(1, turns)[1:] == [(0, (0, 1, 2, 3, 4))] * 9
+        assert self.conversing(3, turns)[1:] == [(0, (0, 1, 2, 3, 4))] * 9
+
+    def test_conversations_have_rows_of_their_own(self) -> None:
+        """All begin alike, as a chat template has it; they take turns."""
+        begin = [0, 0, 0, 0, 0]
+        turns = [[*begin, *[speaker] * (5 * turn)] for turn in (1, 2, 3) for speaker in (1, 2, 3)]
+        asked = self.conversing(3, turns)
+        assert [row for row, _ in asked] == [0, 1, 2] * 3
+        assert [len(ids) for _, ids in asked] == [10] * 3 + [5] * 6
+
+    def test_of_more_conversations_than_rows_the_one_longest_silent_goes(self) -> None:
+        begin = [0, 0, 0, 0, 0]
+        turns = [[*begin, *[speaker] * 9] for speaker in (1, 2)]
+        asked = self.conversing(2, [*turns, [*turns[0], 5], [*begin, *[3] * 9], [*turns[0], 5, 5]])
+        assert [row for row, _ in asked] == [0, 1, 0, 1, 0]
+        assert [len(ids) for _, ids in asked] == [14, 14, 1, 9, 1], "and what is common is not read again"
+
+    def test_an_answer_that_is_asked_for_again(self) -> None:
+        prompt = [0, 1, 2, 3, 4, 5]
+        answered = [*prompt, *[1] * 20]
+        assert self.conversing(2, [prompt, prompt, answered, prompt])[1:] == [(0, (5,)), (0, (1,) * 20), (0, (5,))]
+
+
+def tokens_read(text: Text, seed: int) -> int:
+    """The tokens that a text reads alone, those again that it has rewound."""
+    model = model_of(seed)
+    alone(text, model)
+    return sum(len(call) for session in model.sessions for call in session.calls)
 
 
 class FakeLoop:

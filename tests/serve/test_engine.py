@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any, cast
 
 import pytest
+from tests.support.models.gated import PATIENCE, Gated
 from tests.support.models.scripted import ScriptedModel, preferring, random_scores
 
 from sfgen import Finished, Sampler, TokenChosen, Vocabulary
@@ -18,59 +18,15 @@ from sfgen.decoding import prepare
 from sfgen.decoding.events import Ask, Event
 from sfgen.decoding.loop import Loop
 from sfgen.errors import InternalError, ModelError, SfgenError
-from sfgen.protocols import Answer, Scores
+from sfgen.protocols import Scores
 from sfgen.serve.engine import Busy, Engine, RunningText, Stopping, TooManyTexts, TooSlow
 
 VOCABULARY = Vocabulary([b"a", b"b", b" ", b"ab", None], end_token_ids=[4])
-PATIENCE = 20
-
-
-class Gated(ScriptedModel):
-    """A model whose forward passes wait until the test lets them happen, and are noted."""
-
-    def __init__(self, score: Callable[..., Any], is_open: bool = False) -> None:
-        super().__init__(VOCABULARY, score)
-        self.passes: list[dict[int, tuple[int, ...]]] = []
-        self.read: dict[int, list[int]] = {}
-        self.fault: Exception | None = None
-        self._allowed = threading.Semaphore(0)
-        self._is_open = is_open
-
-    def batch(self, rows: int) -> Gated:
-        self.read = {row: [] for row in range(rows)}
-        return self
-
-    def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
-        if not self._is_open:
-            assert self._allowed.acquire(timeout=PATIENCE), "the test lets no pass happen"
-        self.passes.append({row: tuple(ids) for row, ids in rows.items()})
-        if self.fault is not None:
-            fault, self.fault = self.fault, None
-            raise fault
-        return {row: self._answer(row, ids) for row, ids in rows.items()}
-
-    def rewind(self, row: int, length: int) -> None:
-        assert length <= len(self.read[row]), "rewound to a length that was never read"
-        del self.read[row][length:]
-
-    def allow(self, passes: int = 1) -> None:
-        self._allowed.release(passes)
-
-    def open(self) -> None:
-        self._is_open = True
-        self.allow(100)
-
-    def _answer(self, row: int, ids: Sequence[int]) -> Answer:
-        self.read[row] += ids
-        try:
-            return self.score(tuple(self.read[row]))
-        except ModelError as error:
-            return error
 
 
 def endless(is_open: bool = False) -> Gated:
     """It writes ``a`` for ever."""
-    return Gated(preferring(VOCABULARY, [b"a"] * 10_000, prompt_length=0), is_open)
+    return Gated(VOCABULARY, preferring(VOCABULARY, [b"a"] * 10_000, prompt_length=0), is_open)
 
 
 @asynccontextmanager
@@ -389,7 +345,7 @@ class TestFaults:
             return preferring(VOCABULARY, [b"a"] * 99, prompt_length=0)(tokens)
 
         async def body() -> None:
-            model = Gated(score, is_open=True)
+            model = Gated(VOCABULARY, score, is_open=True)
             async with engine_of(model, rows=3, max_waiting=200) as engine:
                 texts = [text_of(model, 4, [number % 2]) for number in range(100)]
                 for text in texts:
@@ -491,7 +447,7 @@ class TestAllAtOnce:
             return events[-1].result.text
 
         async def body() -> None:
-            model = Gated(score, is_open=True)
+            model = Gated(VOCABULARY, score, is_open=True)
             async with engine_of(model, rows=4, max_waiting=1000) as engine:
 
                 async def ask(number: int) -> tuple[int, str | None]:

@@ -182,9 +182,9 @@ class _Waiting(Generic[Told]):
         """The free row that a prompt takes: the one that has read most of it."""
         shared = {slot: _shared(read, prompt) for slot, read in self.free.items()}
         if self.keep:
-            # A row that would lose the larger part belongs to another conversation, which may go on: all conversations
-            # begin alike. It is taken only where no row is empty, and of those as good the one longest free.
-            own = [slot for slot, read in self.free.items() if 0 < len(read) <= 2 * shared[slot]]
+            # All conversations begin alike. A row with little more than that in common is that of another one, which
+            # may go on: it is taken only where no row is empty, and of those as good the one longest free.
+            own = [slot for slot, read in self.free.items() if _continues(shared[slot], read, prompt)]
             empty = [slot for slot, read in self.free.items() if not read]
             return max(own or empty or self.free, key=lambda slot: shared[slot])
         return max(self.free, key=lambda slot: (shared[slot], -slot))
@@ -262,6 +262,11 @@ def _shared(before: Sequence[int], token_ids: Sequence[int]) -> int:
     different = (at for at in range(most) if before[at] != token_ids[at])
     shared = next(different, most)
     return shared if shared >= LEAST_SHARED else 0
+
+
+def _continues(shared: int, read: Sequence[int], prompt: Sequence[int]) -> bool:
+    """Tell whether a prompt goes on with what a row has read, or asks for another answer to it."""
+    return shared > 0 and (2 * shared > len(read) or 4 * shared >= 3 * len(prompt))
 
 
 def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:

@@ -24,6 +24,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from sfgen import arguments, load_model
 from sfgen.decoding import GenerationConfig, prepare
@@ -206,6 +207,17 @@ class Server:
     # ---- one request -----------------------------------------------------------------------------------------------
 
     async def _answer(self, body: CompletionRequest | ChatRequest, request: Request) -> Response:
+        """Answer a request, unless its client goes away before."""
+        work = asyncio.create_task(self._reply(body))
+        gone = asyncio.create_task(_disconnected(request))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            return await work if work.done() else Response(status_code=499)
+        finally:
+            gone.cancel()
+            work.cancel()
+
+    async def _reply(self, body: CompletionRequest | ChatRequest) -> Response:
         wish = wish_of(body)
         name = next(iter(self._models)) if body.model is None else body.model
         if name not in self._models:
@@ -241,9 +253,9 @@ class Server:
         if body.stream:
             usage = body.stream_options is not None and body.stream_options.include_usage
             lines = self._lines(reply, texts, choices, prompt_tokens if usage else None, wish)
-            return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+            return _Stream(lines, texts)
         try:
-            return await self._whole(reply, texts, choices, prompt_tokens, request)
+            return await self._whole(reply, texts, choices, prompt_tokens)
         except SfgenError as error:
             return _refusal(error, wish.field_of(error))
 
@@ -299,7 +311,6 @@ class Server:
         texts: Sequence[RunningText],
         choices: Sequence[Choice],
         prompt_tokens: int,
-        request: Request,
     ) -> Response:
         async def written(text: RunningText, choice: Choice) -> dict[str, Any]:
             async for event in text.events():
@@ -307,17 +318,11 @@ class Server:
                     pass
             return choice.whole()
 
-        gone: asyncio.Future[Any] = asyncio.create_task(_disconnected(request))
-        work: asyncio.Future[Any] = asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
-                return Response(status_code=499)
+            whole = await asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
             results = [choice.result for choice in choices if choice.result is not None]
-            return JSONResponse(reply.whole(await work, usage_of(prompt_tokens, results)))
+            return JSONResponse(reply.whole(whole, usage_of(prompt_tokens, results)))
         finally:
-            gone.cancel()
-            work.cancel()
             for text in texts:
                 text.leave()
 
@@ -394,10 +399,25 @@ def _line(content: Mapping[str, Any]) -> str:
     return f"data: {json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n\n"
 
 
+class _Stream(StreamingResponse):
+    """The lines of some texts, which nobody waits for when it ends, however that is."""
+
+    def __init__(self, lines: AsyncIterator[str], texts: Sequence[RunningText]) -> None:
+        super().__init__(lines, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
+        self._texts = texts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            for text in self._texts:
+                text.leave()
+
+
 async def _disconnected(request: Request) -> None:
     """Return when the client has gone."""
-    while not await request.is_disconnected():
-        await asyncio.sleep(0.1)
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 # ---- errors ----------------------------------------------------------------------------------------------------------
