@@ -21,6 +21,11 @@ COMMANDS: dict[str, Any] = {"sfgen": GROUP, **GROUP.commands}
 EXAMPLES = [(name, line) for name, command in COMMANDS.items() for _, lines in examples(command.help) for line in lines]
 # What an example writes; one that is not here writes something, and ends with 0.
 WRITES = {
+    "sfgen serve": (0, "listens\n"),
+    "echo a-long-secret > key.txt && sfgen serve -m tiny -m uniform --batch-size 16 --api-key-file key.txt": (
+        0,
+        "a-long-secret listens\n",
+    ),
     "sfgen gen --regex '[0-9]+ (EUR|USD)' 'In our shop: '": (0, r"[0-9]+ (EUR|USD)\n"),
     "sfgen gen --choices hot,cold,hotel 'It is very '": (0, r"(hot|cold|hotel)\n"),
     "sfgen check --regex '[a-z]{3}[0-9]' --text abc0 --text ab --text 0": (
@@ -54,16 +59,18 @@ WRITES = {
 def test_every_command_has_examples() -> None:
     counts = {name: len(examples(command.help)) for name, command in COMMANDS.items()}
     assert min(counts.values()) >= 2, counts
-    assert {name for name in COMMANDS if not any(line.startswith(f"sfgen {name} ") for _, line in EXAMPLES)} == {
+    assert {name for name in COMMANDS if not any(f"{line} ".startswith(f"sfgen {name} ") for _, line in EXAMPLES)} == {
         "sfgen"
     }
     assert set(WRITES) <= {line for _, line in EXAMPLES}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_examples_work_as_typed(sfgen: Sfgen, tmp_path: Path, name: str) -> None:
-    """One after the other: a file that one writes is read by the next."""
-    lines = [line for command, line in EXAMPLES if command == name]
+def test_the_examples_work_as_typed(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
+    """One after the other: a file that one writes is read by the next. A server ends when it listens, at any port."""
+    lines = [line for command, line in EXAMPLES if command == name and not line.startswith("curl ")]
+    if name == "serve":
+        _let_servers_end(monkeypatch)
     for tool in {"bash", *re.findall(r"\| (jq)\b", " ".join(lines))}:
         if not shutil.which(tool):
             pytest.skip(f"{tool} is not installed")
@@ -73,6 +80,20 @@ def test_the_examples_work_as_typed(sfgen: Sfgen, tmp_path: Path, name: str) -> 
         code, expected = WRITES.get(line, (0, r"(?s).*\S.*"))
         assert (line, done.returncode, "Traceback" in err) == (line, code, False), err
         assert re.fullmatch(expected, out), (line, out)
+
+
+def _let_servers_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``sfgen serve`` end when it listens; what it answers is in tests/serve/test_command.py."""
+    from sfgen.serve import run
+
+    async def startup(server: Any, sockets: Any = None) -> None:
+        await begin(server, sockets)
+        server.should_exit = True
+        print(*server.application.access.keys, "listens")
+
+    begin, listening = run.HttpServer.startup, run.listening
+    monkeypatch.setattr(run.HttpServer, "startup", startup)
+    monkeypatch.setattr(run, "listening", lambda host, port: listening(host, 0))
 
 
 @pytest.mark.parametrize("line", [line for _, line in EXAMPLES])

@@ -10,6 +10,7 @@ from tests.support.errors.models import MODELS, TOKENIZER_CASES
 from tests.support.errors.patterns import PATTERNS
 from tests.support.errors.pydantic import PYDANTIC
 from tests.support.errors.schemas import SCHEMAS
+from tests.support.errors.serve import SERVE
 from tests.support.errors.substring import SUBSTRINGS
 from tests.support.errors.templates import TEMPLATES
 from tests.support.errors.usage import USAGE
@@ -32,4 +33,5 @@ CASES: list[Case] = [
     *LARK,
     *TEMPLATES,
     *SUBSTRINGS,
+    *SERVE,
 ]
