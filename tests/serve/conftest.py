@@ -1,8 +1,9 @@
-"""A server on a port of this machine, for tests of the wire."""
+"""A server on a port of this machine, for tests of the wire, and a model that answers conversations."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,8 +11,16 @@ from typing import Any
 
 import pytest
 import uvicorn
+from tests.support.models.random_models import save
 
+from sfgen import load_model
+from sfgen.protocols import Model
 from sfgen.serve import app
+
+TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}[{{ message.role }}]{{ message.content }}[/]\n{% endfor %}"
+    "{% if add_generation_prompt %}[assistant]{% if mood is defined %}({{ mood }}){% endif %}{% endif %}"
+)
 
 
 class Running:
@@ -53,3 +62,24 @@ def serving() -> Iterator[Callable[..., Running]]:
     yield start
     for each in running:
         each.stop()
+
+
+@pytest.fixture(scope="session")
+def chat_model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    """A Llama of random weights, with a chat template that knows a variable ``mood``."""
+    folder = save("llama", tmp_path_factory.mktemp("models") / "chat")
+    for file, changes in (
+        ("config.json", {"max_position_embeddings": 1024}),
+        ("tokenizer_config.json", {"chat_template": TEMPLATE}),
+    ):
+        content = json.loads((folder / file).read_text(encoding="utf-8"))
+        (folder / file).write_text(json.dumps(content | changes), encoding="utf-8")
+    return load_model(folder, device="cpu")
+
+
+@pytest.fixture(scope="session")
+def address(chat_model: Model) -> Iterator[str]:
+    """The address of the API of a server of ``tiny`` and of ``chat``."""
+    running = Running({"tiny": "tiny", "chat": chat_model}, grace=0)
+    yield f"{running.url}/v1"
+    running.stop()

@@ -390,9 +390,12 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
     prompt: Any = body.prompt
     if prompt == []:
         raise Refused("prompt is an empty list", "prompt", "invalid_value", "Give a text.")
-    if isinstance(prompt, str) or (prompt and isinstance(prompt[0], int)):
-        return [prompt]
-    return list(prompt)
+    prompts = [prompt] if isinstance(prompt, str) or isinstance(prompt[0], int) else list(prompt)
+    size = len(vocabulary_of(model))
+    for token in (token for each in prompts if not isinstance(each, str) for token in each):
+        if not 0 <= token < size:
+            raise Refused(f"the prompt has token {token}, and ids are below {size}", "prompt", "invalid_value")
+    return prompts
 
 
 def _line(content: Mapping[str, Any]) -> str:
@@ -446,9 +449,8 @@ async def _on_invalid(_: Request, error: Exception) -> Response:
         why = first.get("ctx", {}).get("error", first["msg"])
         place = f" at character {first['loc'][-1] + 1}" if isinstance(first["loc"][-1], int) else ""
         return _refusal(Refused(f"the body is not valid JSON{place}: {why}", None, "invalid_json"))
-    if first["loc"] == ("body",) and first["type"] != "missing":  # a page of somebody else's can send any other
-        why = "the body is not a JSON object with the header Content-Type: application/json"
-        return _refusal(Refused(why, None, "invalid_json", "curl has --json for that."))
+    if first["loc"] == ("body",) and first["type"] != "missing":
+        return _refusal(Refused("the body is not a JSON object", None, "invalid_value"))
     param = _path(first["loc"][1:]) or None
     code = "missing" if first["type"] == "missing" else "invalid_value"
     return _refusal(Refused(f"{param or 'the body'}: {first['msg']}", param, code))

@@ -54,7 +54,7 @@ def error_body(error: SfgenError, param: str | None = None) -> dict[str, Any]:
     """An error in OpenAI's form; its message has everything that a person needs, the caret too."""
     status = status_of(error)
     if isinstance(error, Refused):
-        param, code = error.param or param, error.code
+        param, code = param if error.param is None else error.param, error.code
     elif isinstance(error, Busy):
         code = "rate_limit_exceeded"
     elif isinstance(error, CompileTimeout):

@@ -318,7 +318,7 @@ def _refuse_unknown(body: _Body, path: str) -> None:
         fault = fault_of(name, value, settings)
         if fault is not None:
             code = "unknown_parameter" if fault.is_unknown else "unsupported_value"
-            raise Refused(f"{where} {fault.why}", where, code, fault.hint)
+            raise Refused(f"{where:.100} {fault.why}", where, code, fault.hint)
     for name, kind in type(body).model_fields.items():
         value = getattr(body, name)
         told = kind.alias or name
