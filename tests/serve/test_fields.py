@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from sfgen import generate
 from sfgen.models.tiny.model import TinyModel
 from sfgen.serve import app
+from sfgen.serve.constraints import WithoutTokens
 from sfgen.serve.neutral import HARMLESS, NEUTRAL, fault_of
 from sfgen.serve.requests import ChatRequest, CompletionRequest, OwnKeys, StructuredOutputs
 
@@ -286,6 +287,8 @@ def test_what_a_neutral_value_is_depends_on_its_kind() -> None:
         ({"banned_tokens": [True]}, "banned_tokens[0]"),
         ({"logit_bias": {"the": 3}}, "logit_bias"),
         ({"logit_bias": {"99999": 3}}, "logit_bias"),
+        ({"logit_bias": [[-1, 3]]}, "logit_bias"),
+        ({"banned_strings": ["x"], "banned_regex": ["("]}, "banned_regex"),
         ({"logit_bias": {"9": 101}}, "logit_bias"),
         ({"n": 0}, "n"),
         ({"temperature": -1}, "temperature"),
@@ -323,6 +326,28 @@ def test_the_least_limit_is_told(tiny: TestClient) -> None:
     assert error["code"] == "limit_too_small"
     assert "at least 9" in error["message"]
     assert asked(tiny, regex="[0-9]{9}", max_tokens=9)["choices"][0]["finish_reason"] == "stop"
+
+
+def test_a_prompt_that_is_too_long_has_the_code_that_clients_know(tiny: TestClient) -> None:
+    assert refused(tiny, prompt="a" * 9000)["code"] == "context_length_exceeded"
+
+
+def test_more_texts_than_can_wait_are_refused(tiny: TestClient) -> None:
+    assert refused(tiny, prompt=["x"] * 100, n=100)["param"] == "n"
+    assert refused(tiny, prompt=["x"] * 1000)["param"] == "prompt"
+
+
+@pytest.mark.parametrize("fields", [{}, {"regex": "[a-z ]{9,20}"}, {"json_schema": {"type": "string", "maxLength": 9}}])
+def test_tokens_that_are_banned_by_id_are_never_written(tiny: TestClient, fields: dict[str, Any]) -> None:
+    allowed = {**fields, "schema": fields.get("json_schema")}
+    allowed.pop("json_schema", None)
+    usual = generate("tiny", PROMPT, temperature=1.0, seed=1, max_tokens=40, **allowed)
+    # All that the text begins with but single bytes, without which hardly a text can be written.
+    never = {token for token in usual.token_ids if len(TINY.vocabulary.tokens[token] or b"") > 1} | {300}
+    without: Any = WithoutTokens(TINY, never)
+    want = generate(without, PROMPT, temperature=1.0, seed=1, max_tokens=40, **allowed)
+    assert not never.intersection(want.token_ids)
+    assert text_of(asked(tiny, banned_tokens=sorted(never), max_tokens=40, **fields)) == want.text != usual.text
 
 
 def test_a_name_is_never_a_path(tiny: TestClient, tmp_path: Any) -> None:

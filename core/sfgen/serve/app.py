@@ -262,7 +262,8 @@ class Server:
     def _without_tokens(self, name: str, wish: Wish) -> Model:
         """A model without the tokens that a request bans."""
         key = name, wish.never
-        if key not in self._without:
+        made = self._without.get(key)
+        if made is None:
             vocabulary, field = vocabulary_of(self._models[name]), wish.fields.get("never")
             beyond = [token for token in wish.never if token >= len(vocabulary)]
             if beyond:
@@ -270,10 +271,10 @@ class Server:
                 raise Refused(why, field, "invalid_value", f"Ids are from 0 to {len(vocabulary) - 1}.")
             if not wish.never.isdisjoint(vocabulary.end_token_ids):
                 raise Refused("a token that ends a text is banned", field, hint="Leave it out.")
-            self._without[key] = cast("Model", WithoutTokens(self._models[name], wish.never))
+            self._without[key] = made = cast("Model", WithoutTokens(self._models[name], wish.never))
             while len(self._without) > WITHOUT_KEPT:
                 self._without.popitem(last=False)
-        return self._without[key]
+        return made
 
     def _loops(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Any) -> list[Loop]:
         """The loops of all texts of a request.
@@ -284,8 +285,12 @@ class Server:
         config = dict(wish.config)
         if wish.ban is not None:
             config["banned"] = wish.ban.compiled()
+        prompts, most = _prompts(model, body, wish), self._limits.batch_size + self._limits.max_waiting
+        if len(prompts) * wish.samples > most:  # they would never be taken, however often they are asked for
+            why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
+            raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
         loops = []
-        for prompt in _prompts(model, body, wish):
+        for prompt in prompts:
             limit = self._limit(model, prompt, body, wish)
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
@@ -297,7 +302,8 @@ class Server:
         ids = model.encode(prompt) if isinstance(prompt, str) else prompt
         if self._limits.max_prompt is not None and len(ids) > self._limits.max_prompt:
             most = self._limits.max_prompt
-            raise Refused(f"the prompt has {len(ids)} tokens, and the most is {most}", "prompt", "prompt_too_long")
+            why = f"the prompt has {len(ids)} tokens, and the most is {most}"
+            raise Refused(why, wish.fields["prompt"], "context_length_exceeded", "Give a shorter prompt.")
         context = getattr(model, "context_length", None)
         room = WITHOUT_CONTEXT if context is None else max(0, context - len(ids) + 1)
         limit = wish.max_tokens

@@ -19,6 +19,7 @@ from sfgen.decoding.loop import Loop
 from sfgen.errors import (
     ErrorInText,
     GenerationError,
+    InputError,
     InternalError,
     ModelError,
     PatternError,
@@ -57,6 +58,8 @@ def error_body(error: SfgenError, param: str | None = None) -> dict[str, Any]:
         param, code = param if error.param is None else error.param, error.code
     elif isinstance(error, Busy):
         code = "rate_limit_exceeded"
+    elif isinstance(error, InputError):
+        code = "context_length_exceeded"  # nothing else is read here
     elif isinstance(error, CompileTimeout):
         code = "compile_timeout"
     elif isinstance(error, GenerationError):

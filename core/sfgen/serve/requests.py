@@ -33,6 +33,7 @@ MOST_SAMPLES = 128
 MOST_LOGPROBS = 20
 
 _KEPT_BANS = 64
+_SPACED = re.compile(r"\S+( \S+)*")
 
 Schema: TypeAlias = dict[str, Any] | bool | StrictStr
 Texts: TypeAlias = list[StrictStr] | StrictStr
@@ -254,7 +255,7 @@ class Wish:
             (LimitTooSmall, "max_tokens"),
             (BannedWordsError, "banned"),
             (InputError, "prompt"),
-            (PatternError, "banned"),  # a pattern that the text must match was compiled before
+            (PatternError, "patterns"),  # a pattern that the text must match was compiled before
         ):
             if isinstance(error, kind):
                 return self.fields.get(name)
@@ -410,6 +411,8 @@ def _biases(body: TextRequest) -> Iterator[tuple[int, float | Literal[False]]]:
             raise Refused(
                 f"logit_bias has the key {token!r:.60}, which is not the id of a token", "logit_bias", "invalid_value"
             )
+        if int(token) < 0:
+            raise Refused(f"logit_bias names the token {token}, which is none", "logit_bias", "invalid_value")
         yield int(token), bias
 
 
@@ -461,8 +464,8 @@ def _conversation(body: TextRequest, own: OwnKeys) -> tuple[Message, ...]:
 def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
     """What the text must not contain.
 
-    The texts of other servers are banned wherever they stand, in upper and lower case, as these servers do; ours are
-    words. The options count for all of them.
+    The texts of other servers are banned wherever they stand, in upper and lower case, as these servers do, and
+    whatever stands between their words; ours are words. The options count for all of them.
     """
     given = {
         "banned_strings": _listed(body.banned_strings),
@@ -474,6 +477,7 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
     patterns = [*_listed(body.banned_regex), *(f"(?i){each}" for each in _listed(body.banned_regex_case_insensitive))]
     given |= {"sfgen.ban": words, "banned_regex": _listed(body.banned_regex), "banned_regex_case_insensitive": patterns}
     fields["banned"] = next((name for name, listed in given.items() if listed), "sfgen.ban")
+    fields["patterns"] = next((name for name in given if "regex" in name and given[name]), fields["banned"])
     for name, listed in given.items():
         if "" in listed:
             raise Refused(f"{name} has an empty text", name, "invalid_value", "Leave it out.")
@@ -487,10 +491,10 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
     match: MatchMode = own.match or ("word" if words else "substring")
     ignore_case = own.ignore_case is not False
     for text in texts:
-        if own.match is not None or (match == "substring" and text == text.strip()):
+        if own.match is not None or (match == "substring" and _SPACED.fullmatch(text)):
             words.append(_literal(text))
         else:
-            # A space at the end counts, and the words of the list beside it are whole ones.
+            # White space counts that no word has, and the words of the list beside it are whole ones.
             if own.normalize:
                 raise Refused(
                     "sfgen.normalize is for words, and a banned text is none", "sfgen.normalize", "conflict",
