@@ -13,6 +13,8 @@ REAL_FILE := .real/gemma-3-270m-q4_k_m.gguf
 REAL_DIRECTORY := .real/gemma-3-270m/model.safetensors
 GUIDANCE_VENV := .venv-guidance
 GUIDANCE_STAMP := $(GUIDANCE_VENV)/.installed
+CLIENTS_VENV := .venv-clients
+CLIENTS_STAMP := $(CLIENTS_VENV)/.installed
 VLLM_VENV := .venv-vllm
 VLLM_STAMP := $(VLLM_VENV)/.installed
 # llama.cpp, without what sfgen has no use for. It must run on each machine that shares pip's cache, not on this one alone.
@@ -22,17 +24,18 @@ GGUF_BUILD := CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_OPENSSL=OF
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tiny gguf ray real-model real real-bench vllm versions test quick thorough check format docs examples bench gpu pictures clean
+.PHONY: help demo tiny gguf ray clients real-model real real-bench vllm versions test quick thorough check format docs examples bench gpu pictures clean
 
 help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make tiny      train the small model anew, into .tiny; two and a half hours (core/training/README.md)"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
 	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
+	@echo "make clients   set up clients of the server in an environment of their own: instructor, langchain-openai (0.2 GB)"
 	@echo "make real-model  put together a real small model for the tests: Gemma 3 270M as a GGUF file (0.25 GB)"
 	@echo "make real      the same with a copy for transformers (1.1 GB), then all tests with it, long ones too"
 	@echo "make real-bench  measure with it, beside other libraries; one part: make real-bench BENCH=speed"
-	@echo "make test      set up, then run the tests; without make gguf, ray and real-model theirs are skipped"
+	@echo "make test      set up, then run the tests; without make gguf, ray, clients and real-model theirs are skipped"
 	@echo "make quick     a first sign of every part of the engine, in about a minute: no process, no torch, few examples"
 	@echo "make thorough  the tests with twenty times as many random inputs, before a release"
 	@echo "make vllm      set up vLLM for CPUs in an environment of its own (2.5 GB), then test sfgen in it; not part of CI"
@@ -80,6 +83,15 @@ $(RAY_STAMP): $(RUN_STAMP)
 	@touch $@
 
 ray: $(RAY_STAMP)
+
+# Clients that want other versions than the rest: tests run them as programs against a server of .venv.
+$(CLIENTS_STAMP): .ci/requirements-clients.txt
+	@echo "setting up $(CLIENTS_VENV) (once; 0.2 GB)"
+	$(PYTHON) -m venv $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r .ci/requirements-clients.txt
+	@touch $@
+
+clients: $(CLIENTS_STAMP)
 
 # Never a dependency: tests and benchmarks alone read it.
 $(REAL_FILE): .ci/real-model .ci/requirements-real.txt | $(BIN)/python
@@ -174,4 +186,4 @@ pictures: $(DEV_STAMP)
 	$(BIN)/python tests/docs/pictures.py
 
 clean:
-	rm -rf .real $(VENV) $(VLLM_VENV) $(GUIDANCE_VENV) .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .real $(VENV) $(VLLM_VENV) $(GUIDANCE_VENV) $(CLIENTS_VENV) .venv-oldest .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis

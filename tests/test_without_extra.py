@@ -104,6 +104,17 @@ def test_ray_says_what_to_install(folder: Path) -> None:
     assert "pip install 'sfgen[ray]'" in done.stderr
 
 
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "pebble"])
+def test_the_server_says_what_to_install(folder: Path, missing: str) -> None:
+    hidden = f"import sys\nsys.modules[{missing!r}] = None\n"
+    done = python(hidden + "from sfgen_cli.shell.ending import run\nsys.exit(run(['serve', '--port', '0']))", folder)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the server is not installed: " in done.stderr
+    assert "pip install 'sfgen[serve]'" in done.stderr
+    done = python(hidden + "import sfgen.serve", folder)
+    assert "sfgen.errors.ModelError: the server is not installed: " in done.stderr
+
+
 @pytest.mark.parametrize(
     ("code", "error"),
     [

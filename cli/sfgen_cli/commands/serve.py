@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from sfgen.errors import ModelError, UsageError
+from sfgen.errors import UsageError
 from sfgen_cli.options import serve as options
 from sfgen_cli.options.generation import Device, Dtype, Offline, Quiet, Threads, TrustRemoteCode
 from sfgen_cli.shell.output import note
@@ -62,12 +62,9 @@ def serve(
         raise UsageError("--quiet and --log-prompts cannot be used together", hint="Leave one of them out.")
     access = options.read_access(host, api_key, api_key_file, no_auth, allow_host, cors)
     named = _named(model or [os.environ.get("SFGEN_MODEL") or "tiny"])
-    try:
-        from sfgen.serve import Limits, app
-        from sfgen.serve.run import listening, run
-    except ImportError as error:
-        raise ModelError(f"the server is not installed: {error}", hint="pip install 'sfgen[serve]'") from None
     from sfgen import load_model
+    from sfgen.serve import Limits, app
+    from sfgen.serve.run import listening, run
 
     limits = Limits(
         batch_size=batch_size,

@@ -78,8 +78,8 @@ class TokenAutomaton:
 
     @property
     def masks_nbytes(self) -> int:
-        """The bytes of the different masks that were made so far."""
-        return self._rows.nbytes
+        """The bytes of the different masks that are kept."""
+        return self._store.nbytes
 
     def row(self, state: int) -> Mask:
         """Return the token mask of a state.

@@ -3,6 +3,12 @@
 It needs the extra ``serve``: ``pip install 'sfgen[serve]'``.
 """
 
-from sfgen.serve.app import Limits, app
+from sfgen.errors import ModelError
+
+try:
+    import sfgen.serve.run  # noqa: F401  # of which all that the extra brings is imported
+    from sfgen.serve.app import Limits, app
+except ImportError as error:
+    raise ModelError(f"the server is not installed: {error}", hint="pip install 'sfgen[serve]'") from error
 
 __all__ = ["Limits", "app"]

@@ -28,6 +28,13 @@ def _taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "bind", raising(OSError(98, "Address already in use")))
 
 
+def _not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is missing."""
+    for name in [name for name in sys.modules if name.startswith("sfgen.serve")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+
+
 SERVE = [
     Case("serve --host 0.0.0.0", 2, "--host 0.0.0.0 lets other machines ask, and there is no key"),
     Case("serve --host :: -m /no/such", 2, "Give --api-key-file FILE, or --no-auth"),
@@ -51,6 +58,6 @@ SERVE = [
         "serve",
         1,
         "pip install 'sfgen[serve]'",
-        lambda monkeypatch: monkeypatch.setitem(sys.modules, "sfgen.serve", None),
+        _not_installed,
     ),
 ]
