@@ -113,6 +113,7 @@ def drive_batch(
     loops = arguments.items("loops", loops, "a list of what sfgen.decoding.prepare made")
     arguments.given("batch", batch, "a batch", "extend", "rewind", hint="Make one with sfgen.decoding.batch_of.")
     rows = rows if rows is None else arguments.whole_number("rows", rows, least=1)
+    keep = arguments.flag("keep", keep)
     if rows is None:
         loops = list(loops)
         rows = len(loops)

@@ -209,6 +209,7 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.language.grammar.Grammar.examples.count": lambda: 1,
     "sfgen.template.template.Template.text": lambda: "{{a: regex b}}",
     "sfgen.template.template.Template.readings.text": lambda: b"b1",
+    "sfgen.template.template.Template.inline.text": lambda: "{{a: regex b}}",
     "sfgen.template.template.Template.of_constraints.text": lambda: "{{a: regex b}}",
     "sfgen.template.template.Template.of_constraints.constraints": dict,
     "sfgen.decoding.sampler.Sampler.at.temperature": lambda: 0.5,
