@@ -1,0 +1,40 @@
+"""What the command line's guide shows of the server is run as typed, against one, and prints what it says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from tests.support.running.installed import needs
+from tests.support.running.served import Served, served
+from tests.support.sources.documents import ROOT
+
+GUIDE = (ROOT / "cli" / "README.md").read_text("utf-8")
+SECTION = GUIDE.partition("\n## serve: ")[2].partition("\n## ")[0]
+SHOWN = re.findall(r"```(sh|py)\n((?:(?!```).)*)```\n\n```text\n(.*?)```", SECTION, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Served]:
+    with served() as server:
+        yield server
+
+
+@needs("curl")
+@pytest.mark.parametrize(("language", "code", "output"), SHOWN, ids=[code.split()[0] for _, code, _ in SHOWN])
+def test_what_the_guide_shows(server: Served, language: str, code: str, output: str) -> None:
+    if language == "sh" and not shutil.which("jq"):
+        pytest.skip("jq is not installed")
+    words = ["bash", "-e", "-o", "pipefail", "-c"] if language == "sh" else [sys.executable, "-c"]
+    done = subprocess.run([*words, code.replace("8317", str(server.port))], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == output
+
+
+def test_there_is_something_to_run() -> None:
+    assert [language for language, _, _ in SHOWN] == ["sh", "py", "sh"]
+    assert GUIDE.count("http://127.0.0.1:8317") >= 4
