@@ -26,10 +26,10 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from sfgen import arguments, load_model
+from sfgen import arguments
 from sfgen.decoding import GenerationConfig, prepare
 from sfgen.decoding.loop import Loop
-from sfgen.decoding.plain_forms import vocabulary_of
+from sfgen.decoding.plain_forms import model_of, vocabulary_of
 from sfgen.errors import InternalError, SfgenError
 from sfgen.models.messages import chat_ids
 from sfgen.printable import json_text
@@ -110,7 +110,12 @@ def app(
         SfgenError: A model cannot be loaded.
         UsageError: A key or an origin that no client can send.
     """
-    limits = limits or Limits()
+    limits = Limits() if limits is None else arguments.instance("limits", limits, Limits)
+    for name, texts in {"api_keys": api_keys, "cors": cors, "hosts": () if hosts is None else hosts}.items():
+        if not isinstance(texts, str):  # one text is refused below
+            arguments.texts(name, texts)
+    arguments.flag("log_prompts", log_prompts)
+    grace = arguments.number("grace", grace, "a number of seconds, at least 0")
     access = Access(api_keys, hosts, cors, limits.max_body, limits.receive_seconds)
     server = Server(_named(models), limits, log_prompts, grace)
     api = server.application()
@@ -126,7 +131,7 @@ def _named(models: Any) -> dict[str, Model]:
         named = {_name_of(model): model for model in listed}
     if not named:
         raise arguments.refusal("models", "at least one model", models)
-    return {name: load_model(model) if isinstance(model, str | Path) else model for name, model in named.items()}
+    return {arguments.text("models: each name", name): model_of(model) for name, model in named.items()}
 
 
 def _name_of(model: Model | str | Path) -> str:
