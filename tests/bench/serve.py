@@ -1,8 +1,7 @@
 """Measure the server: requests and tokens a second, beside llama.cpp's server, and the first token of later turns.
 
 Usage: ``python -m tests.bench.serve [--seconds N] [--output tests/docs/serve.md]``. Real models are found in ``.real``
-(``make real``). llama.cpp's server is that of llama-cpp-python, with the packages that it needs: ``sse-starlette``,
-``starlette-context`` and ``pydantic-settings``; without them it is left out.
+(``make real-model``); without Gemma's file llama.cpp's server, which is that of llama-cpp-python, is left out, too.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,10 +88,16 @@ def sfgen_serving(model: str, port: int, rows: int = ROWS) -> Any:
 
 def llama_serving(port: int) -> Any:
     """llama.cpp's server with Gemma."""
-    return serving(
-        ["llama_cpp.server", "--model", str(GEMMA), "--port", str(port), "--n_ctx", "4096", "--n_threads", THREADS],
-        port,
-    )
+    command = ["llama_cpp.server", "--model", str(GEMMA), "--port", str(port), "--n_ctx", "4096"]
+    # Else a further request ends the one before it, in mid-text.
+    return serving([*command, "--n_threads", THREADS, "--interrupt_requests", "false"], port)
+
+
+def llama_kinds() -> dict[str, dict[str, Any]]:
+    """The requests that llama.cpp's server knows: it has no bans, and a schema is the grammar that is made of it."""
+    from llama_cpp.llama_grammar import json_schema_to_gbnf
+
+    return {"free": KINDS["free"], "schema": {"grammar": json_schema_to_gbnf(json.dumps(SCHEMA)), "max_tokens": 256}}
 
 
 def free_port() -> int:
@@ -121,7 +126,7 @@ def stream(url: str, body: dict[str, Any]) -> tuple[float, int, str]:
     return first, tokens, text
 
 
-def rate(server: str, url: str, kind: str, streams: int, seconds: float) -> Rate:
+def rate(server: str, url: str, kind: str, asked: dict[str, Any], streams: int, seconds: float) -> Rate:
     """Keep so many streams running for a while."""
     told: list[tuple[float, int]] = []
     faults: list[str] = []
@@ -131,7 +136,7 @@ def rate(server: str, url: str, kind: str, streams: int, seconds: float) -> Rate
         turn = 0
         while time.monotonic() < end:
             turn += 1
-            body = {"prompt": f"Once upon a time, {number} friends", "seed": 100 * number + turn, **KINDS[kind]}
+            body = {"prompt": f"Once upon a time, {number} friends", "seed": 100 * number + turn, **asked}
             try:
                 first, tokens, _ = stream(url, body)
                 told.append((first, tokens))
@@ -139,7 +144,7 @@ def rate(server: str, url: str, kind: str, streams: int, seconds: float) -> Rate
                 faults.append(str(error))
                 return
 
-    stream(url, {"prompt": "Once", **KINDS[kind]})  # what is compiled is compiled
+    stream(url, {"prompt": "Once", **asked})  # what is compiled is compiled
     begun = time.monotonic()
     end = begun + seconds
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(streams)]
@@ -159,6 +164,11 @@ def rate(server: str, url: str, kind: str, streams: int, seconds: float) -> Rate
     )
     print(found, faults[:1], file=sys.stderr, flush=True)
     return found
+
+
+def rates_of(server: str, url: str, kinds: Mapping[str, dict[str, Any]], seconds: float) -> list[Rate]:
+    """Measure each kind of requests with few and with many streams."""
+    return [rate(server, url, kind, asked, n, seconds) for kind, asked in kinds.items() for n in STREAMS]
 
 
 def turns(url: str) -> list[float]:
@@ -203,7 +213,7 @@ def as_server(model: str, port: int) -> None:
     uvicorn.run(app({model: loaded}, limits=Limits(batch_size=4)), port=port, log_level="error")
 
 
-def report(rates: Sequence[Rate], firsts: dict[str, dict[str, list[float]]], seconds: float, without: str) -> str:
+def report(rates: Sequence[Rate], firsts: dict[str, dict[str, list[float]]], seconds: float) -> str:
     """The figures as a page."""
     lines = [
         "# The server",
@@ -211,11 +221,10 @@ def report(rates: Sequence[Rate], firsts: dict[str, dict[str, list[float]]], sec
         f"Made by `python -m tests.bench.serve`; {machine()}. The clients run on the same machine. Each cell is"
         f" {seconds:g} s of so many streams, one request after the other in each, on {ROWS} rows and"
         f" {THREADS} thread of the model; free texts and those with a ban have at most {TOKENS} tokens. llama.cpp's"
-        " server is that of llama-cpp-python, with the same file;"
-        " it writes one text at a time, and knows no bans. tokens/s counts what is told under `usage`, or else the"
-        " chunks with text.",
+        " server is that of llama-cpp-python, with the same file; it writes one text at a time, knows no bans, and"
+        " reads a schema as the grammar that llama.cpp makes of it, without its maximum. tokens/s counts what is"
+        " told under `usage`, or else the chunks with text.",
         "",
-        *([without, ""] if without else []),
         "| server | request | streams | requests/s | tokens/s | first text, median | faults |",
         "|---|---|--:|--:|--:|--:|--:|",
     ]
@@ -258,17 +267,13 @@ def main() -> None:
     for title, model in models.items():
         port = free_port()
         with sfgen_serving(model, port) as url:
-            rates += [rate(f"sfgen, {title}", url, kind, n, options.seconds) for kind in KINDS for n in STREAMS]
-    without = ""
+            rates += rates_of(f"sfgen, {title}", url, KINDS, options.seconds)
     if GEMMA.exists():
         port = free_port()
-        try:
-            with llama_serving(port) as url:
-                rates += [rate("llama.cpp, Gemma 3 270M", url, "free", streams, options.seconds) for streams in STREAMS]
-        except RuntimeError as error:
-            without = f"llama.cpp's server was left out: {error}."
+        with llama_serving(port) as url:
+            rates += rates_of("llama.cpp, Gemma 3 270M", url, llama_kinds(), options.seconds)
     firsts = {title: first_tokens(model) for title, model in models.items()}
-    page = report(rates, firsts, options.seconds, without)
+    page = report(rates, firsts, options.seconds)
     print(page)
     if options.output:
         options.output.write_text(page, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Many clients at once, of ten kinds, some of which leave or are wrong: all others have what they asked for.
+"""Many clients at once, of twelve kinds, some of which leave or are wrong: all others have what they asked for.
 
 The whole is run with ``SFGEN_LOAD=2000``; in CI fewer requests are sent. It prints what it has measured (``-s``).
 """
@@ -22,11 +22,11 @@ import jsonschema
 import pytest
 from tests.serve.conftest import Running
 
+from sfgen.protocols import Model
 from sfgen.serve import Limits
 
 REQUESTS = int(os.environ.get("SFGEN_LOAD", "200"))
 AT_ONCE = 64
-PATH = "/v1/completions"
 LEAVES, WRONG = 0.1, 0.1
 
 SCHEMA = {
@@ -54,6 +54,16 @@ class Kind:
     body: dict[str, Any]
     is_right: Judge
 
+    @property
+    def path(self) -> str:
+        return "/v1/chat/completions" if "messages" in self.body else "/v1/completions"
+
+    def text_of(self, choice: dict[str, Any]) -> str:
+        """The text of a choice, or of a part of it in a stream."""
+        if "messages" not in self.body:
+            return str(choice["text"])
+        return str((choice.get("message") or choice["delta"]).get("content") or "")
+
 
 def _matches(pattern: str) -> Judge:
     return lambda text: re.fullmatch(pattern, text, re.ASCII)
@@ -67,6 +77,9 @@ def _valid(text: str) -> bool:
 def _without(words: list[str]) -> Judge:
     return lambda text: not any(word in text for word in words)
 
+
+CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "When was that?"}]
+BEGUN = {"role": "assistant", "content": "In the year "}
 
 KINDS = [
     Kind("free", {"prompt": "Once", "max_tokens": 24}, lambda text: True),
@@ -84,6 +97,10 @@ KINDS = [
          lambda text: re.fullmatch("[a-c ]{1,30}", text) and "ab" not in text and "c c" not in text),
     Kind("stop and logprobs", {"prompt": "Once", "max_tokens": 30, "stop": ["e"], "logprobs": 2},
          lambda text: "e" not in text),
+    Kind("chat", {"model": "chat", "messages": CHAT, "max_completion_tokens": 40, "banned_strings": BANNED},
+         _without(BANNED)),
+    Kind("chat that goes on", {"model": "chat", "messages": [*CHAT, BEGUN], "regex": "[12][0-9]{3}"},
+         _matches("[12][0-9]{3}")),
 ]  # fmt: skip
 
 WRONG_BODIES: list[dict[str, Any]] = [
@@ -135,39 +152,39 @@ class Clients:
             if lot < WRONG:
                 await self._ask_wrongly(self._random.choice(WRONG_BODIES))
             elif lot < WRONG + LEAVES:
-                await self._leave({**kind.body, "seed": seed, "stream": stream}, kind, self._random.random() * 0.3)
+                await self._leave(kind, {"seed": seed, "stream": stream}, self._random.random() * 0.3)
             elif stream:
-                await self._stream({**kind.body, "seed": seed, "stream": True}, kind)
+                await self._stream(kind, seed)
             else:
-                await self._whole({**kind.body, "seed": seed}, kind)
+                await self._whole(kind, seed)
         except Exception as error:
             self.told.faults.append(f"{kind.name}: {type(error).__name__}: {error}")
 
     async def _ask_wrongly(self, body: dict[str, Any]) -> None:
-        answer = await self._client.post(PATH, json=body)
+        answer = await self._client.post("/v1/completions", json=body)
         assert answer.status_code == 400, (body, answer.text)
         assert answer.json()["error"]["message"]
         self.told.ends["refused"] += 1
 
-    async def _leave(self, body: dict[str, Any], kind: Kind, seconds: float) -> None:
-        task = asyncio.create_task(self._client.post(PATH, json=body))
+    async def _leave(self, kind: Kind, options: dict[str, Any], seconds: float) -> None:
+        task = asyncio.create_task(self._client.post(kind.path, json=kind.body | options))
         done, _ = await asyncio.wait({task}, timeout=seconds)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         self.told.ends["ended before it left" if done else "left"] += 1
 
-    async def _whole(self, body: dict[str, Any], kind: Kind) -> None:
-        answer = await self._client.post(PATH, json=body)
+    async def _whole(self, kind: Kind, seed: int) -> None:
+        answer = await self._client.post(kind.path, json=kind.body | {"seed": seed})
         assert answer.status_code == 200, answer.text
         for choice in answer.json()["choices"]:
-            self._judge(kind, choice["text"], choice["finish_reason"])
+            self._judge(kind, kind.text_of(choice), choice["finish_reason"])
         self.told.ends["right"] += 1
         self.told.tokens += answer.json()["usage"]["completion_tokens"]
 
-    async def _stream(self, body: dict[str, Any], kind: Kind) -> None:
+    async def _stream(self, kind: Kind, seed: int) -> None:
         texts, reasons, begun, is_done = [""] * kind.body.get("n", 1), {}, time.monotonic(), False
-        first = None
-        async with self._client.stream("POST", PATH, json=body) as answer:
+        first, body = None, kind.body | {"seed": seed, "stream": True}
+        async with self._client.stream("POST", kind.path, json=body) as answer:
             assert answer.status_code == 200, await answer.aread()
             async for line in answer.aiter_lines():
                 assert not line.startswith("event: error"), line
@@ -175,9 +192,10 @@ class Clients:
                     is_done = True
                 elif line.startswith("data: "):
                     choice = json.loads(line[6:])["choices"][0]
-                    if choice["text"] and first is None:
+                    text = kind.text_of(choice)
+                    if text and first is None:
                         first = time.monotonic() - begun
-                    texts[choice["index"]] += choice["text"]
+                    texts[choice["index"]] += text
                     if choice["finish_reason"] is not None:
                         reasons[choice["index"]] = choice["finish_reason"]
         assert is_done, "a stream without its end"
@@ -199,8 +217,8 @@ def _memory() -> int:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell the memory")
-def test_all_others_have_what_they_asked_for(serving: Callable[..., Running]) -> None:
-    server = serving("tiny", limits=Limits(batch_size=32, max_waiting=256))
+def test_all_others_have_what_they_asked_for(serving: Callable[..., Running], chat_model: Model) -> None:
+    server = serving({"tiny": "tiny", "chat": chat_model}, limits=Limits(batch_size=32, max_waiting=256))
     asyncio.run(Clients(server.url, 0).ask_all(len(KINDS) * 4))  # all constraints are compiled then
     memory = [_memory()]
     for part in range(4):
@@ -217,9 +235,9 @@ def test_all_others_have_what_they_asked_for(serving: Callable[..., Running]) ->
         assert sum(told.ends.values()) == REQUESTS // 4
         assert told.ends["right"] > 0.6 * REQUESTS // 4
     end = time.monotonic() + 10
-    load: dict[str, int] = {}
-    while load != {"running": 0, "waiting": 0}:
-        assert time.monotonic() < end, f"something is left in the batch: {load}"
-        load = httpx.get(f"{server.url}/health", trust_env=False).json()["models"]["tiny"]
+    loads: dict[str, dict[str, int]] = {"any": {}}
+    while any(load != {"running": 0, "waiting": 0} for load in loads.values()):
+        assert time.monotonic() < end, f"something is left in a batch: {loads}"
+        loads = httpx.get(f"{server.url}/health", trust_env=False).json()["models"]
     growth = memory[-1] - memory[1]
     assert growth < 64, f"the memory grows: {memory} MiB"

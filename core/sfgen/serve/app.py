@@ -32,6 +32,7 @@ from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of, vocabulary_of
 from sfgen.errors import InternalError, SfgenError
 from sfgen.models.messages import chat_ids
+from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.printable import json_text
 from sfgen.protocols import Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
@@ -397,7 +398,8 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
         try:
             return [chat_ids(model, wish.messages, variables=wish.variables)]
         except SfgenError as error:
-            raise Refused(error.message, wish.field_of(error) or "messages", "invalid_value", error.hint) from error
+            hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
+            raise Refused(error.message, wish.field_of(error) or "messages", "invalid_value", hint) from error
     prompt: Any = body.prompt
     if prompt == []:
         raise Refused("prompt is an empty list", "prompt", "invalid_value", "Give a text.")
