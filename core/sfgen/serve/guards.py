@@ -219,7 +219,7 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and not _is_address(name := _name_of(host)) and name not in self._hosts:
             return refused(
-                403, f"{host!a:.80} is not a name of this server\nAllow it: --allow-host.", "host_not_allowed"
+                403, f"{host!a:.80} is not a name of this server\nThe server must allow this host.", "host_not_allowed"
             )
         origin = headers.get(b"origin")
         if origin is None or "*" in self.access.cors:
@@ -227,7 +227,9 @@ class Guard:
         text = origin.decode("latin-1")
         if text in self.access.cors or _place_in(text) == host:
             return None
-        return refused(403, f"pages of {text!a:.80} may not ask\nAllow them: --cors.", "origin_not_allowed")
+        return refused(
+            403, f"pages of {text!a:.80} may not ask\nThe server must allow their origin (CORS).", "origin_not_allowed"
+        )
 
     def _too_large(self) -> JSONResponse:
         return refused(413, f"the body has more than {self.access.max_body:,} bytes", "body_too_large")

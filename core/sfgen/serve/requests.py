@@ -91,7 +91,7 @@ class StructuredOutputs(_Body):
 
 
 class OwnKeys(_Body):
-    """What a record of ``sfgen gen --input`` may say, the options of a ban, and how a text is written."""
+    """What a record of a job may say, the options of a ban, and how a text is written."""
 
     regex: StrictStr | None = None
     choices: list[StrictStr] | None = None

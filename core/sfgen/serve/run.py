@@ -26,6 +26,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from sfgen.errors import UsageError
+from sfgen.parameter_text import ParameterText
 from sfgen.serve.guards import Guard, error_object
 
 MOST_CONNECTIONS = 4096
@@ -75,7 +76,7 @@ def listening(host: str, port: int) -> socket.socket:
         reason = getattr(error, "strerror", None) or "it is no name of a host"
         raise UsageError(
             f"cannot listen at {host}, port {port}: {reason}",
-            hint="Give another --port, or --port 0 for any free one, or another --host.",
+            hint=ParameterText("Give another port (0 is any free one), or another host.", "port", "host"),
         ) from None
     return listener
 
