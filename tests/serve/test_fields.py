@@ -275,6 +275,12 @@ def test_what_a_neutral_value_is_depends_on_its_kind() -> None:
         ({"structured_outputs": {"structural_tag": "x"}}, "structured_outputs.structural_tag"),
         ({"response_format": {"type": "json_schema"}}, "response_format.json_schema.schema"),
         ({"response_format": {"type": "grammar"}}, "response_format.type"),
+        ({"response_format": {"type": "text", "json_schema": NAMED}}, "response_format.type"),
+        ({"response_format": {"type": "text", "schema": SCHEMA}}, "response_format.type"),
+        ({"response_format": {"type": "json_object", "json_schema": NAMED}}, "response_format.json_schema"),
+        ({"response_format": {"type": "json_schema", "json_schema": NAMED, "schema": True}},
+         "response_format.json_schema"),
+        ({"response_format": {"type": "json_object"}, "guided_json": SCHEMA}, "guided_json"),  # as vLLM
         ({"guided_json": "name"}, "guided_json"),
         ({"guided_choice": []}, "guided_choice"),
         ({"banned_strings": [""]}, "banned_strings"),
@@ -289,6 +295,7 @@ def test_what_a_neutral_value_is_depends_on_its_kind() -> None:
         ({"logit_bias": {"99999": 3}}, "logit_bias"),
         ({"logit_bias": [[-1, 3]]}, "logit_bias"),
         ({"banned_strings": ["x"], "banned_regex": ["("]}, "banned_regex"),
+        ({"banned_regex": [r"[\s\S]"], "prompt": "Once ", "seed": 1}, "banned_regex"),  # nothing can be written
         ({"logit_bias": {"9": 101}}, "logit_bias"),
         ({"n": 0}, "n"),
         ({"temperature": -1}, "temperature"),

@@ -26,7 +26,7 @@ from sfgen.ban.entries import MatchMode
 from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, InputError, LimitTooSmall, PatternError, SfgenError
 from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
-from sfgen.models.messages import Message
+from sfgen.models.messages import Message, checked_variables
 from sfgen.serve.neutral import fault_of
 
 MOST_SAMPLES = 128
@@ -290,6 +290,11 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
             "Leave stop out.",
         )
     ban = _ban(body, own, fields)
+    variables = body.chat_template_kwargs if isinstance(body, ChatRequest) else None
+    try:
+        checked_variables(variables)
+    except SfgenError as error:
+        raise Refused(error.message, fields["variables"], "invalid_value", error.hint) from None
     top_logprobs = _logprobs(body)
     if top_logprobs is not None and own.strategy == "exact":
         raise Refused("logprobs and the strategy exact cannot be used together", "logprobs", "conflict")
@@ -302,7 +307,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
         body.n or 1,
         top_logprobs,
         _conversation(body, own),
-        body.chat_template_kwargs if isinstance(body, ChatRequest) else None,
+        variables,
         fields,
     )
 
@@ -331,13 +336,10 @@ def _refuse_unknown(body: _Body, path: str) -> None:
 def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnConstraint]]:
     """The constraints that a request names, by their fields."""
     form = body.response_format
-    if form is not None and form.type == "json_object":
-        yield "response_format", _data("schema", {"type": "object"} if form.schema_ is None else form.schema_)
-    if form is not None and form.type == "json_schema":
-        given = form.schema_ if form.json_schema is None else form.json_schema.schema_
-        if given is None:
-            raise Refused("response_format has no schema", "response_format.json_schema.schema", "missing")
-        yield "response_format.json_schema", _data("schema", given)
+    if form is not None and form.type != "text":
+        yield _of_form(form)
+    elif form is not None and (form.json_schema is not None or form.schema_ is not None):
+        raise Refused("response_format has a schema and the type text", "response_format.type", "conflict")
     outputs = body.structured_outputs or StructuredOutputs()
     named: list[tuple[str, ConstraintKind, Any]] = [
         ("structured_outputs.json", "schema", outputs.json_),
@@ -371,6 +373,19 @@ def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnCons
         yield f"sfgen.{told.constraint.kind}", told.constraint
     if own.template is not None:
         yield "sfgen.template", _data("template", own.template)
+
+
+def _of_form(form: ResponseFormat) -> tuple[str, OwnConstraint]:
+    """The constraint of a form of JSON, by its field."""
+    if form.json_schema is not None and (form.type == "json_object" or form.schema_ is not None):
+        why = "response_format has json_schema beside " + ("schema" if form.schema_ is not None else "json_object")
+        raise Refused(why, "response_format.json_schema", "conflict", "Leave one out.")
+    if form.type == "json_object":
+        return "response_format", _data("schema", {"type": "object"} if form.schema_ is None else form.schema_)
+    given = form.schema_ if form.json_schema is None else form.json_schema.schema_
+    if given is None:
+        raise Refused("response_format has no schema", "response_format.json_schema.schema", "missing")
+    return "response_format.json_schema", _data("schema", given)
 
 
 _OF_RECORDS = {"regex", "choices", "schema_", "grammar", "substring", "ban", "seed", "max_tokens", "messages"}
@@ -477,6 +492,7 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
     patterns = [*_listed(body.banned_regex), *(f"(?i){each}" for each in _listed(body.banned_regex_case_insensitive))]
     given |= {"sfgen.ban": words, "banned_regex": _listed(body.banned_regex), "banned_regex_case_insensitive": patterns}
     fields["banned"] = next((name for name, listed in given.items() if listed), "sfgen.ban")
+    fields["max_rollbacks"] = fields["banned"]  # too many are its fault
     fields["patterns"] = next((name for name in given if "regex" in name and given[name]), fields["banned"])
     for name, listed in given.items():
         if "" in listed:
