@@ -10,8 +10,9 @@ from typing import Any
 import jsonschema
 import pytest
 from fastapi.testclient import TestClient
+from tests.support.models.random_models import save
 
-from sfgen import generate
+from sfgen import generate, load_model
 from sfgen.models.messages import chat_ids
 from sfgen.protocols import Model
 from sfgen.serve import app
@@ -106,6 +107,23 @@ def test_what_is_no_variable_is_refused(chat: TestClient, name: str) -> None:
     assert name in error["message"]
 
 
+def test_names_of_writers_are_told_where_the_template_tells_them(
+    chat: TestClient, chat_model: Model, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    named = [{**HI[0], "name": "Ada"}]
+    assert asked(chat, named) == asked(chat)  # the template has no place for it
+    folder = save("llama", tmp_path_factory.mktemp("models") / "names")
+    settings = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    tells_names = "{% for m in messages %}{% if m.name %}{{ m.name }}: {% endif %}{{ m.content }}{% endfor %}"
+    settings["chat_template"] = tells_names
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
+    model = load_model(folder, device="cpu")
+    assert chat_ids(model, named).text == "Ada: Hi!"  # type: ignore[attr-defined]
+    with TestClient(app({"names": model}), base_url="http://localhost") as client:
+        for messages in (HI, named):
+            assert asked(client, messages, model="names")["message"]["content"] == written(model, messages)
+
+
 def test_messages_of_ours_come_first(chat: TestClient, chat_model: Model) -> None:
     first = [{"role": "system", "content": "Be kind."}]
     done = asked(chat, sfgen={"messages": first})
@@ -131,7 +149,8 @@ def test_a_schema_is_kept_to(chat: TestClient, form: dict[str, Any]) -> None:
         ([], "messages"),
         ([{"role": "user"}], "messages[0].content"),
         ([{"role": "robot", "content": "x"}], "messages[0].role"),
-        ([{"role": "user", "content": "x", "name": "Ada"}], "messages[0].name"),
+        ([{"role": "user", "content": "x", "name": ["Ada"]}], "messages[0].name"),
+        ([{"role": "user", "content": "x", "nickname": "Ada"}], "messages[0].nickname"),
         ([{"role": "user", "content": "x", "prefix": True}], "messages[0].prefix"),
         ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].type"),
         ([*HI, {"role": "assistant", "content": "x", "tool_calls": [1]}], "messages[1].tool_calls"),

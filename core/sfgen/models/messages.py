@@ -12,7 +12,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Model
 
 Message: TypeAlias = Mapping[str, str]
-"""A message: its ``role`` and its ``content``."""
+"""A message: its ``role`` and its ``content``, and maybe the ``name`` of who wrote it, for templates that tell it."""
 
 Tools: TypeAlias = Sequence[Mapping[str, Any]]
 """Tools that a model may call, as chat templates take them: ``{"type": "function", "function": {"name": …}}``."""
@@ -136,7 +136,7 @@ def chat_ids(
             f"the model {getattr(model, 'name', type(model).__name__)} has no chat template",
             hint=ParameterText("Leave chat out, or name another model.", "chat"),
         )
-    alone = len(checked) == 1
+    alone = len(checked) == 1 and "name" not in checked[0]
     known = inspect.signature(chat).parameters
     told: dict[str, Any] = {"tools": tools} if tools is not None and "tools" in known else {}
     if variables:
@@ -180,13 +180,14 @@ def _checked(place: int, message: object) -> Message:
     if not isinstance(message, Mapping):
         raise arguments.refusal(where, "a message", message, hint=_FORM)
     for key in message:
-        if key not in ("role", "content"):
+        if key not in ("role", "content", "name"):
             raise UsageError(f"{where} has the key {key!r:.60}", hint=_FORM)
     for key in ("role", "content"):
         if key not in message:
             raise UsageError(f"{where} has no {key}", hint=_FORM)
     arguments.one_of(f"{where}.role", message["role"], ROLES)
-    content = arguments.text(f"{where}.content", message["content"])
-    if arguments.utf8(f"{where}.content", content) is None:
-        raise UsageError(f"{where}.content has half of a surrogate pair, which is not text")
-    return {"role": message["role"], "content": content}
+    texts = {key: arguments.text(f"{where}.{key}", message[key]) for key in ("content", "name") if key in message}
+    for key, text in texts.items():
+        if arguments.utf8(f"{where}.{key}", text) is None:
+            raise UsageError(f"{where}.{key} has half of a surrogate pair, which is not text")
+    return {"role": message["role"], **texts}

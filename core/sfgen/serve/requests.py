@@ -170,12 +170,14 @@ class ChatMessage(_Body):
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: StrictStr | list[TextPart] | None = None
+    name: StrictStr | None = None  # most chat templates do not tell it
 
     @property
-    def text(self) -> str:
-        """The content, whatever parts it has."""
+    def message(self) -> Message:
+        """It as chat templates take it, whatever parts the content has."""
         content = self.content or ""
-        return content if isinstance(content, str) else "".join(part.text for part in content)
+        text = content if isinstance(content, str) else "".join(part.text for part in content)
+        return {"role": self.role, "content": text} | ({"name": self.name} if self.name else {})
 
 
 class ChatRequest(TextRequest):
@@ -470,7 +472,7 @@ def _conversation(body: TextRequest, own: OwnKeys) -> tuple[Message, ...]:
                 where = f"messages[{place}].{name}"
                 raise Refused(f"{where} is for a last message of the assistant", where, hint="Leave it out.")
     before = Instructions.of({"messages": own.messages}).messages if own.messages else ()
-    return (*(before or ()), *({"role": message.role, "content": message.text} for message in body.messages))
+    return (*(before or ()), *(message.message for message in body.messages))
 
 
 # ---- bans ------------------------------------------------------------------------------------------------------------
