@@ -10,7 +10,7 @@ from tests.support.models.scripted import ScriptedModel, random_scores
 
 from sfgen import Vocabulary
 from sfgen.errors import ModelError, SfgenError
-from sfgen.models.sessions import SeparateRows, scores_everywhere
+from sfgen.models.sessions import SeparateRows, last_scores
 from sfgen.models.uniform import UniformModel
 from sfgen.protocols import BatchScoresEverywhere, Scores, ScoresEverywhere
 
@@ -52,14 +52,14 @@ class TestScoresEverywhere:
         session = ScriptedModel(VOCABULARY, score).session()
         assert not isinstance(session, ScoresEverywhere)
         session.extend([1, 1])
-        found = scores_everywhere(session, [0, 2, 1])
+        found = last_scores(session, [0, 2, 1], 3)
         np.testing.assert_array_equal(found, [score((1, 1, 0)), score((1, 1, 0, 2)), score((1, 1, 0, 2, 1))])
         assert session.calls == [(1, 1), (0,), (2,), (1,)]
 
     def test_one_that_knows_better(self) -> None:
         session = UniformModel(VOCABULARY).session()
         with patch.object(type(session), "extend", side_effect=AssertionError):
-            assert scores_everywhere(session, [0, 1]).shape == (2, 4)
+            assert last_scores(session, [0, 1], 2).shape == (2, 4)
 
     def test_rows_of_a_batch(self) -> None:
         model = UnwillingModel()

@@ -19,8 +19,18 @@ from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of
 from sfgen.errors import SfgenError, as_sfgen_error
-from sfgen.models.sessions import SeparateRows
-from sfgen.protocols import Answer, Batch, BatchScoresEverywhere, BatchScoresRows, HasBatch, Int32, Model, Scores
+from sfgen.models.sessions import SeparateRows, last_in_parts, last_of_all
+from sfgen.protocols import (
+    Answer,
+    Batch,
+    BatchScoresEverywhere,
+    BatchScoresLast,
+    BatchScoresRows,
+    HasBatch,
+    Int32,
+    Model,
+    Scores,
+)
 
 LEAST_SHARED = 4
 """The fewest tokens that two prompts must have in common: to read less again costs nothing."""
@@ -80,7 +90,7 @@ class _Row(Generic[Told]):
         token_ids, keep = self.request.token_ids, self.request.keep
         if self.is_new:
             self.is_new = False
-            keep = 0 if self.request.everywhere else _shared(self.read, token_ids)
+            keep = _shared(self.read, token_ids, self.request.positions)
             token_ids = token_ids[keep:]
             if not self.read:
                 return token_ids
@@ -237,8 +247,8 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
     for slot, row in running.items():
         token_ids = read[slot] = row.begin_request(batch, slot)
         assert row.request is not None, "it has begun"
-        if row.request.everywhere and len(token_ids) > 1:
-            answers[slot] = _read_everywhere(batch, slot, token_ids)
+        if row.request.positions > 1:
+            answers[slot] = _read_last(batch, slot, token_ids, row.request.positions)
         else:
             requests[slot], wanted[slot] = token_ids, row.request.rows
     try:
@@ -253,13 +263,11 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
             row.read = []
         else:
             row.read += read[slot]
-        if row.request is not None and row.request.everywhere and not isinstance(row.answer, SfgenError):
-            row.answer = np.atleast_2d(row.answer)
 
 
-def _shared(before: Sequence[int], token_ids: Sequence[int]) -> int:
-    """Count the tokens of a prompt that a row has read already, all but the last, whose scores are wanted."""
-    most = min(len(before), max(0, len(token_ids) - 1))
+def _shared(before: Sequence[int], token_ids: Sequence[int], positions: int = 1) -> int:
+    """Count the tokens of a prompt that a row has read already, all but the last ones, whose scores are wanted."""
+    most = min(len(before), max(0, len(token_ids) - positions))
     different = (at for at in range(most) if before[at] != token_ids[at])
     shared = next(different, most)
     return shared if shared >= LEAST_SHARED else 0
@@ -270,14 +278,17 @@ def _continues(shared: int, read: Sequence[int], prompt: Sequence[int]) -> bool:
     return shared > 0 and (2 * shared > len(read) or 4 * shared >= 3 * len(prompt))
 
 
-def _read_everywhere(batch: Batch, row: int, token_ids: Sequence[int]) -> Answer:
-    """Read tokens in one row; return the scores after each, float ``[len(token_ids), vocabulary]``."""
+def _read_last(batch: Batch, row: int, token_ids: Sequence[int], positions: int) -> Answer:
+    """Read tokens in one row; return the scores after the last of them, float ``[positions, vocabulary]``."""
     try:
+        if isinstance(batch, BatchScoresLast):
+            return batch.extend_last(row, token_ids, positions)
         if isinstance(batch, BatchScoresEverywhere):
-            return batch.extend_all(row, token_ids)
+            answer = batch.extend_all(row, token_ids)
+            return answer if isinstance(answer, SfgenError) else last_of_all(answer, len(token_ids), positions)
         scores = []
-        for token in token_ids:
-            answer = batch.extend({row: [token]})[row]
+        for part in last_in_parts(token_ids, positions):
+            answer = batch.extend({row: part})[row]
             if isinstance(answer, SfgenError):
                 return answer
             scores.append(answer)

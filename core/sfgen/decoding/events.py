@@ -29,14 +29,14 @@ class Ask:
         token_ids: Tokens to read next, at least one unless the prompt is empty.
         keep: Rewind the session to this many tokens first; ``None``: nothing to take back.
         rows: The only tokens whose scores are needed, few of them, int32; ``None``: all. The answer may be either.
-        everywhere: Whether the scores at every position of ``token_ids`` are wanted, float ``[len(token_ids),
-            len(vocabulary)]``, and not only those of the next token.
+        positions: How many of the last positions of ``token_ids`` are scored. 1: the scores of the next token, float
+            ``[len(vocabulary)]``; more: float ``[positions, len(vocabulary)]``.
     """
 
     token_ids: Sequence[int]
     keep: int | None = None
     rows: NDArray[np.int32] | None = field(default=None, compare=False)
-    everywhere: bool = field(default=False, repr=False)
+    positions: int = field(default=1, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

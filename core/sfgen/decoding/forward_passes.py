@@ -6,10 +6,10 @@ back only then, and keeps them if the same were chosen again.
 A choice among few tokens always goes by scores that were computed for these alone, so that it does not depend, to the
 last bit, on whether somebody observes or a mask was ready before the model was asked.
 
-For log-probabilities the model scores all tokens at each position. Scores of a token that is still to be chosen come
-before it, those of forced tokens after them, with the next forward pass. So of each position the logarithm of the sum
-of all exponentials is kept, and the score of its token when both are known, but never the scores of all tokens. Tokens
-that are taken back are overwritten.
+For log-probabilities the model scores all tokens at each position of the text, and none inside the prompt. Scores of a
+token that is still to be chosen come before it, those of forced tokens after them, with the next forward pass. So of
+each position the logarithm of the sum of all exponentials is kept, and the score of its token when both are known, but
+never the scores of all tokens. Tokens that are taken back are overwritten.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class ForwardPasses:
             self._last.take_out()  # nobody looks at an answer behind the next request
             self._last = None
         if self.observe is not None:
-            return (yield from self._ask_everywhere(self.text.known, self.observe))
+            return (yield from self._ask_observed(self.text.known, self.observe))
         return self._checked((yield self.cursor.ask(self.text.known, rows)), rows)
 
     def keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Asking:
@@ -141,27 +141,27 @@ class ForwardPasses:
         if self.observe is None or not len(self.text):
             return
         if not self.count or not self.cursor.has_read(len(known) - 1):
-            yield from self._ask_everywhere(known[:-1], self.observe)
+            yield from self._ask_observed(known[:-1], self.observe)
 
-    def _ask_everywhere(
+    def _ask_observed(
         self, known: Sequence[int], observe: Callable[[int, Scores], None]
     ) -> Generator[Ask, Scores | None, Scores]:
-        """Ask for the scores of all tokens after each token that is read; return the last."""
+        """Ask for the scores of all tokens after the prompt and after each token of the text; return the last."""
         if known and not self.text.prompt_ids and not self.count:  # nothing comes before the first token
-            yield from self._ask_everywhere((), observe)
+            yield from self._ask_observed((), observe)
         request = self.cursor.ask(known)
-        if not request.token_ids:
+        index = len(known) - len(self.text.prompt_ids)  # of the next token; those before it may be told as well
+        positions = max(1, min(len(request.token_ids), index + 1))
+        if positions == 1:  # as where nobody observes
             scores = self._checked((yield request), None)
-            observe(0, scores)
+            observe(index, scores)
             return scores
-        answer = np.asarray((yield replace(request, everywhere=True)))
-        count, size = len(request.token_ids), len(self.text.vocabulary)
-        if answer.shape != (count, size):
-            raise ModelError(f"the model gives scores of shape {answer.shape}, not ({count}, {size})")
-        first = len(known) - count + 1 - len(self.text.prompt_ids)  # the index of the token after the first one read
-        for index, scores in enumerate(answer, first):
-            if index >= 0:
-                observe(index, scores)
+        answer = np.asarray((yield replace(request, positions=positions)))
+        size = len(self.text.vocabulary)
+        if answer.shape != (positions, size):
+            raise ModelError(f"the model gives scores of shape {answer.shape}, not ({positions}, {size})")
+        for number, scores in enumerate(answer, index + 1 - positions):
+            observe(number, scores)
         last: Scores = answer[-1]
         return last
 

@@ -1,4 +1,4 @@
-"""The parts that all models share: scores at every position, a batch of sessions, and the common refusals."""
+"""The parts that all models share: scores at several positions, a batch of sessions, and the common refusals."""
 
 from __future__ import annotations
 
@@ -8,16 +8,33 @@ import numpy as np
 
 from sfgen.errors import ModelError, SfgenError
 from sfgen.parameter_text import ParameterText
-from sfgen.protocols import Answer, Int32, Model, Scores, ScoresEverywhere, ScoresRows, Session
+from sfgen.protocols import Answer, Int32, Model, Scores, ScoresEverywhere, ScoresLast, ScoresRows, Session
 
 
-def scores_everywhere(session: Session, token_ids: Sequence[int]) -> Scores:
-    """Read tokens in any session and return all their scores, ``[tokens, len(vocabulary)]``."""
-    # A session without `extend_all` reads them one at a time. After an error it may have read some of them, and is to
-    # be rewound.
+def last_scores(session: Session, token_ids: Sequence[int], positions: int) -> Scores:
+    """Read tokens in any session and return the scores after the last of them, ``[positions, len(vocabulary)]``."""
+    # A session that only has `extend_all` makes the others as well, so that it reads all tokens at once, as where
+    # nobody observes. One that reads in parts may have read some of them after an error, and is to be rewound.
+    if isinstance(session, ScoresLast):
+        return session.extend_last(token_ids, positions)
     if isinstance(session, ScoresEverywhere):
-        return session.extend_all(token_ids)
-    return np.stack([session.extend([token]) for token in token_ids])
+        return last_of_all(session.extend_all(token_ids), len(token_ids), positions)
+    return np.stack([session.extend(part) for part in last_in_parts(token_ids, positions)])
+
+
+def last_of_all(scores: Scores, count: int, positions: int) -> Scores:
+    """Copy the last of the scores at ``count`` positions, so that the others can be freed."""
+    return scores if positions == count else np.array(scores[count - positions :])
+
+
+def last_in_parts(token_ids: Sequence[int], positions: int) -> list[Sequence[int]]:
+    """Divide tokens into as many parts as there are positions to score, each at the end of its part.
+
+    >>> last_in_parts([1, 2, 3, 4, 5], 3)
+    [[1, 2, 3], [4], [5]]
+    """
+    first = len(token_ids) - positions + 1
+    return [token_ids[:first], *([token] for token in token_ids[first:])]
 
 
 class SeparateRows:
@@ -41,9 +58,13 @@ class SeparateRows:
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
         """Read and score as ``BatchScoresEverywhere.extend_all``, for any session."""
+        return self.extend_last(row, token_ids, len(token_ids))
+
+    def extend_last(self, row: int, token_ids: Sequence[int], positions: int) -> Answer:
+        """Read and score as ``BatchScoresLast.extend_last``, for any session."""
         before = self._lengths[row]
         try:
-            scores = scores_everywhere(self._session(row), token_ids)
+            scores = last_scores(self._session(row), token_ids, positions)
         except SfgenError as error:
             self.rewind(row, before)  # some of the tokens may have been read
             return error

@@ -111,13 +111,17 @@ class TransformersBatch:
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
         """Read tokens for one row and return all their scores, or a ``ModelError``."""
+        return self.extend_last(row, token_ids, len(token_ids))
+
+    def extend_last(self, row: int, token_ids: Sequence[int], positions: int) -> Answer:
+        """Read tokens for one row and return the scores after the last of them, or a ``ModelError``."""
         # It takes one forward pass, or several where the output layer cannot be called by itself and too many scores
         # would be made at a time: see TransformersSession.extend_all. Other rows stay as they are.
         model = self._load()
         try:
             self._check(row, token_ids)
             with self._reading({row: token_ids}, model):
-                return joined_parts(self._parts(row, token_ids, model), len(token_ids))
+                return joined_parts(self._parts(row, token_ids, positions, model), positions)
         except ModelError as error:
             return error
 
@@ -186,21 +190,24 @@ class TransformersBatch:
             if not self._lengths[row]:
                 self._cache.clear(self._rows.index(row))
 
-    def _parts(self, row: int, token_ids: Sequence[int], model: Any) -> Iterator[Scores]:
-        """Read tokens of a row; yield the scores in parts, float32 ``[tokens, rows]``."""
+    def _parts(self, row: int, token_ids: Sequence[int], positions: int, model: Any) -> Iterator[Scores]:
+        """Read tokens of a row; yield the scores after the last of them in parts, float32 ``[some tokens, rows]``."""
         at_a_time = positions_at_a_time(model)
         if self._lm_head is not None:
-            hidden = self._read({row: token_ids}, model, everywhere=True)
+            hidden = self._read({row: token_ids}, model, positions)
             yield from scores_in_parts(hidden, self._lm_head, at_a_time)
             self._hidden[row] = hidden[:, -1:]
             return
-        for start in range(0, len(token_ids), at_a_time):
-            yield on_host(self._read({row: token_ids[start : start + at_a_time]}, model, everywhere=True)[0])
+        first = len(token_ids) - positions
+        for start in range(first, len(token_ids), at_a_time):
+            stop = min(start + at_a_time, len(token_ids))
+            part = token_ids[start if start > first else 0 : stop]  # what comes before is read with the first part
+            yield on_host(self._read({row: part}, model, stop - start)[0])
 
-    def _read(self, rows: Mapping[int, Sequence[int]], model: Any, *, everywhere: bool = False) -> Any:
-        """Run one forward pass; return a tensor ``[rows, 1 or tokens, size]``."""
-        # Hidden states of the last token of each row, or of all; scores where the output layer cannot be called by
-        # itself.
+    def _read(self, rows: Mapping[int, Sequence[int]], model: Any, positions: int = 1) -> Any:
+        """Run one forward pass; return a tensor ``[rows, positions, size]``."""
+        # Hidden states of the last token of each row, or of the last ones of a single row; scores where the output
+        # layer cannot be called by itself.
         import torch
 
         assert self._cache is not None
@@ -208,8 +215,8 @@ class TransformersBatch:
         longest = max(counts)
         if len(rows) == 1 and is_misread(longest, model.device):
             ((row, tokens),) = rows.items()
-            read = [self._read({row: part}, model, everywhere=everywhere) for part in (tokens[:-1], tokens[-1:])]
-            return torch.cat(read, dim=1) if everywhere else read[-1]
+            read = [self._read({row: tokens[:-1]}, model, max(1, positions - 1)), self._read({row: tokens[-1:]}, model)]
+            return torch.cat(read, dim=1)[:, -positions:]
         width = longest + is_misread(longest, model.device)
         self._cache.begin(
             [self._rows.index(row) for row in rows], [self._lengths[row] for row in rows], counts, width, model.device
@@ -220,7 +227,7 @@ class TransformersBatch:
             is_added = attention_kind(model.config) != "sdpa"
             options["attention_mask"] = self._cache.mask(model.dtype if is_added else torch.bool)
         if self._keeps_logits:
-            options["logits_to_keep"] = width if everywhere else 1
+            options["logits_to_keep"] = positions
         inputs = {
             "input_ids": torch.tensor(padded, device=model.device),
             "position_ids": self._cache.positions,
@@ -231,8 +238,8 @@ class TransformersBatch:
         states = model(**inputs).logits if self._lm_head is None else self._lm_head.read(inputs).last_hidden_state
         for row, count in zip(rows, counts, strict=True):
             self._lengths[row] += count
-        # Padding is the last token once more: see the cache.
-        return states[:, :longest] if everywhere else states[:, -1:]
+        # Padding, of which a single row has none, is the last token once more: see the cache.
+        return states[:, -positions:]
 
     def _answers(self, states: Any, rows: Iterable[int], wanted: Mapping[int, Int32 | None]) -> Mapping[int, Answer]:
         """Turn what ``_read`` returned into the wanted scores of each row."""

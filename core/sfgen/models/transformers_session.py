@@ -99,8 +99,12 @@ class TransformersSession:
         # at most (unless one position has more, or the architecture always gives those of the whole text), the host
         # all. The scores of the last position are those of `extend` to the last bit where the output layer is called by
         # itself (KNOWN_LM_HEADS) and the tokens are read at once. After an error the session holds what it held before.
+        return self.extend_last(token_ids, len(token_ids))
+
+    def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
+        """Read tokens as ``extend_all``; return the scores after the last of them, float32 ``[positions, rows]``."""
         with self._reading(token_ids):
-            return joined_parts(self._parts(token_ids), len(token_ids))
+            return joined_parts(self._parts(token_ids, positions), positions)
 
     def score_again(self, rows: Int32 | None) -> Scores | None:
         """Score other tokens at the last position, reading nothing."""
@@ -146,16 +150,18 @@ class TransformersSession:
             self._hidden = states
             return scores
 
-    def _parts(self, token_ids: Sequence[int]) -> Iterator[Scores]:
-        """Read tokens; yield the scores in parts, float32 ``[some tokens, rows]``."""
+    def _parts(self, token_ids: Sequence[int], positions: int) -> Iterator[Scores]:
+        """Read tokens; yield the scores after the last of them in parts, float32 ``[some tokens, rows]``."""
         before, at_a_time = len(self._tokens), positions_at_a_time(self._model)
+        length = before + len(token_ids)
         hidden = None
-        for end in self._rotary.ends(before, before + len(token_ids)):
+        for end in self._rotary.ends(length - positions, length):
             while len(self._tokens) < end:
-                start = len(self._tokens)
+                read = len(self._tokens)
+                start = max(read, length - positions)  # what comes before is read with the first part
                 # Hidden states are small beside scores: as many are made at once as may be.
                 stop = end if self._lm_head is not None else min(end, start + at_a_time)
-                self._tokens += token_ids[start - before : stop - before]
+                self._tokens += token_ids[read - before : stop - before]
                 states = self._read(stop - start)
                 if self._lm_head is None:
                     yield on_host(states[0])

@@ -94,8 +94,12 @@ class UniformSession:
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
         """Return equal scores at every position, float32 ``[tokens, len(vocabulary)]``."""
+        return self.extend_last(token_ids, len(token_ids))
+
+    def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
+        """Return equal scores at the last positions, float32 ``[positions, len(vocabulary)]``."""
         # They take no memory for each.
-        scores: Scores = np.broadcast_to(self._scores, (len(token_ids), len(self._scores)))
+        scores: Scores = np.broadcast_to(self._scores, (positions, len(self._scores)))
         return scores
 
     def rewind(self, length: int) -> None:

@@ -33,7 +33,7 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import InputError, ModelError, UsageError
-from sfgen.models.sessions import not_pickled
+from sfgen.models.sessions import last_in_parts, not_pickled
 from sfgen.printable import caret_lines
 from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
@@ -196,9 +196,13 @@ class ZipSession:
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
         """Read tokens one after the other; return all scores, float32 ``[tokens, len(vocabulary)]``."""
+        return self.extend_last(token_ids, len(token_ids))
+
+    def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
+        """Read tokens; return the scores after the last of them, float32 ``[positions, len(vocabulary)]``."""
         scores = []
-        for token in token_ids:
-            self._read([token])
+        for part in last_in_parts(token_ids, positions):
+            self._read(part)
             scores.append(self._scores())
         self._keep_prompt()
         return np.stack(scores)

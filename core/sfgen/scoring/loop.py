@@ -148,7 +148,7 @@ class ScoringLoop:
             if read:
                 cursor.cut(len(known))
                 request = cursor.ask(whole[: len(known) + read])
-                answer = self._checked((yield replace(request, everywhere=read > 1)), read)
+                answer = self._checked((yield replace(request, positions=read)), read)
                 for node, scores in zip(nodes, answer, strict=False):
                     self._arrive(node, scores, logprobs)
             if read < len(tokens):

@@ -35,8 +35,12 @@ class GgufSession:
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
         """Read tokens and return all scores, float32 ``[len(token_ids), len(vocabulary)]``."""
+        return self.extend_last(token_ids, len(token_ids))
+
+    def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
+        """Read tokens and return the scores after the last of them, float32 ``[positions, len(vocabulary)]``."""
         self._check(token_ids)
-        return self._sequences.read({0: token_ids}, everywhere=True)[0]
+        return self._sequences.read({0: token_ids}, positions)[0]
 
     def rewind(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""
@@ -61,9 +65,13 @@ class GgufBatch:
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
         """Read tokens for one row and return all their scores, or a ``ModelError``."""
+        return self.extend_last(row, token_ids, len(token_ids))
+
+    def extend_last(self, row: int, token_ids: Sequence[int], positions: int) -> Answer:
+        """Read tokens for one row and return the scores after the last of them, or a ``ModelError``."""
         try:
             self._check(row, token_ids)
-            return self._sequences.read({row: token_ids}, everywhere=True)[row]
+            return self._sequences.read({row: token_ids}, positions)[row]
         except ModelError as error:
             return error
 
@@ -100,14 +108,14 @@ class Sequences:
         """Return the number of tokens that a row has read."""
         return len(self._tokens[row])
 
-    def read(self, rows: Mapping[int, Sequence[int]], *, everywhere: bool = False) -> dict[int, Scores]:
-        """Read tokens; return the last scores of each row, or all: ``[tokens or 1, width]``."""
+    def read(self, rows: Mapping[int, Sequence[int]], positions: int = 1) -> dict[int, Scores]:
+        """Read tokens; return the last scores of each row, ``[positions, width]``."""
         # After an error all rows hold what they held before.
         context = self._with_room(sum(map(len, self._tokens)) + sum(map(len, rows.values())))
         pending: list[_Pending] = []
         for row, token_ids in rows.items():
             whole = [*self._tokens[row], *token_ids]
-            scored = len(self._tokens[row]) if everywhere else len(whole) - 1
+            scored = len(whole) - positions
             pending += [_Pending(whole[at], at, row, at >= scored) for at in range(self._held[row], len(whole))]
         try:
             found = _read_pending(context, pending)

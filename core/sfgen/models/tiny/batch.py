@@ -58,11 +58,15 @@ class TinyBatch:
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
         """Read tokens for one row and return all their scores, or a ``ModelError``."""
+        return self.extend_last(row, token_ids, len(token_ids))
+
+    def extend_last(self, row: int, token_ids: Sequence[int], positions: int) -> Answer:
+        """Read tokens for one row and return the scores after the last of them, or a ``ModelError``."""
         try:
             self._check(row, token_ids)
             with self._reading({row: token_ids}):
                 states = [self._read(part)[row] for part in _passes({row: token_ids})]
-                return scores(self._network, np.concatenate(states))
+                return scores(self._network, np.concatenate(states)[-positions:])
         except ModelError as error:
             return error
 

@@ -43,9 +43,13 @@ class TinySession:
 
     def extend_all(self, token_ids: Sequence[int]) -> Scores:
         """Read tokens and return all scores, float32 ``[len(token_ids), tokens]``."""
+        return self.extend_last(token_ids, len(token_ids))
+
+    def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
+        """Read tokens and return the scores after the last of them, float32 ``[positions, tokens]``."""
         # The last ones are those of `extend` to the last bit.
         with self._reading(token_ids):
-            states = np.concatenate(list(self._passes(token_ids)))
+            states = np.concatenate(list(self._passes(token_ids)))[-positions:]
             self._last = states[-1:]
             return np.concatenate([scores(self._network, states[:-1]), self._score(None)[None]])
 
