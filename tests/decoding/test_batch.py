@@ -23,7 +23,7 @@ from sfgen.decoding.events import Ask, Event
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, ModelError, SfgenError
-from sfgen.models.sessions import SeparateRows
+from sfgen.models.sessions import SeparateRows, last_scores
 from sfgen.protocols import Answer, Scores, ScoresRows, Session
 
 
@@ -39,7 +39,9 @@ def drive_one(steps: Steps, new_session: Callable[[], Session]) -> Iterator[Even
             session = session or new_session()
             if step.keep is not None:
                 session.rewind(step.keep)
-            if step.rows is None or not isinstance(session, ScoresRows):
+            if step.positions > 1:
+                answer = last_scores(session, step.token_ids, step.positions)
+            elif step.rows is None or not isinstance(session, ScoresRows):
                 answer = session.extend(step.token_ids)
             else:
                 answer = session.extend_rows(step.token_ids, step.rows)
@@ -78,6 +80,7 @@ class Text:
     seed: int | None
     max_tokens: int
     max_rollbacks: int
+    logprobs: bool = False
 
     @property
     def is_possible(self) -> bool:
@@ -98,6 +101,7 @@ class Text:
             max_tokens=self.max_tokens,
             strategy=self.strategy,
             max_rollbacks=self.max_rollbacks,
+            logprobs=self.logprobs,
         )
 
 
@@ -319,7 +323,7 @@ def conversations(draw: Any) -> list[Text]:
             prompt = before[: draw(st.integers(1, len(before)))] + text.prompt
         else:
             prompt = tuple(draw(st.lists(st.integers(0, len(PIECES) - 1), min_size=1, max_size=20)))
-        texts.append(replace(text, prompt=prompt))
+        texts.append(replace(text, prompt=prompt, logprobs=draw(st.booleans())))
     return [text for text in texts if text.is_possible]
 
 
@@ -357,9 +361,17 @@ class TestRowsThatKeepWhatTheyHaveRead:
             asked = sum(len(ids) for question in batch.questions for ids in question.values())
             assert asked <= sum(map(tokens_read, texts, [seed] * len(texts))), "nothing is read that alone is not"
 
+    @classmethod
+    def conversing(cls, rows: int, prompts: Sequence[Sequence[int]]) -> list[tuple[int, tuple[int, ...]]]:
+        """The row, and what is read, of one-token texts, one after the other; log-probabilities need no more."""
+        asked = cls._conversing(rows, prompts, logprobs=False)
+        assert cls._conversing(rows, prompts, logprobs=True) == asked
+        return asked
+
     @staticmethod
-    def conversing(rows: int, prompts: Sequence[Sequence[int]]) -> list[tuple[int, tuple[int, ...]]]:
-        """The row, and what is read at first, of one-token texts, one after the other."""
+    def _conversing(
+        rows: int, prompts: Sequence[Sequence[int]], *, logprobs: bool, **parameters: Any
+    ) -> list[tuple[int, tuple[int, ...]]]:
         model = ScriptedModel(VOCABULARY, random_scores(len(VOCABULARY), 0))
         batch = TrueBatch(model, rows)
         ended = 0
@@ -368,7 +380,7 @@ class TestRowsThatKeepWhatTheyHaveRead:
             for number, prompt in enumerate(prompts):
                 while ended < number:
                     yield None
-                yield prepare(model, prompt, max_tokens=1)
+                yield prepare(model, prompt, **{"max_tokens": 1, "logprobs": logprobs, **parameters})
 
         events: Iterator[tuple[int, Event | SfgenError]] = drive_batch(loops(), batch, rows, keep=True)
         for _, event in events:
@@ -379,6 +391,12 @@ class TestRowsThatKeepWhatTheyHaveRead:
         turns = [[0, 1, 2, 3, 4] * count for count in range(1, 11)]
         assert self.conversing(1, turns)[1:] == [(0, (0, 1, 2, 3, 4))] * 9
         assert self.conversing(3, turns)[1:] == [(0, (0, 1, 2, 3, 4))] * 9
+
+    def test_a_turn_with_forced_tokens_reads_what_is_new(self) -> None:
+        """The scores at the end of the prompt, and at each forced token, are wanted; the rest was read before."""
+        turns = [[0, 1, 2, 3, 4] * count for count in (1, 2)]
+        asked = self._conversing(1, turns, logprobs=True, index=index_of(r"\.\.[ab]"), max_tokens=3)
+        assert [ids for _, ids in asked] == [(0, 1, 2, 3, 4), (6,), (6,), (0, 1, 2, 3, 4), (6,), (6,)]
 
     def test_conversations_have_rows_of_their_own(self) -> None:
         """All begin alike, as a chat template has it; they take turns."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, get_args
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.guides.brackets import INDEX, VOCABULARY, BracketModel
-from tests.support.models.scripted import ScriptedModel
+from tests.support.models.scripted import ScoreOf, ScriptedModel, ScriptedSession, random_scores
 from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Dfa, Finished, GenerationConfig, Index, Result, Sampler, TokenChosen, Vocabulary
@@ -19,6 +21,7 @@ from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import SfgenError
+from sfgen.models.sessions import last_in_parts
 from sfgen.protocols import Scores
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
@@ -140,6 +143,48 @@ def test_an_observer_beside_it_sees_what_it_would_see() -> None:
     assert last.result.logprobs
     assert seen.keys() == plain.keys()
     assert all(np.array_equal(seen[index], plain[index]) for index in seen)
+
+
+class Counting(ScriptedSession):
+    """A session that notes how many tokens each pass reads, and how many positions it scores."""
+
+    def __init__(self, score: ScoreOf) -> None:
+        super().__init__(score)
+        self.passes: list[tuple[int, int]] = []
+
+    def extend(self, token_ids: Sequence[int]) -> Scores:
+        scores: Scores = self.extend_last(token_ids, 1)[0]
+        return scores
+
+    def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
+        self.passes.append((len(token_ids), positions))
+        return np.stack([super(Counting, self).extend(part) for part in last_in_parts(token_ids, positions)])
+
+
+@pytest.mark.parametrize(
+    ("regex", "passes"),
+    [
+        ("abc[ab]cc", [(303, 4), (2, 2)]),  # the prompt and forced tokens, each of which is told; behind the choice too
+        ("[abc]{3}", [(300, 1), (1, 1), (1, 1)]),
+    ],
+)
+def test_no_position_inside_the_prompt_is_scored(regex: str, passes: list[tuple[int, int]]) -> None:
+    vocabulary = Vocabulary([b"a", b"b", b"c", None], end_token_ids=[3])
+    model = ScriptedModel(vocabulary, random_scores(4, 2))
+    session = Counting(model.score)
+    prompt = "abc" * 100
+    config = GenerationConfig(index=regex, logprobs=True)
+    with patch.object(model, "session", return_value=session):
+        found = finished(model, prompt, config)
+    assert found is not None
+    result, _ = found
+    assert session.passes == passes
+    assert result.forward_passes == len(passes)
+    assert result.logprobs is not None
+    before = model.encode(prompt)
+    for position, (token, logprob) in enumerate(zip(result.token_ids, result.logprobs, strict=True)):
+        scores = model.score((*before, *result.token_ids[:position]))
+        assert logprob.model == pytest.approx(under_the_model(scores, token), abs=1e-9)
 
 
 @pytest.mark.parametrize("highest", [math.inf, 0.0])

@@ -18,6 +18,7 @@ from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import GenerationError, SfgenError
+from sfgen.models.sessions import last_in_parts
 from sfgen.protocols import GuideSource, Scores
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)
@@ -35,6 +36,28 @@ class AtOnce(ScriptedSession):
 class AtOnceModel(BracketModel):
     def session(self) -> ScriptedSession:
         return AtOnce(self.score)
+
+
+class Last(ScriptedSession):
+    """A session that scores its last positions in one pass."""
+
+    first_scored = 10**6  # the fewest tokens after which it scored
+
+    def extend(self, token_ids: Sequence[int]) -> Scores:
+        scores: Scores = self.extend_last(token_ids, 1)[0]
+        return scores
+
+    def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
+        assert 1 <= positions <= max(1, len(token_ids))
+        scores = [super(Last, self).extend(part) for part in last_in_parts(token_ids, positions)]
+        self.first_scored = min(self.first_scored, len(self.tokens) - positions + 1)
+        return np.stack(scores)
+
+
+class LastModel(BracketModel):
+    def session(self) -> ScriptedSession:
+        self.sessions.append(Last(self.score))
+        return self.sessions[-1]
 
 
 @dataclass(frozen=True)
@@ -70,9 +93,14 @@ texts = st.builds(
 
 
 @tried("some")
-@given(st.integers(0, 10**6), st.lists(texts, min_size=1, max_size=3), st.booleans(), st.integers(1, 3))
-def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], at_once: bool, rows: int) -> None:
-    model = (AtOnceModel if at_once else BracketModel)(seed)
+@given(
+    st.integers(0, 10**6),
+    st.lists(texts, min_size=1, max_size=3),
+    st.sampled_from([BracketModel, AtOnceModel, LastModel]),
+    st.integers(1, 3),
+)
+def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], kind: type[BracketModel], rows: int) -> None:
+    model = kind(seed)
     found: list[tuple[Text, dict[int, Scores]]] = []
     loops = []
     for text in wanted:
@@ -105,6 +133,9 @@ def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], at_once: b
         assert list(drive(loop, model))[-1] == event
         assert alone.keys() == seen.keys()
         assert all(np.array_equal(alone[index], seen[index]) for index in seen)
+        session = model.sessions[-1] if isinstance(model, LastModel) else None
+        if isinstance(session, Last):
+            assert session.first_scored >= len(prompt), "no score inside the prompt is made"
 
 
 def _last(model: BracketModel, text: Text) -> Event | SfgenError:

@@ -1,4 +1,4 @@
-"""Scores at every position of what is read, against reading one token after the other, from the start each time."""
+"""Scores at every position of what is read, or at the last ones, against reading one token after the other."""
 
 from __future__ import annotations
 
@@ -23,15 +23,25 @@ from sfgen.models import transformers_forward
 from sfgen.models.transformers_batch import TransformersBatch
 from sfgen.models.transformers_forward import KNOWN_LM_HEADS, PartialLmHead, Rotary, has_rows
 from sfgen.models.transformers_session import TransformersSession
-from sfgen.protocols import Answer, BatchScoresEverywhere, Scores, ScoresEverywhere, Session
+from sfgen.protocols import (
+    Answer,
+    BatchScoresEverywhere,
+    BatchScoresLast,
+    Scores,
+    ScoresEverywhere,
+    ScoresLast,
+    Session,
+)
 
 FEW = np.array([3, 0, 7], dtype=np.int32)
 HALF = 64 * 5  # scores of five positions
-Steps = list[tuple[int, bool, int]]
-"""How many tokens are read, whether all positions are wanted, how many tokens are taken back then."""
+Steps = list[tuple[int, int, int]]
+"""How many tokens are read, how many positions are wanted (0: the next scores), how many tokens are taken back then."""
 
 STEPS = st.lists(
-    st.tuples(st.integers(1, 9), st.booleans(), st.sampled_from([0, 0, 1, 2, 5, 12])), min_size=2, max_size=6
+    st.tuples(st.integers(1, 9), st.sampled_from([0, 0, 1, 2, 4, 99, 99]), st.sampled_from([0, 0, 1, 2, 5, 12])),
+    min_size=2,
+    max_size=6,
 )
 
 
@@ -49,11 +59,13 @@ def assert_close(found: Answer | None, expected: Scores, tolerance: float = 1e-3
 def assert_equals_one_by_one(model: Any, oracle: Session, steps: Steps, seed: int) -> None:
     session, length = TransformersSession(model), 0
     generator = np.random.default_rng(seed)
-    for count, is_everywhere, back in steps:
+    for count, positions, back in steps:
         tokens = generator.integers(3, 64, count).tolist()
         expected = one_by_one(oracle, tokens)
-        if is_everywhere:
+        if positions >= count:
             assert_close(session.extend_all(tokens), expected)
+        elif positions:
+            assert_close(session.extend_last(tokens, positions), expected[-positions:])
         else:
             assert_close(session.extend(tokens), expected[-1])
         if has_rows(model):
@@ -87,9 +99,10 @@ class TestSession:
     @pytest.mark.parametrize("architecture", ARCHITECTURES)
     @tried("handful")
     @given(steps=STEPS, seed=st.integers(0, 99), most=st.sampled_from([transformers_forward.MOST_SCORES, HALF, 1]))
-    @example(steps=[(12, True, 0), (1, True, 0), (3, True, 2), (4, True, 9), (9, True, 1)], seed=1, most=1 << 25)
-    @example(steps=[(12, True, 0), (1, True, 0), (3, True, 2), (4, True, 9), (9, True, 1)], seed=1, most=HALF)
-    @example(steps=[(9, False, 0), (4, True, 3), (1, False, 0), (7, True, 99), (6, True, 0)], seed=2, most=HALF)
+    @example(steps=[(12, 99, 0), (1, 99, 0), (3, 99, 2), (4, 99, 9), (9, 99, 1)], seed=1, most=1 << 25)
+    @example(steps=[(12, 99, 0), (1, 99, 0), (3, 99, 2), (4, 99, 9), (9, 99, 1)], seed=1, most=HALF)
+    @example(steps=[(9, 0, 0), (4, 99, 3), (1, 0, 0), (7, 99, 99), (6, 99, 0)], seed=2, most=HALF)
+    @example(steps=[(9, 7, 3), (8, 2, 2), (9, 6, 0), (3, 1, 5), (9, 8, 0)], seed=3, most=HALF)
     def test_equals_one_token_after_the_other(self, architecture: str, steps: Steps, seed: int, most: int) -> None:
         model = random_model(architecture)
         with patch.object(transformers_forward, "MOST_SCORES", most):
@@ -99,11 +112,14 @@ class TestSession:
     def test_the_last_position_has_the_scores_of_extend(self, name: str, most: int) -> None:
         """To the last bit."""
         model = model_of(name.replace("_", "-"))
-        few, all_ = TransformersSession(model), TransformersSession(model)
+        few, all_, last = (TransformersSession(model) for _ in range(3))
         for tokens in ([5, 6, 7, 8, 9, 10, 11, 12, 13], [14], [15, 16, 17, 18, 19, 20, 21]):
-            np.testing.assert_array_equal(all_.extend_all(tokens)[-1], few.extend(tokens))
-            np.testing.assert_array_equal(all_.score_again(None), few.score_again(None), strict=True)
-            np.testing.assert_array_equal(all_.score_again(FEW), few.score_again(FEW), strict=True)
+            expected = few.extend(tokens)
+            np.testing.assert_array_equal(all_.extend_all(tokens)[-1], expected)
+            np.testing.assert_array_equal(last.extend_last(tokens, min(3, len(tokens)))[-1], expected)
+            for each in (all_, last):
+                np.testing.assert_array_equal(each.score_again(None), few.score_again(None), strict=True)
+                np.testing.assert_array_equal(each.score_again(FEW), few.score_again(FEW), strict=True)
 
     @pytest.mark.parametrize("name", ["llama", "phi", "falcon"])
     def test_so_many_scores_at_a_time(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,6 +129,21 @@ class TestSession:
             found = TransformersSession(model).extend_all(tokens)
         assert counts == ([5, 5, 5, 1, 1] if has_rows(model) else [5, 5, 5, 2])
         assert_close(found, one_by_one(ForgetfulSession(model), tokens))
+
+    @pytest.mark.parametrize("positions", [1, 3, 7])
+    @pytest.mark.parametrize("name", ["llama", "phi", "falcon"])
+    def test_only_the_last_positions_are_scored(
+        self, name: str, positions: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(transformers_forward, "MOST_SCORES", HALF)
+        model, tokens = model_of(name), [5 + number for number in range(17)]
+        expected = one_by_one(ForgetfulSession(model), tokens)[-positions:]
+        with scored(model) as counts:
+            assert_close(TransformersSession(model).extend_last(tokens, positions), expected)
+        assert sum(counts) == positions
+        with scored(model) as counts:
+            assert_close(batch_for(model, 2).extend_last(1, tokens, positions), expected)
+        assert sum(counts) == positions
 
     @pytest.mark.parametrize("name", ["llama", "phi", "mamba", "openai-gpt"])
     def test_is_one_forward_pass(self, name: str) -> None:
@@ -137,7 +168,9 @@ class TestSession:
 
     def test_is_what_the_protocol_says(self) -> None:
         assert isinstance(TransformersSession(model_of("llama")), ScoresEverywhere)
+        assert isinstance(TransformersSession(model_of("llama")), ScoresLast)
         assert isinstance(batch_for(model_of("llama"), 2), BatchScoresEverywhere)
+        assert isinstance(batch_for(model_of("llama"), 2), BatchScoresLast)
 
 
 def scaled(kind: str, border: int) -> Any:
@@ -155,8 +188,8 @@ class TestRotaryPositionsThatDependOnTheLength:
 
     @tried("handful")
     @given(steps=STEPS, most=st.sampled_from([transformers_forward.MOST_SCORES, HALF]))
-    @example(steps=[(15, True, 0), (1, True, 9), (9, True, 2), (3, True, 0)], most=HALF)
-    @example(steps=[(8, False, 0), (2, True, 0), (2, True, 3), (4, True, 0)], most=1 << 25)
+    @example(steps=[(15, 99, 0), (1, 99, 9), (9, 99, 2), (3, 99, 0)], most=HALF)
+    @example(steps=[(8, 0, 0), (2, 99, 0), (2, 99, 3), (4, 99, 0)], most=1 << 25)
     def test_longrope(self, steps: Steps, most: int) -> None:
         model = scaled("longrope", 10)
         with patch.object(transformers_forward, "MOST_SCORES", most):
@@ -164,13 +197,21 @@ class TestRotaryPositionsThatDependOnTheLength:
 
     @tried("handful")
     @given(steps=STEPS)
-    @example(steps=[(15, True, 0), (1, True, 9), (9, True, 2), (3, True, 0)])
-    @example(steps=[(8, True, 0), (2, True, 0), (2, True, 3), (4, True, 0)])
+    @example(steps=[(15, 99, 0), (1, 99, 9), (9, 99, 2), (3, 99, 0)])
+    @example(steps=[(8, 99, 0), (2, 99, 0), (2, 99, 3), (4, 99, 0)])
     def test_dynamic(self, steps: Steps) -> None:
         """Keys stay as they were turned when they were read, so the oracle has a cache, too."""
         model = scaled("dynamic", 8)
-        everywhere: Steps = [(count, True, back) for count, _, back in steps]
+        everywhere: Steps = [(count, 99, back) for count, _, back in steps]
         assert_equals_one_by_one(model, TransformersSession(model), everywhere, seed=4)
+
+    @pytest.mark.parametrize("kind", ["longrope", "dynamic"])
+    def test_what_comes_before_the_last_positions(self, kind: str) -> None:
+        """It is read at once, as where no scores but the next ones are wanted; then as if nothing followed."""
+        model, tokens = scaled(kind, 10), list(range(5, 21))
+        session, oracle = TransformersSession(model), TransformersSession(model)
+        expected = [oracle.extend(tokens[:14]), oracle.extend(tokens[14:15]), oracle.extend(tokens[15:])]
+        assert_close(session.extend_last(tokens, 3), np.stack(expected))
 
     @given(border=st.integers(1, 9), start=st.integers(0, 12), count=st.integers(1, 9))
     def test_where_reading_pauses(self, border: int, start: int, count: int) -> None:
@@ -227,7 +268,11 @@ class TestBatch:
                         assert_close(answer, one_by_one(oracles[each], questions[each])[-1])
                 tokens = generator.integers(3, 64, count).tolist()
                 expected = one_by_one(oracles[row], tokens)
-                assert_close(batch.extend_all(row, tokens), expected)
+                positions = int(generator.integers(1, 2 * count))
+                if positions < count:
+                    assert_close(batch.extend_last(row, tokens, positions), expected[-positions:])
+                else:
+                    assert_close(batch.extend_all(row, tokens), expected)
                 if has_rows(model):
                     assert_close(batch.score_again(row, None), expected[-1])
                     assert_close(batch.score_again(row, FEW), expected[-1][FEW])

@@ -27,7 +27,7 @@ from sfgen.models.gguf.model import GgufModel
 from sfgen.models.gguf.session import GgufBatch
 from sfgen.models.sessions import SeparateRows
 from sfgen.models.transformers_model import TransformersModel
-from sfgen.protocols import ScoresEverywhere, ScoresRows
+from sfgen.protocols import ScoresEverywhere, ScoresLast, ScoresRows
 
 pytestmark = needs_package("llama_cpp")
 
@@ -116,9 +116,14 @@ class TestSessions:
             session.rewind(before)
         with patch.object(context, "MOST_SCORES", most * len(model.vocabulary)):
             found = session.extend_all(tokens[before:])
-        expected = np.stack([oracle.extend([token]) for token in tokens[before:]])
-        assert found.shape == (count, len(model.vocabulary))
-        assert_close(found, expected, tolerance(model))
+            expected = np.stack([oracle.extend([token]) for token in tokens[before:]])
+            assert found.shape == (count, len(model.vocabulary))
+            assert_close(found, expected, tolerance(model))
+            session.rewind(before)
+            positions = 1 + back % count
+            found = session.extend_last(tokens[before:], positions)
+            assert found.shape == (positions, len(model.vocabulary))
+            assert_close(found, expected[-positions:], tolerance(model))
         assert_close(session.extend([7]), oracle.extend([7]), tolerance(model))
 
     def test_two_do_not_see_each_other(self, both: tuple[GgufModel, Any]) -> None:
@@ -132,6 +137,7 @@ class TestSessions:
     def test_what_the_protocols_say(self, llama: GgufModel) -> None:
         session = llama.session()
         assert isinstance(session, ScoresEverywhere)
+        assert isinstance(session, ScoresLast)
         assert not isinstance(session, ScoresRows)  # llama.cpp has no narrow output layer
 
     def test_the_scores_are_the_callers_own(self, llama: GgufModel) -> None:

@@ -1,4 +1,4 @@
-"""Scores at every position from sessions that tell the next ones only, alone and as rows of a batch."""
+"""Scores at several positions from sessions that tell the next ones only, alone and as rows of a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfgen import Vocabulary
 from sfgen.errors import ModelError, SfgenError
 from sfgen.models.sessions import SeparateRows, last_scores
 from sfgen.models.uniform import UniformModel
-from sfgen.protocols import BatchScoresEverywhere, Scores, ScoresEverywhere
+from sfgen.protocols import BatchScoresEverywhere, BatchScoresLast, Scores, ScoresEverywhere
 
 VOCABULARY = Vocabulary([b"a", b"b", b"c", None], end_token_ids=[3])
 
@@ -32,6 +32,23 @@ class Unwilling:
         self.inner.rewind(length)
 
 
+class Everywhere:
+    """A session with ``extend_all`` and no ``extend_last``: the scores are the numbers of the positions."""
+
+    def __init__(self) -> None:
+        self.read: list[Sequence[int]] = []
+
+    def extend(self, token_ids: Sequence[int]) -> Scores:
+        raise AssertionError
+
+    def extend_all(self, token_ids: Sequence[int]) -> Scores:
+        self.read.append(token_ids)
+        return np.arange(len(token_ids), dtype=np.float32)[:, None]
+
+    def rewind(self, length: int) -> None:
+        raise AssertionError
+
+
 class UnwillingModel:
     vocabulary = VOCABULARY
 
@@ -46,7 +63,7 @@ class UnwillingModel:
         return self.sessions[-1]
 
 
-class TestScoresEverywhere:
+class TestLastScores:
     def test_one_that_reads_token_by_token(self) -> None:
         score = random_scores(4, 1)
         session = ScriptedModel(VOCABULARY, score).session()
@@ -55,6 +72,21 @@ class TestScoresEverywhere:
         found = last_scores(session, [0, 2, 1], 3)
         np.testing.assert_array_equal(found, [score((1, 1, 0)), score((1, 1, 0, 2)), score((1, 1, 0, 2, 1))])
         assert session.calls == [(1, 1), (0,), (2,), (1,)]
+
+    def test_what_comes_before_the_last_positions_is_read_at_once(self) -> None:
+        score = random_scores(4, 1)
+        session = ScriptedModel(VOCABULARY, score).session()
+        found = last_scores(session, [0, 2, 1, 1], 2)
+        np.testing.assert_array_equal(found, [score((0, 2, 1)), score((0, 2, 1, 1))])
+        assert session.calls == [(0, 2, 1), (1,)]
+
+    def test_one_that_only_scores_every_position_reads_all_at_once(self) -> None:
+        """So what is read in one pass does not depend on how many of its scores are wanted."""
+        session = Everywhere()
+        found = last_scores(session, [0, 2, 1, 1], 2)
+        np.testing.assert_array_equal(found, [[2], [3]])
+        assert found.base is None, "the others are not held"
+        assert session.read == [[0, 2, 1, 1]]
 
     def test_one_that_knows_better(self) -> None:
         session = UniformModel(VOCABULARY).session()
@@ -65,6 +97,7 @@ class TestScoresEverywhere:
         model = UnwillingModel()
         batch = SeparateRows(model, 2)
         assert isinstance(batch, BatchScoresEverywhere)
+        assert isinstance(batch, BatchScoresLast)
         score = random_scores(4, 1)
         batch.extend({0: [1, 0], 1: [0]})
         np.testing.assert_array_equal(batch.extend_all(0, [1, 1]), [score((1, 0, 1)), score((1, 0, 1, 1))])

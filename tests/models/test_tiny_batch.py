@@ -26,7 +26,7 @@ from sfgen.models.tiny.batch import TinyBatch
 from sfgen.models.tiny.kv_cache import KvCache
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.tiny.network import Floats, Layer, Network
-from sfgen.protocols import Answer, BatchScoresEverywhere, HasBatch
+from sfgen.protocols import Answer, BatchScoresEverywhere, BatchScoresLast, HasBatch
 
 CONTEXT = 90
 TOKENS = 40
@@ -153,7 +153,9 @@ class TestScores:
                 if len(text) + count <= CONTEXT:
                     tokens = drawn(number, count)
                     text += tokens
-                    assert_close(batch.extend_all(1, tokens), read_again(weights, text)[-count:])
+                    positions = 1 + beside % count
+                    found = batch.extend_last(1, tokens, positions) if beside % 2 else batch.extend_all(1, tokens)
+                    assert_close(found, read_again(weights, text)[-(positions if beside % 2 else count) :])
             assert_close(batch.extend({0: [5], 2: [6]})[2], read_again(weights, [*drawn(2, beside), 6])[-1])
 
     def test_up_to_the_end_of_the_context(self) -> None:
@@ -337,3 +339,4 @@ class TestWhichBatch:
         assert isinstance(model, HasBatch)
         assert isinstance(batch_of(model, 2), TinyBatch)
         assert isinstance(model.batch(2), BatchScoresEverywhere)
+        assert isinstance(model.batch(2), BatchScoresLast)

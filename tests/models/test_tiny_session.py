@@ -22,6 +22,7 @@ from sfgen.protocols import (
     Answer,
     Scores,
     ScoresEverywhere,
+    ScoresLast,
     ScoresRows,
     Session,
 )
@@ -32,7 +33,7 @@ Steps = list[tuple[int, str, int]]
 """How many tokens are read, how they are asked for, how many are taken back then."""
 STEPS = st.lists(
     st.tuples(
-        st.integers(1, 12), st.sampled_from(["all", "rows", "everywhere"]), st.sampled_from([0, 0, 1, 3, 7, 40])
+        st.integers(1, 12), st.sampled_from(["all", "rows", "everywhere", "last"]), st.sampled_from([0, 0, 1, 3, 7, 40])
     ),
     min_size=1,
     max_size=6,
@@ -87,6 +88,9 @@ class TestSession:
                     assert_close(found.extend(tokens), wanted[-1])
                 elif kind == "rows":
                     assert_close(found.extend_rows(tokens, FEW), wanted[-1][FEW])
+                elif kind == "last":
+                    positions = 1 + number % count
+                    assert_close(found.extend_last(tokens, positions), wanted[-positions:])
                 else:
                     assert_close(found.extend_all(tokens), wanted)
                 assert_close(found.score_again(None), wanted[-1])
@@ -128,11 +132,12 @@ class TestSession:
     @pytest.mark.parametrize("count", [1, 2, 127, 128, 129, 300])
     def test_to_the_last_bit(self, model: TinyModel, count: int) -> None:
         """The same tokens in the same passes score the same, however that is asked for."""
-        tokens, sessions = drawn(5, count), [model.session() for _ in range(3)]
+        tokens, sessions = drawn(5, count), [model.session() for _ in range(4)]
         whole, everywhere, few = (
             sessions[0].extend(tokens), sessions[1].extend_all(tokens), sessions[2].extend_rows(tokens, FEW),
         )  # fmt: skip
         np.testing.assert_array_equal(everywhere[-1], whole)
+        np.testing.assert_array_equal(sessions[3].extend_last(tokens, min(3, count))[-1], whole)
         for each in sessions:
             assert_same(each.score_again(None), whole)
             assert_same(each.score_again(FEW), few)
@@ -152,6 +157,7 @@ class TestSession:
     def test_is_what_the_protocols_say(self, model: TinyModel) -> None:
         assert isinstance(model.session(), ScoresRows)
         assert isinstance(model.session(), ScoresEverywhere)
+        assert isinstance(model.session(), ScoresLast)
 
 
 Rounds = list[tuple[list[tuple[int, int, bool]], tuple[int, int]]]

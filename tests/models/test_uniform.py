@@ -163,6 +163,7 @@ def test_scores_are_equal_at_every_position() -> None:
     session.rewind(2)
     assert np.array_equal(found, np.tile(session.extend([97]), (4, 1)))
     assert not found.flags.writeable  # they are all one
+    assert np.array_equal(session.extend_last(model.encode("text"), 2), found[:2])
 
 
 def test_a_tokenizer_belongs_to_uniform_only() -> None:
