@@ -243,11 +243,16 @@ def test_logprobs_are_the_model_s_before_the_mask(fields: dict[str, Any], prompt
     expected = [each.model for each in want.logprobs[:count]]
     assert told["token_logprobs"] == pytest.approx(expected, abs=2e-4)
     assert told["text_offset"] == sorted(told["text_offset"])
-    # A stream tells the same.
+    # A stream tells the same, as nearly as another division of the text into forward passes computes it: its row has
+    # read the prompt already.
     parts = [chunk["choices"][0] for chunk in chunks if chunk["choices"]]
     assert "".join(part["text"] for part in parts) == want.text
     for key, values in told.items():
-        assert [value for part in parts if part["logprobs"] for value in part["logprobs"][key]] == values
+        streams = [value for part in parts if part["logprobs"] for value in part["logprobs"][key]]
+        if key == "top_logprobs":
+            assert [pytest.approx(best, abs=2e-4) for best in values] == streams
+        else:
+            assert streams == (pytest.approx(values, abs=2e-4) if key == "token_logprobs" else values)
     assert [part["finish_reason"] for part in parts[:-1]] == [None] * (len(parts) - 1)
     assert parts[-1]["finish_reason"] == done["finish_reason"]
     assert [chunk["usage"] for chunk in chunks[:-1]] == [None] * (len(chunks) - 1)

@@ -219,6 +219,24 @@ class TestWhoLeaves:
 
         run(body())
 
+    def test_the_next_turn_reads_what_is_new_where_log_probabilities_are_told(self) -> None:
+        async def body() -> None:
+            model = endless(is_open=True)
+            async with engine_of(model) as engine:
+                read: list[int] = []
+                for turn in ([0, 1] * 20, [1, 1, 0], [0, 0]):
+                    loop = prepare(model, [*read, *turn], max_tokens=4).observe_scores(lambda index, scores: None)
+                    before = len(model.passes)
+                    engine.put([text := RunningText(loop)])
+                    end = await end_of(text)
+                    assert isinstance(end, Finished)
+                    # The last token that was written has not been read.
+                    assert list(model.passes[before].values()) == [(*read[-1:], *turn)]
+                    assert [len(ids) for each in model.passes[before + 1 :] for ids in each.values()] == [1] * 3
+                    read += [*turn, *end.result.token_ids]
+
+        run(body())
+
     def test_one_that_waits_never_begins(self) -> None:
         async def body() -> None:
             model = endless()
