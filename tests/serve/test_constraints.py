@@ -138,7 +138,7 @@ class TestDear:
         run(body, seconds=3)
 
     def test_one_that_takes_gigabytes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "JUDGE_BYTES", 7 * 2**26)
+        monkeypatch.setattr(module, "JUDGE_BYTES", 2**27)  # two of its patterns
 
         async def body(constraints: Constraints) -> None:
             with pytest.raises(OutOfMemory):

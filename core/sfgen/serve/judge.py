@@ -26,25 +26,28 @@ def compiled(own: OwnConstraint, vocabulary: Vocabulary) -> Index:
 
 def judged(own: OwnConstraint) -> SfgenError | int:
     """Compile a constraint; return the bytes that it takes, or the error."""
-    before = _resident()
+    before = _memory()[1]
     try:
         constraint = read_constraint(own)
         constraint.shortest()
     except SfgenError as error:
         return error
-    return max(0, _resident() - before)
+    return max(0, _memory()[1] - before)
 
 
-def _resident() -> int:
-    """The memory of this process in bytes; 0 where the system does not tell."""
+def _memory() -> tuple[int, int]:
+    """The bytes of this process's addresses, and of its memory; 0 where the system does not tell."""
     try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        addresses, resident = Path("/proc/self/statm").read_text(encoding="ascii").split()[:2]
+        page = os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
-        return 0
+        return 0, 0
+    return int(addresses) * page, int(resident) * page
 
 
 def limit_memory(most: int) -> None:
-    """Let this process have no more bytes of memory."""
+    """Let this process have no more bytes of memory beside those that it has."""
     import resource
 
+    most += _memory()[0]
     resource.setrlimit(resource.RLIMIT_AS, (most, most))

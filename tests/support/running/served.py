@@ -164,7 +164,7 @@ def served(*arguments: str, **environment: str) -> Iterator[Served]:
         process.communicate()
 
 
-def until(condition: Any, seconds: float = 10) -> None:
+def until(condition: Any, seconds: float = 60) -> None:
     """Wait until something is so."""
     end = time.monotonic() + seconds
     while not condition():
