@@ -176,7 +176,7 @@ def test_a_schema_that_takes_very_long_is_given_up_and_others_go_on(server: Serv
         answer = server.ask("/v1/completions", {"prompt": "a", "json_schema": dear, "max_tokens": 4000})
         seconds = time.monotonic() - begun
     assert (answer.status, answer.error["code"]) == (400, "compile_timeout")
-    assert seconds < 20
+    assert seconds < 45
 
 
 # ---- what is slow ----------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def test_half_of_a_request_is_given_up(server: Served) -> None:
     begun = time.monotonic()
     answer = answered(server.raw(HEAD + b'Content-Length: 100\r\n\r\n{"prompt": "a"'))
     assert (answer.status, answer.error["code"]) == (408, "request_timeout")
-    assert RECEIVE_SECONDS - 0.5 < time.monotonic() - begun < RECEIVE_SECONDS + 8
+    assert RECEIVE_SECONDS - 0.5 < time.monotonic() - begun < RECEIVE_SECONDS + 30
 
 
 def test_half_of_a_request_whose_sender_goes_away(server: Served) -> None:
@@ -219,13 +219,13 @@ def test_a_sender_of_a_byte_now_and_then_is_given_up(server: Served, data: bytes
             except ConnectionError:
                 break
     assert answered(answer).status == 408
-    assert time.monotonic() - begun < RECEIVE_SECONDS + 8
+    assert time.monotonic() - begun < RECEIVE_SECONDS + 30
 
 
 def test_a_connection_that_asks_nothing_is_ended_without_a_word(server: Served) -> None:
     begun = time.monotonic()
     assert server.raw(b"") == b""
-    assert time.monotonic() - begun < RECEIVE_SECONDS + 8
+    assert time.monotonic() - begun < RECEIVE_SECONDS + 30
 
 
 def test_a_client_that_waits_between_two_requests_is_answered(server: Served) -> None:
