@@ -143,7 +143,7 @@ def chat_ids(
         if "variables" not in known:
             raise UsageError(
                 f"the chat template of {getattr(model, 'name', type(model).__name__)} takes no variables",
-                hint=ParameterText("Leave variables out.", "variables"),
+                hint="Leave the variables out, or use a model whose chat template takes them.",
             )
         told["variables"] = variables
     ids: Sequence[int] = chat(checked[0]["content"] if alone else checked, **told)
