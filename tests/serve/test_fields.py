@@ -339,6 +339,24 @@ def test_a_prompt_that_is_too_long_has_the_code_that_clients_know(tiny: TestClie
     assert refused(tiny, prompt="a" * 9000)["code"] == "context_length_exceeded"
 
 
+def test_a_prompt_of_millions_of_characters_is_not_made_into_tokens(
+    tiny: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TinyModel, "encode", lambda self, text: pytest.fail("it takes seconds"))
+    for prompt in ("a b" * 10**6, ["a", "a b" * 10**6]):
+        error = refused(tiny, prompt=prompt)
+        assert (error["param"], error["code"]) == ("prompt", "context_length_exceeded")
+
+
+def test_tokens_that_write_the_end_of_the_prompt_again_are_not_counted(tiny: TestClient) -> None:
+    for prompt in ("Once ", "Once upon a ti", "Once upon"):
+        healed, taken = (asked(tiny, prompt=prompt, sfgen={"healing": heal}, seed=1) for heal in (True, False))
+        usage = healed["usage"]
+        assert usage["prompt_tokens"] == taken["usage"]["prompt_tokens"] == len(TINY.encode(prompt))
+        assert usage["completion_tokens"] == 12
+        assert healed["choices"][0]["finish_reason"] == "length"
+
+
 def test_more_texts_than_can_wait_are_refused(tiny: TestClient) -> None:
     assert refused(tiny, prompt=["x"] * 100, n=100)["param"] == "n"
     assert refused(tiny, prompt=["x"] * 1000)["param"] == "prompt"

@@ -46,6 +46,9 @@ _LOG = logging.getLogger("sfgen.serve")
 DEFAULT_TOKENS = 16
 """The most tokens of a free completion that names no limit, as OpenAI has it."""
 
+LONGEST_SHRINKING = 4
+"""By how much some tokenizer may shorten a text before it divides it, at most."""
+
 WITHOUT_KEPT = 8
 """The vocabularies without banned tokens that are kept."""
 
@@ -242,7 +245,7 @@ class Server:
         except SfgenError as error:
             return _refusal(error, wish.fields.get("index"))
         try:
-            loops = await asyncio.to_thread(self._loops, model, body, wish, index)
+            loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, index)
         except SfgenError as error:
             return _refusal(error, wish.field_of(error))
         texts = []
@@ -254,7 +257,6 @@ class Server:
                 logprobs = Logprobs(vocabulary_of(self._models[name]), wish.top_logprobs, loop)
             texts.append(RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds))
             choices.append(Choice(reply, number, logprobs))
-        prompt_tokens = sum(len(text.prompt_ids) for text in texts[:: wish.samples])
         self._engines[name].put(texts)
         if body.stream:
             usage = body.stream_options is not None and body.stream_options.include_usage
@@ -282,8 +284,10 @@ class Server:
                 self._without.popitem(last=False)
         return made
 
-    def _loops(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Any) -> list[Loop]:
-        """The loops of all texts of a request.
+    def _loops(
+        self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Any
+    ) -> tuple[list[Loop], int]:
+        """The loops of all texts of a request, and the tokens of its prompts.
 
         Raises:
             SfgenError: What can be known to be impossible.
@@ -291,21 +295,37 @@ class Server:
         config = dict(wish.config)
         if wish.ban is not None:
             config["banned"] = wish.ban.compiled()
+        self._refuse_long(model, body, wish)
         prompts, most = _prompts(model, body, wish), self._limits.batch_size + self._limits.max_waiting
         if len(prompts) * wish.samples > most:  # they would never be taken, however often they are asked for
             why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
             raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
-        loops = []
+        loops, prompt_tokens = [], 0
         for prompt in prompts:
-            limit = self._limit(model, prompt, body, wish)
+            ids = model.encode(prompt) if isinstance(prompt, str) else prompt
+            prompt_tokens += len(ids)
+            limit = self._limit(model, ids, body, wish)
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
                 loops.append(prepare(model, prompt, GenerationConfig(**config | seed, index=index, max_tokens=limit)))
-        return loops
+        return loops, prompt_tokens
 
-    def _limit(self, model: Model, prompt: str | Sequence[int], body: Any, wish: Wish) -> int:
+    def _refuse_long(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> None:
+        """Refuse prompts of so many characters that no tokens could hold them: to read millions takes long."""
+        limits = (getattr(model, "context_length", None), self._limits.max_prompt)
+        most = min((limit for limit in limits if limit is not None), default=None)
+        if isinstance(body, ChatRequest):
+            longest = sum(len(message["content"]) for message in wish.messages if message["role"] == "user")
+        else:
+            texts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
+            longest = max((len(text) for text in texts if isinstance(text, str)), default=0)
+        if most is None or longest <= most * LONGEST_SHRINKING * vocabulary_of(model).trie.max_depth:
+            return
+        why = f"the prompt has {longest:,} characters, and the most is {most:,} tokens"
+        raise Refused(why, wish.fields["prompt"], "context_length_exceeded", "Give a shorter prompt.")
+
+    def _limit(self, model: Model, ids: Sequence[int], body: Any, wish: Wish) -> int:
         """The most tokens of a text."""
-        ids = model.encode(prompt) if isinstance(prompt, str) else prompt
         if self._limits.max_prompt is not None and len(ids) > self._limits.max_prompt:
             most = self._limits.max_prompt
             why = f"the prompt has {len(ids)} tokens, and the most is {most}"
@@ -332,8 +352,7 @@ class Server:
 
         try:
             whole = await asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
-            results = [choice.result for choice in choices if choice.result is not None]
-            return JSONResponse(reply.whole(whole, usage_of(prompt_tokens, results)))
+            return JSONResponse(reply.whole(whole, usage_of(prompt_tokens, choices)))
         finally:
             for text in texts:
                 text.leave()
@@ -382,8 +401,7 @@ class Server:
                 else:
                     yield _line(reply.chunk([chunk]) | usage)
             if prompt_tokens is not None:
-                results = [choice.result for choice in choices if choice.result is not None]
-                yield _line(reply.chunk([], usage_of(prompt_tokens, results)))
+                yield _line(reply.chunk([], usage_of(prompt_tokens, choices)))
             yield "data: [DONE]\n\n"
         finally:
             for task in tasks:

@@ -202,6 +202,14 @@ class Choice:
         if text or new or self.result is not None:
             yield self._chunk(text, new)
 
+    @property
+    def written(self) -> int:
+        """The tokens of the text, without those that write the end of the prompt again: no limit counts them."""
+        if self.result is None:
+            return 0
+        again = sum(end == 0 for end in self._ends) if self.result.healed else 0
+        return len(self.result.token_ids) - again
+
     def whole(self) -> dict[str, Any]:
         """The whole text, of which the chunks have told."""
         assert self.result is not None, "it has finished"
@@ -253,9 +261,9 @@ class Choice:
         }
 
 
-def usage_of(prompt_tokens: int, results: Sequence[Result]) -> dict[str, Any]:
+def usage_of(prompt_tokens: int, choices: Sequence[Choice]) -> dict[str, Any]:
     """The tokens of an answer."""
-    written = sum(len(result.token_ids) for result in results)
+    written = sum(choice.written for choice in choices)
     return {
         "prompt_tokens": prompt_tokens,
         "completion_tokens": written,
