@@ -79,6 +79,5 @@ def test_gaps_of_a_stream(serving: Callable[..., Running]) -> None:
     for name, gaps in (("alone", before), ("beside a minute", during_dear), ("beside a large one", during_large)):
         gaps = sorted(gaps)
         print(f"\n{name}: {len(gaps)} gaps, median {1e3 * gaps[len(gaps) // 2]:.1f} ms, most {1e3 * gaps[-1]:.0f} ms")
-        assert len(gaps) > 10
-        assert gaps[-1] < 2
-    assert sorted(during_dear)[len(during_dear) // 2] < 0.2, "it goes on at nearly its pace"
+        assert len(gaps) > 10, "it has stopped"
+    assert len(during_dear) / sum(during_dear) > 0.1 * len(before) / sum(before), "far from its pace alone"
