@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager
@@ -333,7 +334,7 @@ class TestTime:
                 error = await end_of(text)
                 assert "a token mask took longer than 0.2 seconds" in str(error)
                 assert isinstance(await end_of(other), Finished)
-                assert slow.is_closed
+                await until(lambda: slow.is_closed)
 
         run(body())
 
@@ -405,6 +406,46 @@ class TestFaults:
                     assert isinstance(await end_of(text), InternalError)
                 await asyncio.sleep(0.1)
                 assert model.tried == 2
+
+        run(body())
+
+
+class TestSlowSteps:
+    """One text's long step, as of a mask that is made for minutes, is nobody else's."""
+
+    def test_others_begin_go_on_and_end_meanwhile(self) -> None:
+        async def body() -> None:
+            model, go_on = endless(is_open=True), threading.Event()
+            async with engine_of(model) as engine:
+                engine.put([slow := fake(Fake(3, go_on.wait))])
+                end = asyncio.create_task(end_of(slow))
+                for _ in range(3):
+                    engine.put([other := text_of(model, 20)])
+                    assert isinstance(await end_of(other), Finished)
+                assert not end.done()
+                go_on.set()
+                assert await end is FINISHED
+
+        run(body())
+
+    def test_its_client_leaves_or_its_time_is_over(self) -> None:
+        async def body() -> None:
+            model, go_on = endless(is_open=True), threading.Event()
+            async with engine_of(model, rows=1) as engine:
+                for times in ({}, {"seconds": 0.2}, {"mask_seconds": 0.2}):
+                    engine.put([slow := fake(loop := Fake(3, go_on.wait), **times)])
+                    end = asyncio.create_task(end_of(slow))
+                    await asyncio.sleep(0.05)
+                    if times:
+                        assert isinstance(await end, TooSlow)
+                    else:
+                        slow.leave()
+                    engine.put([other := text_of(model, 20)])  # in the same row
+                    assert isinstance(await end_of(other), Finished)
+                    assert not loop.is_closed
+                    end.cancel()
+                go_on.set()
+                await until(lambda: loop.is_closed)
 
         run(body())
 

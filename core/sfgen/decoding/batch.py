@@ -2,12 +2,14 @@
 
 A round advances every loop to its next request, passing its events on, and then runs one forward pass for all rows that
 wait. A row that is over is taken by the next loop, if there is one, with what it has read: where the next prompt
-begins like the one before, with the same instructions or examples, that much is not read again.
+begins like the one before, with the same instructions or examples, that much is not read again. A loop whose next step
+is made by another thread yields its future: the others go on, and it is asked again in the next round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -35,6 +37,9 @@ from sfgen.protocols import (
 LEAST_SHARED = 4
 """The fewest tokens that two prompts must have in common: to read less again costs nothing."""
 
+LONGEST_WAIT = 0.02
+"""Seconds that a round waits for the steps of other threads, if all loops do; then new loops may begin."""
+
 Told = TypeVar("Told")
 ToldBy = TypeVar("ToldBy", covariant=True)
 
@@ -42,8 +47,8 @@ ToldBy = TypeVar("ToldBy", covariant=True)
 class Asks(Protocol[ToldBy]):
     """A loop that yields requests for scores, and events."""
 
-    def run(self) -> Generator[Ask | AskAgain | ToldBy, Scores | None, Any]:
-        """Yield requests, which are sent scores, and events, which are not."""
+    def run(self) -> Generator[Ask | AskAgain | Future[Any] | ToldBy, Scores | None, Any]:
+        """Yield requests, which are sent scores; events, which are not; and futures of steps that are not made yet."""
 
 
 def batch_of(model: Model | str | Path, rows: int) -> Batch:
@@ -77,9 +82,10 @@ class _Row(Generic[Told]):
     """One row of the batch, and the loop that runs in it."""
 
     number: int  # of the loop
-    steps: Generator[Ask | AskAgain | Told, Scores | None, Any]
+    steps: Generator[Ask | AskAgain | Future[Any] | Told, Scores | None, Any]
     answer: Answer | None = None
     request: Ask | None = None
+    awaited: Future[Any] | None = None  # its step, where another thread makes it
     # the tokens that the row has read: those of the loop before, until this one asks
     read: list[int] = field(default_factory=list)
     is_new: bool = True  # whether the loop has not asked yet
@@ -146,8 +152,12 @@ def drive_batch(
                 to_ask += [] if begun is None else [begun]
                 if not keep:
                     waiting.forget()
-            if running:
-                _ask(running, batch, narrow)
+            asking = {slot: row for slot, row in running.items() if row.request is not None}
+            if asking:
+                _ask(asking, batch, narrow)
+            else:
+                awaited = [row.awaited for row in running.values() if row.awaited is not None]
+                wait(awaited, LONGEST_WAIT, FIRST_COMPLETED)
     finally:
         for row in running.values():
             row.steps.close()
@@ -211,11 +221,11 @@ class _Waiting(Generic[Told]):
 def _to_next_request(
     row: _Row[Told], slot: int, narrow: BatchScoresRows | None
 ) -> Generator[tuple[int, Told | SfgenError], None, bool]:
-    """Pass a loop's events on until its next request; return false if it ended instead.
+    """Pass a loop's events on until its next request, or a step of another thread; false if it ended instead.
 
     An ``AskAgain`` is answered at once, since nothing is read.
     """
-    answer, row.answer, row.request = row.answer, None, None
+    answer, row.answer, row.request, row.awaited = row.answer, None, None, None
     while True:
         if isinstance(answer, SfgenError):
             row.steps.close()
@@ -231,6 +241,9 @@ def _to_next_request(
         answer = None
         if isinstance(step, Ask):
             row.request = step
+            return True
+        if isinstance(step, Future):
+            row.awaited = step
             return True
         if isinstance(step, AskAgain):
             answer = narrow.score_again(slot, step.rows) if narrow is not None else None

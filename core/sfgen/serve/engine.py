@@ -7,6 +7,10 @@ who asks for another answer to the same conversation continues from there.
 
 The batch is the one that jobs run (``sfgen.decoding.drive_batch``), so that a text is the same whoever asks for it. A
 fault of a text ends that text. A fault of the model ends the texts that it was asked about; the next have a new batch.
+
+A step of a text beside the model, such as the token mask of a grammar that can be read in very many ways, may take
+seconds. The first ones under a constraint, and those that follow a slow one, are made by another thread: the other
+texts go on.
 """
 
 from __future__ import annotations
@@ -17,7 +21,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from functools import cache
+from typing import Any, TypeAlias
 
 from sfgen.decoding import Finished, batch_of, drive_batch
 from sfgen.decoding.events import Ask, AskAgain, Event
@@ -28,6 +35,13 @@ from sfgen.protocols import Model, Scores
 _MOST_RETRY = 600
 _MOST_STEP = 60  # seconds that one step is waited for at the end
 _NEW = 0.2  # the weight of the text that ended last in the mean time of a text
+_PATIENCE = 0.01  # seconds of a step of another thread that the others wait for
+_SLOW = 0.03  # seconds from which on a step is slow
+_FIRST = 4  # steps under a constraint that another thread makes at the begin: a quick step costs more there
+_WARY = 32  # and after a slow one
+_SLOW_AT_ONCE = 64  # steps of other threads; those of texts that were given up go on to their end
+
+Step: TypeAlias = Ask | AskAgain | Event
 
 
 class Busy(SfgenError):
@@ -87,6 +101,8 @@ class RunningText:
         self._has_told = asyncio.Event()
         self._is_waking = False  # whether the listener will look at what was told, and has not yet
         self._is_left = threading.Event()
+        self._wary = _FIRST if getattr(loop, "constrained", True) else 0  # steps that another thread makes
+        self._awaited: Future[Step | None] | None = None  # that step, until it is there
 
     async def events(self) -> AsyncIterator[Event]:
         """Yield the events of the text.
@@ -138,29 +154,73 @@ class RunningText:
         self._is_waking = False
         self._has_told.set()
 
-    def run(self) -> Generator[Ask | AskAgain | Event, Scores | None, Any]:
+    def run(self) -> Generator[Step | Future[Any], Scores | None, Any]:
         """Run the loop as it would run alone, as long as somebody waits and there is time."""
         steps = self._text.run()
         answer: Scores | None = None
         try:
             while not self.is_left:
-                if self._deadline is not None and time.monotonic() > self._deadline:
-                    raise TooSlow("the request", self._seconds or 0)
-                begun = time.monotonic()
-                try:
-                    step = steps.send(answer)
-                except StopIteration:
+                step = yield from self._next(steps, answer)
+                if step is None:
                     return
-                except (SfgenError, MemoryError):
-                    raise
-                except Exception as error:  # a fault, which concerns this text alone
-                    raise InternalError(f"{type(error).__name__}: {error}") from error
-                if self._mask_seconds is not None and time.monotonic() - begun > self._mask_seconds:
-                    raise TooSlow("a token mask", self._mask_seconds)
                 answer = yield step
         finally:
             self.is_over = True
-            steps.close()
+            if self._awaited is None:
+                steps.close()
+            else:  # another thread is in them
+                self._awaited.add_done_callback(lambda _: steps.close())
+
+    def _next(
+        self, steps: Generator[Step, Scores | None, Any], answer: Scores | None
+    ) -> Generator[Future[Any], Scores | None, Step | None]:
+        """Return the next step, and yield as long as another thread makes it; ``None``: there is none."""
+        self._check_time()
+        begun = time.monotonic()
+        if self._wary:
+            awaited = self._awaited = _threads().submit(_step, steps, answer)
+            try:
+                step = awaited.result(_PATIENCE)
+            except NotYet:
+                while not awaited.done():
+                    if self.is_left:
+                        return None
+                    self._check_time()
+                    self._check_step(begun)
+                    yield awaited
+                step = awaited.result()
+            self._awaited = None
+        else:
+            step = _step(steps, answer)
+        self._wary = _WARY if time.monotonic() - begun > _SLOW else max(0, self._wary - 1)
+        self._check_step(begun)
+        return step
+
+    def _check_time(self) -> None:
+        if self._deadline is not None and time.monotonic() > self._deadline:
+            raise TooSlow("the request", self._seconds or 0)
+
+    def _check_step(self, begun: float) -> None:
+        if self._mask_seconds is not None and time.monotonic() - begun > self._mask_seconds:
+            raise TooSlow("a token mask", self._mask_seconds)
+
+
+def _step(steps: Generator[Step, Scores | None, Any], answer: Scores | None) -> Step | None:
+    """Go on to the next step; ``None``: there is none."""
+    try:
+        return steps.send(answer)
+    except StopIteration:
+        return None
+    except (SfgenError, MemoryError):
+        raise
+    except Exception as error:  # a fault, which concerns this text alone
+        raise InternalError(f"{type(error).__name__}: {error}") from error
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """The threads that make slow steps, of all engines."""
+    return ThreadPoolExecutor(_SLOW_AT_ONCE, "sfgen-slow")
 
 
 class Engine:
