@@ -34,6 +34,12 @@ def test_the_models_are_listed(client: Any) -> None:
     assert [model.id for model in client.models.list()] == ["tiny", "chat"]
 
 
+def test_a_model_is_told_by_its_name(client: Any) -> None:
+    assert client.models.retrieve("chat") == list(client.models.list())[1]
+    with pytest.raises(openai.NotFoundError, match="there is no model 'org/other' here; there is tiny, chat"):
+        client.models.retrieve("org/other")
+
+
 def test_a_completion(client: Any) -> None:
     done = client.completions.create(model="tiny", prompt="Once upon", max_tokens=9, seed=4, logprobs=2, n=2)
     want = [generate("tiny", "Once upon", temperature=1.0, max_tokens=9, seed=seed).text for seed in (4, 5)]

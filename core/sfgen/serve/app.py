@@ -142,6 +142,10 @@ def _name_of(model: Model | str | Path) -> str:
     return Path(model).name if isinstance(model, str | Path) else getattr(model, "name", type(model).__name__)
 
 
+def _described(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "sfgen"}
+
+
 class UnknownModel(Refused):
     """A model that is not here."""
 
@@ -192,8 +196,11 @@ class Server:
 
         @api.get("/v1/models")
         async def models() -> dict[str, Any]:
-            listed = [{"id": name, "object": "model", "created": 0, "owned_by": "sfgen"} for name in self._models]
-            return {"object": "list", "data": listed}
+            return {"object": "list", "data": [_described(name) for name in self._models]}
+
+        @api.get("/v1/models/{name:path}")
+        async def model(name: str) -> dict[str, Any]:
+            return _described(self._known(name))
 
         @api.post("/v1/completions")
         async def completions(body: CompletionRequest, request: Request) -> Response:
@@ -228,10 +235,7 @@ class Server:
 
     async def _reply(self, body: CompletionRequest | ChatRequest) -> Response:
         wish = wish_of(body)
-        name = next(iter(self._models)) if body.model is None else body.model
-        if name not in self._models:
-            known = ", ".join(self._models)
-            raise UnknownModel(f"there is no model {name!r:.60} here; there is {known}", "model", "model_not_found")
+        name = next(iter(self._models)) if body.model is None else self._known(body.model)
         if self._log_prompts:
             asked = (
                 body.prompt if isinstance(body, CompletionRequest) else [each.model_dump() for each in body.messages]
@@ -266,6 +270,13 @@ class Server:
             return await self._whole(reply, texts, choices, prompt_tokens)
         except SfgenError as error:
             return _refusal(error, wish.field_of(error))
+
+    def _known(self, name: str) -> str:
+        """Return the name of a model, if there is one."""
+        if name not in self._models:
+            known = ", ".join(self._models)
+            raise UnknownModel(f"there is no model {name!r:.60} here; there is {known}", "model", "model_not_found")
+        return name
 
     def _without_tokens(self, name: str, wish: Wish) -> Model:
         """A model without the tokens that a request bans."""
