@@ -14,8 +14,9 @@ from sfgen import generate
 from sfgen.models.tiny.model import TinyModel
 from sfgen.serve import app
 from sfgen.serve.constraints import WithoutTokens
+from sfgen.serve.engine import SlowMask
 from sfgen.serve.neutral import HARMLESS, NEUTRAL, fault_of
-from sfgen.serve.requests import ChatRequest, CompletionRequest, OwnKeys, StructuredOutputs
+from sfgen.serve.requests import ChatRequest, CompletionRequest, OwnKeys, StructuredOutputs, wish_of
 
 Check = Callable[[dict[str, Any]], bool]
 Case = tuple[dict[str, Any], Check]
@@ -326,6 +327,11 @@ def test_an_error_in_a_constraint_shows_the_place(
     error = refused(tiny, prompt=PROMPT, **fields)
     assert (error["line"], error["column"]) == (line, column)
     assert re.search(r"^ *\^", error["message"], re.M)
+
+
+def test_a_slow_mask_is_the_constraint_s_fault() -> None:
+    for field in ("grammar", "ebnf"):
+        assert wish_of(CompletionRequest.model_validate({field: GBNF})).field_of(SlowMask(1)) == field
 
 
 def test_the_least_limit_is_told(tiny: TestClient) -> None:

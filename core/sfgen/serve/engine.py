@@ -76,8 +76,15 @@ class Stopping(SfgenError):
 class TooSlow(GenerationError):
     """A text that took longer than a request may."""
 
-    def __init__(self, what: str, seconds: float) -> None:
-        super().__init__(f"{what} took longer than {seconds:g} seconds", hint="Ask for a shorter text.")
+    def __init__(self, what: str, seconds: float, hint: str = "Ask for a shorter text.") -> None:
+        super().__init__(f"{what} took longer than {seconds:g} seconds", hint=hint)
+
+
+class SlowMask(TooSlow):
+    """A constraint of whose token masks one took too long."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("a token mask", seconds, "Let the constraint have fewer ways to read the same text.")
 
 
 class RunningText:
@@ -202,7 +209,7 @@ class RunningText:
 
     def _check_step(self, begun: float) -> None:
         if self._mask_seconds is not None and time.monotonic() - begun > self._mask_seconds:
-            raise TooSlow("a token mask", self._mask_seconds)
+            raise SlowMask(self._mask_seconds)
 
 
 def _step(steps: Generator[Step, Scores | None, Any], answer: Scores | None) -> Step | None:

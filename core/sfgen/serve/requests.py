@@ -27,6 +27,7 @@ from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, InputError, LimitTooSmall, PatternError, SfgenError
 from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
 from sfgen.models.messages import Message, checked_variables
+from sfgen.serve.engine import SlowMask
 from sfgen.serve.neutral import fault_of
 
 MOST_SAMPLES = 128
@@ -257,6 +258,7 @@ class Wish:
             (LimitTooSmall, "max_tokens"),
             (BannedWordsError, "banned"),
             (InputError, "prompt"),
+            (SlowMask, "index"),
             (PatternError, "patterns"),  # a pattern that the text must match was compiled before
         ):
             if isinstance(error, kind):
