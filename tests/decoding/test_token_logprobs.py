@@ -187,6 +187,33 @@ def test_no_position_inside_the_prompt_is_scored(regex: str, passes: list[tuple[
         assert logprob.model == pytest.approx(under_the_model(scores, token), abs=1e-9)
 
 
+@pytest.mark.parametrize("logprobs", [False, True])
+@pytest.mark.parametrize("prompt", ["abc" * 10, ""])
+def test_many_forced_tokens_are_read_in_parts(prompt: str, logprobs: bool) -> None:
+    """They are the same parts whether somebody observes or not, and no forward passes of their own."""
+    vocabulary = Vocabulary([b"a", b"b", b"c", None], end_token_ids=[3])
+    model = ScriptedModel(vocabulary, random_scores(4, 2))
+    session = Counting(model.score)
+    config = GenerationConfig(index="abcabcabcabc[ab]c{11}[ab]ab", logprobs=logprobs)
+    with patch.object(model, "session", return_value=session), patch("sfgen.decoding.forward_passes.MOST_SCORES", 23):
+        found = finished(model, prompt, config)  # five positions of four scores
+    assert found is not None
+    result, _ = found
+    read = [(34, 5), (5, 5), (3, 3), (5, 5), (5, 5), (2, 2), (2, 2)]
+    if not prompt:
+        read = [(0, 1), (5, 5), (5, 5), (2, 2), (5, 5), (5, 5), (2, 2), (2, 2)]
+    if not logprobs:  # nor are the last tokens read
+        read = [(count, 1) for count, _ in read[:-1] if count]
+    assert session.passes == read
+    assert result.forward_passes == (2 if not logprobs else 3 if prompt else 4)
+    if result.logprobs is None:
+        return
+    before = model.encode(prompt)
+    for position, (token, logprob) in enumerate(zip(result.token_ids, result.logprobs, strict=True)):
+        scores = model.score((*before, *result.token_ids[:position]))
+        assert logprob.model == pytest.approx(under_the_model(scores, token), abs=1e-9)
+
+
 @pytest.mark.parametrize("highest", [math.inf, 0.0])
 def test_what_no_number_can_say(highest: float) -> None:
     """A forced token of the probability 0, and scores that are infinite."""

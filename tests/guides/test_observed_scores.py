@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given
@@ -16,6 +17,7 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords, Dfa, Event, Finished, Index, Sampler
 from sfgen.decoding import prepare
 from sfgen.decoding.batch import batch_of, drive, drive_batch
+from sfgen.decoding.forward_passes import MOST_SCORES
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import GenerationError, SfgenError
 from sfgen.models.sessions import last_in_parts
@@ -98,9 +100,16 @@ texts = st.builds(
     st.lists(texts, min_size=1, max_size=3),
     st.sampled_from([BracketModel, AtOnceModel, LastModel]),
     st.integers(1, 3),
+    st.sampled_from([MOST_SCORES, 2 * len(VOCABULARY)]),
 )
-def test_the_last_scores_of_each_token(seed: int, wanted: list[Text], kind: type[BracketModel], rows: int) -> None:
-    model = kind(seed)
+def test_the_last_scores_of_each_token(
+    seed: int, wanted: list[Text], kind: type[BracketModel], rows: int, most: int
+) -> None:
+    with patch("sfgen.decoding.forward_passes.MOST_SCORES", most):
+        _check_the_last_scores(kind(seed), wanted, rows)
+
+
+def _check_the_last_scores(model: BracketModel, wanted: list[Text], rows: int) -> None:
     found: list[tuple[Text, dict[int, Scores]]] = []
     loops = []
     for text in wanted:

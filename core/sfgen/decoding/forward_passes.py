@@ -10,6 +10,9 @@ For log-probabilities the model scores all tokens at each position of the text, 
 token that is still to be chosen come before it, those of forced tokens after them, with the next forward pass. So of
 each position the logarithm of the sum of all exponentials is kept, and the score of its token when both are known, but
 never the scores of all tokens. Tokens that are taken back are overwritten.
+
+Where very many tokens are forced, they are read in parts, so that an answer never holds more than ``MOST_SCORES``
+scores. Somebody observes or not: the parts are the same, and together they count as one forward pass.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ from sfgen.decoding.sequence import Text
 from sfgen.decoding.top_logprobs import TopLogprobs
 from sfgen.errors import ModelError
 from sfgen.protocols import Int32, Scores
+
+MOST_SCORES = 2**24
+"""The most scores of an answer, as far as one position has no more."""
 
 
 class SessionCursor:
@@ -50,20 +56,21 @@ class SessionCursor:
         self._read: Sequence[int] = ()  # by the session
         self._right = 0  # so many of them, from the first on, are known to be those of the text
 
-    def ask(self, known: Sequence[int], rows: Int32 | None = None) -> Ask:
-        """Return the request for the scores of the next token.
-
-        The last token is always read again, since its scores are wanted.
-        """
-        keep, most = self._right, min(len(self._read), len(known) - 1)
-        while keep < most and self._read[keep] == known[keep]:
-            keep += 1
-        keep = max(0, min(keep, most))
+    def ask(self, known: Sequence[int], rows: Int32 | None = None, *, counts: bool = True) -> Ask:
+        """Return the request for the scores of the next token; ``counts``: as a forward pass."""
+        keep = self.kept(known)
         request = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None, rows)
         self._read = known
         self._right = len(known)
-        self.asked += 1
+        self.asked += counts
         return request
+
+    def kept(self, known: Sequence[int]) -> int:
+        """Count the tokens that need not be read again; the last one is, since the scores after it are wanted."""
+        keep, most = self._right, min(len(self._read), len(known) - 1)
+        while keep < most and self._read[keep] == known[keep]:
+            keep += 1
+        return max(0, min(keep, most))
 
     def has_read(self, length: int) -> bool:
         """Tell whether the session has read this many tokens of the text."""
@@ -111,9 +118,7 @@ class ForwardPasses:
         if self._last is not None:
             self._last.take_out()  # nobody looks at an answer behind the next request
             self._last = None
-        if self.observe is not None:
-            return (yield from self._ask_observed(self.text.known, self.observe))
-        return self._checked((yield self.cursor.ask(self.text.known, rows)), rows)
+        return (yield from self._ask(self.text.known, rows))
 
     def keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Asking:
         """Keep the needed scores of an answer at a node."""
@@ -141,16 +146,28 @@ class ForwardPasses:
         if self.observe is None or not len(self.text):
             return
         if not self.count or not self.cursor.has_read(len(known) - 1):
-            yield from self._ask_observed(known[:-1], self.observe)
+            yield from self._ask(known[:-1], None)
+
+    def _ask(self, known: Sequence[int], rows: Int32 | None) -> Generator[Ask, Scores | None, Scores]:
+        """Request the scores after some tokens, of which a part is read alone where many were forced."""
+        if self.observe is not None and known and not self.text.prompt_ids and not self.count:
+            yield from self._ask_observed(self.cursor.ask(()), 0, self.observe)  # nothing comes before the first token
+        size, begin = len(self.text.vocabulary), len(self.text.prompt_ids)
+        most = max(1, MOST_SCORES // size)
+        for end in [*range(max(begin - 1, self.cursor.kept(known)) + most, len(known), most), len(known)]:
+            is_last = end == len(known)
+            wanted = rows if is_last else None
+            request = self.cursor.ask(known[:end], wanted, counts=is_last)
+            if self.observe is None:
+                scores = self._checked((yield request), wanted)
+            else:
+                scores = yield from self._ask_observed(request, end - begin, self.observe)
+        return scores
 
     def _ask_observed(
-        self, known: Sequence[int], observe: Callable[[int, Scores], None]
+        self, request: Ask, index: int, observe: Callable[[int, Scores], None]
     ) -> Generator[Ask, Scores | None, Scores]:
-        """Ask for the scores of all tokens after the prompt and after each token of the text; return the last."""
-        if known and not self.text.prompt_ids and not self.count:  # nothing comes before the first token
-            yield from self._ask_observed((), observe)
-        request = self.cursor.ask(known)
-        index = len(known) - len(self.text.prompt_ids)  # of the next token; those before it may be told as well
+        """Ask for the scores of all tokens at a position, and at those before it that are read; return the former."""
         positions = max(1, min(len(request.token_ids), index + 1))
         if positions == 1:  # as where nobody observes
             scores = self._checked((yield request), None)
@@ -162,7 +179,7 @@ class ForwardPasses:
             raise ModelError(f"the model gives scores of shape {answer.shape}, not ({positions}, {size})")
         for number, scores in enumerate(answer, index + 1 - positions):
             observe(number, scores)
-        last: Scores = answer[-1]
+        last: Scores = answer[-1].copy()  # the others can be freed
         return last
 
     def _ask_again(self, rows: Int32 | None, scores: Scores) -> Generator[AskAgain, Scores | None, Scores]:
