@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
@@ -12,8 +13,9 @@ import jsonschema
 import pytest
 from fastapi.testclient import TestClient
 from tests.support.models.random_models import save
+from tests.support.models.scripted import ScriptedModel, preferring
 
-from sfgen import generate, load_model
+from sfgen import Vocabulary, generate, load_model
 from sfgen.models.messages import chat_ids
 from sfgen.models.tiny.model import TinyModel
 from sfgen.protocols import Model
@@ -278,3 +280,20 @@ def test_logprobs_of_a_chat(chat: TestClient, chat_model: Model) -> None:
     assert [entry for part in parts if part["logprobs"] for entry in part["logprobs"]["content"]] == content
     assert parts[0]["delta"] == {"role": "assistant", "content": ""}
     assert "".join(part["delta"].get("content", "") for part in parts) == want.text
+
+
+def test_logprobs_of_text_that_is_held_back_take_little_memory() -> None:
+    size, length = 4000, 150
+    vocabulary = Vocabulary([*(f"{number:05}".encode() for number in range(size - 1)), None], end_token_ids=[size - 1])
+    model = ScriptedModel(vocabulary, preferring(vocabulary, [b"00007"] * 10_000, 1), {"x": [0]})
+    body = {"prompt": "x", "max_tokens": length, "temperature": 0, "stop": ["00007" * 1000], "logprobs": 5}
+    with TestClient(app({"x": model}), base_url="http://localhost") as client:
+        for fields in ({}, {"stream": True}):
+            client.post("/v1/completions", json={"prompt": "x", "max_tokens": 2})
+            tracemalloc.start()
+            answer = client.post("/v1/completions", json=body | fields)
+            most = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert answer.status_code == 200, answer.text
+            assert "00007" * length in answer.text.replace('","text":"', "")
+            assert most < size * length * 2, "the scores of all tokens have 4 bytes each"

@@ -8,8 +8,9 @@ last bit, on whether somebody observes or a mask was ready before the model was 
 
 For log-probabilities the model scores all tokens at each position of the text, and none inside the prompt. Scores of a
 token that is still to be chosen come before it, those of forced tokens after them, with the next forward pass. So of
-each position the logarithm of the sum of all exponentials is kept, and the score of its token when both are known, but
-never the scores of all tokens. Tokens that are taken back are overwritten.
+each position the logarithm of the sum of all exponentials is kept, and the score of its token when both are known,
+with the likeliest tokens where they are told, but never the scores of all tokens. Tokens that are taken back are
+overwritten.
 
 Where very many tokens are forced, they are read in parts, so that an answer never holds more than ``MOST_SCORES``
 scores. Somebody observes or not: the parts are the same, and together they count as one forward pass.
@@ -125,7 +126,7 @@ class ForwardPasses:
         allowed, every = node.all_allowed(), scores
         if asked is None and 1 < allowed.size <= FEW:
             scores = yield from self._ask_again(allowed, every)
-        node.all_scores = node.allowed_scores = None
+        node.all_scores = node.allowed_scores = node.unweighed = None
         if scores.size == allowed.size:
             node.allowed_scores = scores
         else:
@@ -212,8 +213,9 @@ class TokenLogprobs:
     def take(self, node: Node, chosen: int, probability: float | None) -> None:
         """Note the choice of the next token."""
         index = len(self._path)
-        if node.scores is not None:
-            self._scores[index] = float(node.scores[chosen])
+        score = node.model_score(chosen)
+        if score is not None:
+            self._scores[index] = score
         self._masked[index] = _log_share(node, chosen) if probability is None else math.log(probability)
 
     def of_path(self) -> tuple[TokenLogprob, ...]:
@@ -222,6 +224,80 @@ class TokenLogprobs:
             TokenLogprob(_finite(self._scores[index] - self._log_totals[index]), self._masked[index])
             for index in range(len(self._path))
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredToken:
+    """A token that is never taken back, and the tokens that the model finds likeliest at its position.
+
+    All are the model's natural logarithms of probabilities: temperature 1, among all tokens.
+    """
+
+    token_id: int
+    offset: int  # the bytes of the text before it
+    logprob: float  # of it; not a number where the model scores several tokens infinite
+    likeliest: TopLogprobs
+
+
+class ScoredTokens:
+    """The tokens of one text that are never taken back, with the likeliest ones at each.
+
+    What is noted of a position holds while the session has read the tokens before it. Tokens that were taken back and
+    chosen again are not read again: then it holds again.
+    """
+
+    def __init__(self, text: Text, cursor: SessionCursor, count: int) -> None:
+        self.all: list[ScoredToken] = []
+        """The first tokens of the text. It only grows, so that another thread may read it."""
+        self._path, self._prompt = text.path, len(text.prompt_ids)
+        self._cursor = cursor
+        self._count = count
+        self._likeliest: list[TopLogprobs] = []  # by position
+        self._scores: dict[int, float] = {}  # of the tokens of the path
+        self._released = 0  # bytes that are never taken back
+        self._end: float | None = None  # of a text that is over, in bytes; tokens that begin there are not told
+
+    def observe(self, index: int, scores: Scores) -> None:
+        """Note the scores of all tokens at a position, whatever was noted of later ones."""
+        del self._likeliest[index:]
+        self._likeliest.append(TopLogprobs.of(scores, self._count))
+        if index < len(self._path):
+            self._scores[index] = float(scores[self._path.token_ids[index]])
+        self._tell()
+
+    def take(self, node: Node, chosen: int) -> None:
+        """Note the choice of the next token."""
+        score = node.model_score(chosen)
+        if score is not None:
+            self._scores[len(self._path)] = score
+
+    def release(self, length: int) -> None:
+        """Note that the first bytes of the text are never taken back."""
+        self._released = length
+        self._tell()
+
+    def finish(self, end: int | None) -> None:
+        """Note that the text is over, at a byte or with its last token."""
+        self._end = math.inf if end is None else end
+        self._tell()
+
+    def _tell(self) -> None:
+        """Add the tokens that stay and are scored."""
+        path = self._path
+        for index in range(len(self.all), min(len(path), len(self._likeliest))):
+            if not self._stays(index) or not self._cursor.has_read(self._prompt + index):
+                break
+            token, likeliest = path.token_ids[index], self._likeliest[index]
+            if token in likeliest.best:
+                logprob = likeliest.log_probabilities[likeliest.best.index(token)]
+            else:
+                logprob = self._scores[index] - likeliest.log_total
+            self.all.append(ScoredToken(token, path.nodes[index].offset, logprob, likeliest))
+
+    def _stays(self, index: int) -> bool:
+        """Tell whether a token is never taken back: one without text, if what follows it is not."""
+        begin, end = (node.offset for node in self._path.nodes[index : index + 2])
+        return (begin < self._released and end <= self._released) if self._end is None else begin < self._end
 
 
 def _log_total(scores: Scores) -> float:

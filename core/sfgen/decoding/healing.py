@@ -144,7 +144,7 @@ class InsideTokens:
             scores[place] += yield from self._log_share(self.text.find_allowed(), floor - float(scores[place]), until)
             self.passes.cursor.cut(len(self.text.prompt_ids) + position)
             self.text.cut(position)
-        node.allowed_scores = scores
+        node.unweighed, node.allowed_scores = node.scores, scores
 
     def _inside(self, node: Node) -> Int32:
         """Return the tokens that the rest of the healed end begins with; in free text, not all of it."""

@@ -47,7 +47,7 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
-from sfgen.decoding.forward_passes import ForwardPasses, TokenLogprobs
+from sfgen.decoding.forward_passes import ForwardPasses, ScoredToken, ScoredTokens, TokenLogprobs
 from sfgen.decoding.healing import InsideTokens
 from sfgen.decoding.sampler import Draws, adjusted
 from sfgen.decoding.search_tree import Node
@@ -96,6 +96,7 @@ class Loop:
         self.token_logprobs = TokenLogprobs(self.path) if self.logprobs else None
         if self.token_logprobs is not None:
             self.passes.observe = self.token_logprobs.observe
+        self._scored_tokens: ScoredTokens | None = None
         self.thought_release, self.release = Detokenizer(), Detokenizer()
         self.earlier_blocks: list[int] = []  # where closed blocks began that a rollback may open again
         self.rollbacks: list[RolledBack] = []
@@ -117,6 +118,16 @@ class Loop:
 
         self.passes.observe = both
         return self
+
+    def scored_tokens(self, count: int) -> Sequence[ScoredToken]:
+        """Return a list of the tokens that are never taken back, each with the ``count`` likeliest at its position.
+
+        To be called before ``run``. The list grows before the text of its tokens is told, or later where they are not
+        scored yet. Before ``Finished`` it has all tokens; of a text that a stop string ended, those that begin before.
+        """
+        self._scored_tokens = ScoredTokens(self.text, self.passes.cursor, count)
+        self.observe_scores(self._scored_tokens.observe)
+        return self._scored_tokens.all
 
     def run(self) -> Steps:
         """Yield requests and events until the text is finished.
@@ -218,6 +229,8 @@ class Loop:
         dead = node.dead is not None and bool(node.dead[chosen])
         if self.token_logprobs is not None:
             self.token_logprobs.take(node, chosen, probability)
+        if self._scored_tokens is not None:
+            self._scored_tokens.take(node, chosen)
         banned = self.text.take(token, forced=forced, dead=dead)
         reason = self._ended()
         inside = banned is not None and self.text.end is None  # the match is complete whatever follows
@@ -475,6 +488,8 @@ class Loop:
             return
         self.release.length = max(self.release.length, start)
         text = self.release.until(data, end, final=final)
+        if self._scored_tokens is not None:
+            self._scored_tokens.release(self.released)
         if text:
             yield TextReleased(text)
 
@@ -499,6 +514,8 @@ class Loop:
         yield from self.passes.finish()
         if self.check:
             self.check(data, thought)
+        if self._scored_tokens is not None:
+            self._scored_tokens.finish(self.text.end)
         yield from self._release(start + len(data), final=True)
         result = Result(
             text=data.decode("utf-8", "replace"),

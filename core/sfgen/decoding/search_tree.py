@@ -32,6 +32,7 @@ class Node:
     dead: NDArray[np.bool_] | None = None  # [allowed]: leads to banned text only, as a product of automata shows
     all_scores: Scores | None = None  # the model's, float [vocabulary]; until the next forward pass
     allowed_scores: Scores | None = None  # float [allowed], taken out of ``all_scores`` or computed alone
+    unweighed: Scores | None = None  # float [allowed], the model's where healing has weighed ``allowed_scores``
     adjusted: Scores | None = None  # float [allowed], after biases and penalties; ``None``: none, or nothing chosen
     top_logprobs: TopLogprobs | None = None  # for observers
     temperature: float | None = None  # ``None``: the generation's
@@ -66,6 +67,11 @@ class Node:
         """Keep the scores of the allowed tokens only, in an array of their own."""
         if self.all_scores is not None:
             self.allowed_scores, self.all_scores = self.all_scores.take(self.all_allowed()), None
+
+    def model_score(self, chosen: int) -> float | None:
+        """Return the model's score of an allowed token, by its index; ``None``: it is not scored."""
+        scores = self.scores if self.unweighed is None else self.unweighed
+        return None if scores is None else float(scores[chosen])
 
     @property
     def chosen_by(self) -> Scores | None:
@@ -129,9 +135,14 @@ class Node:
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
-        self.allowed = self.dead = self.all_scores = self.allowed_scores = self.adjusted = self.top_logprobs = None
-        self.ruled_out = self.by_rule = self.log_bias = None
+        self.forget_scores()
+        self.ruled_out = self.by_rule = None
         self.children = {}
+
+    def forget_scores(self) -> None:
+        """Free all arrays, but for what was ruled out."""
+        self.allowed = self.dead = self.all_scores = self.allowed_scores = self.unweighed = self.adjusted = None
+        self.top_logprobs = self.log_bias = None
 
 
 def _places(tokens: Int32, allowed: Int32) -> NDArray[np.intp]:
@@ -209,9 +220,6 @@ class Path:
         while waiting:
             node = waiting.pop()
             if node is not self.nodes[stop]:
-                node.allowed = node.dead = node.all_scores = node.allowed_scores = node.adjusted = node.top_logprobs = (
-                    None
-                )
-                node.log_bias = None
+                node.forget_scores()
                 node.log_clean = -np.inf if node.is_dead else 0.0
                 waiting += node.children.values()

@@ -1,4 +1,4 @@
-"""The likeliest tokens at a position, before and after the mask: for views, and only when somebody observes.
+"""The likeliest tokens at a position, before and after the mask: only when somebody observes.
 
 A softmax over all tokens is what the loop otherwise never needs. It is taken once for each forward pass; what
 may stand at a position can change after that, when banned words rule tokens out.
@@ -22,7 +22,12 @@ CANDIDATES = 5
 
 @dataclass(frozen=True, slots=True)
 class TopLogprobs:
-    """The part of the scores of all tokens that is kept for observers."""
+    """The part of the scores of all tokens that is kept for observers.
+
+    >>> kept = TopLogprobs.of(np.log(np.array([0.25, 0.5, 0.25])), 2)
+    >>> kept.best, [round(each, 3) for each in kept.log_probabilities]
+    ((1, 0), [-0.693, -1.386])
+    """
 
     size: int  # of the vocabulary
     log_total: float  # the logarithm of the sum of all exponentials of the scores
@@ -30,9 +35,9 @@ class TopLogprobs:
     log_probabilities: tuple[float, ...]  # of ``best``
 
     @classmethod
-    def of(cls, scores: Scores) -> TopLogprobs:
-        """Summarize the scores of all tokens."""
-        best, log_total = _highest(scores), _log_total(scores)
+    def of(cls, scores: Scores, count: int = CANDIDATES) -> TopLogprobs:
+        """Summarize the scores of all tokens, with the ``count`` likeliest."""
+        best, log_total = _highest(scores, count), _log_total(scores)
         with np.errstate(invalid="ignore"):  # the loop refuses a model without a finite score
             of_best = scores[best].astype(np.float64) - log_total
         if np.isposinf(log_total):
@@ -65,17 +70,17 @@ def outlook(kept: TopLogprobs, allowed: Int32, scores: Scores, vocabulary: Vocab
     if not all(seen.after for seen in before):
         after = tuple(
             candidate(int(allowed[place]), float(scores[place]) - kept.log_total, int(place))
-            for place in _highest(scores)
+            for place in _highest(scores, CANDIDATES)
         )
     return Outlook(before, after, removed=max(0.0, 1.0 - float(np.exp(log_kept - kept.log_total))))
 
 
-def _highest(scores: Scores) -> NDArray[np.intp]:
+def _highest(scores: Scores, count: int) -> NDArray[np.intp]:
     """Return the indices of the highest scores, in falling order, the first of equals first."""
-    border = reached_by(scores, CANDIDATES)
+    border = reached_by(scores, max(1, count))
     places = np.arange(scores.size) if border is None else np.flatnonzero(scores >= border)
     ordered: NDArray[np.intp] = places[np.argsort(-scores[places], kind="stable")]
-    return ordered[:CANDIDATES]
+    return ordered[:count]
 
 
 def _log_total(scores: Scores) -> float:

@@ -38,7 +38,7 @@ from sfgen.protocols import Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
 from sfgen.serve.guards import HAS_KEY, Access, Guard, fault
-from sfgen.serve.replies import Choice, Logprobs, Reply, error_body, status_of, usage_of
+from sfgen.serve.replies import Choice, Reply, error_body, status_of, usage_of
 from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
 
 _LOG = logging.getLogger("sfgen.serve")
@@ -256,11 +256,9 @@ class Server:
         reply = Reply(name, isinstance(body, ChatRequest))
         choices = []
         for number, loop in enumerate(loops):
-            logprobs = None
-            if wish.top_logprobs is not None:
-                logprobs = Logprobs(vocabulary_of(self._models[name]), wish.top_logprobs, loop)
+            scored = None if wish.top_logprobs is None else loop.scored_tokens(wish.top_logprobs)
             texts.append(RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds))
-            choices.append(Choice(reply, number, logprobs))
+            choices.append(Choice(reply, number, vocabulary_of(self._models[name]), scored))
         self._engines[name].put(texts)
         if body.stream:
             usage = body.stream_options is not None and body.stream_options.include_usage
@@ -357,8 +355,7 @@ class Server:
     ) -> Response:
         async def written(text: RunningText, choice: Choice) -> dict[str, Any]:
             async for event in text.events():
-                for _ in choice.chunks(event):
-                    pass
+                choice.read(event)
             return choice.whole()
 
         try:

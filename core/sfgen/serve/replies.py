@@ -12,10 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from sfgen.decoding.events import Event, Finished, Result, RolledBack, TextReleased, TokenChosen
-from sfgen.decoding.loop import Loop
+from sfgen.decoding.forward_passes import ScoredToken
 from sfgen.errors import (
     ErrorInText,
     GenerationError,
@@ -26,7 +24,6 @@ from sfgen.errors import (
     SchemaError,
     SfgenError,
 )
-from sfgen.protocols import Scores
 from sfgen.serve.constraints import CompileTimeout
 from sfgen.serve.engine import Busy, Stopping, TooSlow
 from sfgen.serve.requests import Refused
@@ -117,87 +114,44 @@ class Reply:
         return {"id": f"{prefix}-{self.id}", "object": kind, "created": self.created, "model": self.model}
 
 
-class Logprobs:
-    """The log-probabilities of the tokens of one text, before any mask.
-
-    The engine's thread observes while another one tells. So the scores of a place are kept with the tokens before it:
-    those of a text that was taken back since are never told.
-
-    Args:
-        vocabulary: The tokens.
-        count: How many of the likeliest are told at each.
-        loop: What is observed.
-    """
-
-    def __init__(self, vocabulary: Vocabulary, count: int, loop: Loop) -> None:
-        self._vocabulary = vocabulary
-        self._count = count
-        self._path = loop.path
-        self._scored: dict[int, tuple[int, Scores]] = {}
-        loop.observe_scores(self._observe)
-
-    def _observe(self, index: int, scores: Scores) -> None:
-        """Note the model's scores at the place of a token; all behind it were taken back."""
-        for later in [place for place in list(self._scored) if place > index]:
-            self._scored.pop(later, None)
-        self._scored[index] = hash(tuple(self._path.token_ids[:index])), np.array(scores)
-
-    def told(self, index: int, tokens: Sequence[int]) -> dict[str, Any] | None:
-        """Tell of the token at a place, in the form of chat; once. ``None``: it is not scored yet.
-
-        Args:
-            index: The place.
-            tokens: The tokens before it, and it.
-        """
-        kept = self._scored.get(index)
-        if kept is None or kept[0] != hash(tuple(tokens[:index])):
-            return None
-        self._scored.pop(index, None)
-        scores = kept[1].astype(np.float64)
-        highest = float(scores.max())
-        logprobs = scores - (highest + float(np.log(np.exp(scores - highest).sum())))
-        best = np.argsort(-logprobs, kind="stable")[: self._count]
-        top = [self._entry(int(other), float(logprobs[other])) for other in best]
-        return {**self._entry(tokens[index], float(logprobs[tokens[index]])), "top_logprobs": top}
-
-    def _entry(self, token: int, logprob: float) -> dict[str, Any]:
-        data = self._vocabulary.tokens[token]
-        text = self._vocabulary.text(token) if data is None else data.decode("utf-8", "replace")
-        return {"token": text, "logprob": max(logprob, LEAST_LOGPROB), "bytes": None if data is None else list(data)}
-
-
 class Choice:
     """One text of an answer, from its events.
 
     Args:
         reply: The answer.
         index: The number of the text in it.
-        logprobs: The log-probabilities that are told; ``None``: none.
+        vocabulary: The tokens, where log-probabilities are told.
+        scored: The list of its tokens that ``Loop.scored_tokens`` returns, which grows; ``None``: none are told.
     """
 
-    def __init__(self, reply: Reply, index: int, logprobs: Logprobs | None) -> None:
+    def __init__(
+        self, reply: Reply, index: int, vocabulary: Vocabulary, scored: Sequence[ScoredToken] | None = None
+    ) -> None:
         self._reply = reply
         self._index = index
-        self._logprobs = logprobs
-        self._tokens: list[int] = []
-        self._ends: list[int] = []  # of each token, the bytes of the text up to its end
-        self._entries: list[dict[str, Any]] = []  # what was told of the first tokens
+        self._vocabulary = vocabulary
+        self._scored = scored
+        self._told = 0  # of these
         self._released = 0  # bytes
+        self._again = 0  # the first tokens without text
         self.result: Result | None = None
+
+    def read(self, event: Event) -> str:
+        """Note an event; return the text that it releases."""
+        if isinstance(event, TokenChosen) and event.position == self._again and not event.data:
+            self._again += 1
+        elif isinstance(event, RolledBack):
+            self._again = min(self._again, event.position)
+        elif isinstance(event, TextReleased):
+            self._released += len(event.text.encode())
+            return event.text
+        elif isinstance(event, Finished):
+            self.result = event.result
+        return ""
 
     def chunks(self, event: Event) -> Iterator[dict[str, Any]]:
         """Yield what a stream tells after an event."""
-        text = ""
-        if isinstance(event, TokenChosen):
-            self._tokens.append(event.token_id)
-            self._ends.append((self._ends[-1] if self._ends else 0) + len(event.data))
-        elif isinstance(event, RolledBack):
-            del self._tokens[event.position :], self._ends[event.position :]
-        elif isinstance(event, TextReleased):
-            text = event.text
-            self._released += len(text.encode())
-        elif isinstance(event, Finished):
-            self.result = event.result
+        text = self.read(event)
         new = self._told_now()
         if text or new or self.result is not None:
             yield self._chunk(text, new)
@@ -207,47 +161,42 @@ class Choice:
         """The tokens of the text, without those that write the end of the prompt again: no limit counts them."""
         if self.result is None:
             return 0
-        again = sum(end == 0 for end in self._ends) if self.result.healed else 0
-        return len(self.result.token_ids) - again
+        return len(self.result.token_ids) - (self._again if self.result.healed else 0)
 
     def whole(self) -> dict[str, Any]:
-        """The whole text, of which the chunks have told."""
+        """The whole text, when its events have been read."""
         assert self.result is not None, "it has finished"
-        logprobs = None if self._logprobs is None else self._form_of(self._entries, 0)
+        logprobs = None if self._scored is None else self._form_of(self._scored)
         reason = REASONS[self.result.finish_reason]
         if self._reply.is_chat:
             message = {"role": "assistant", "content": self.result.text, "refusal": None}
             return {"index": self._index, "message": message, "logprobs": logprobs, "finish_reason": reason}
         return {"index": self._index, "text": self.result.text, "logprobs": logprobs, "finish_reason": reason}
 
-    def _chunk(self, text: str, new: list[dict[str, Any]]) -> dict[str, Any]:
+    def _chunk(self, text: str, new: Sequence[ScoredToken]) -> dict[str, Any]:
         reason = None if self.result is None else REASONS[self.result.finish_reason]
-        logprobs = self._form_of(new, len(self._entries) - len(new)) if new else None
+        logprobs = self._form_of(new) if new else None
         if self._reply.is_chat:
             delta = {"content": text} if text else {}
             return {"index": self._index, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
         return {"index": self._index, "text": text, "logprobs": logprobs, "finish_reason": reason}
 
-    def _told_now(self) -> list[dict[str, Any]]:
-        """Of the tokens whose text is released and that were scored, those that were not told before."""
-        if self._logprobs is None:
-            return []
-        first = place = len(self._entries)
-        while place < len(self._tokens):
-            begin = self._ends[place - 1] if place else 0
-            if self.result is None and self._ends[place] > self._released:
-                break
-            if self.result is not None and self.result.finish_reason == "stop" and begin >= self._released:
-                break  # of the stop string, or behind it
-            entry = self._logprobs.told(place, self._tokens)
-            if entry is None:
-                break
-            self._entries.append(entry)
-            place += 1
-        return self._entries[first:]
+    def _told_now(self) -> Sequence[ScoredToken]:
+        """The tokens that are scored and were not told before, none before its text."""
+        if self._scored is None:
+            return ()
+        first, ready = self._told, len(self._scored)  # the engine's thread may add others
+        while self._told < ready and (self.result is not None or self._scored[self._told].offset < self._released):
+            self._told += 1
+        return self._scored[first : self._told]
 
-    def _form_of(self, entries: Sequence[dict[str, Any]], first: int) -> dict[str, Any]:
-        """Log-probabilities of the tokens from the first one on, in the form of the endpoint."""
+    def _form_of(self, scored: Sequence[ScoredToken]) -> dict[str, Any]:
+        """Log-probabilities of tokens, in the form of the endpoint."""
+        entries = []
+        for token in scored:
+            likeliest = token.likeliest
+            top = [self._entry(*each) for each in zip(likeliest.best, likeliest.log_probabilities, strict=True)]
+            entries.append({**self._entry(token.token_id, token.logprob), "top_logprobs": top})
         if self._reply.is_chat:
             return {"content": entries, "refusal": None}
         return {
@@ -257,8 +206,14 @@ class Choice:
                 {each["token"]: each["logprob"] for each in (entry, *reversed(entry["top_logprobs"]))}
                 for entry in entries
             ],
-            "text_offset": [self._ends[place - 1] if place else 0 for place in range(first, first + len(entries))],
+            "text_offset": [token.offset for token in scored],
         }
+
+    def _entry(self, token: int, logprob: float) -> dict[str, Any]:
+        data = self._vocabulary.tokens[token]
+        text = self._vocabulary.text(token) if data is None else data.decode("utf-8", "replace")
+        told = max(LEAST_LOGPROB, logprob)  # in this order, what is not a number counts as the least
+        return {"token": text, "logprob": told, "bytes": None if data is None else list(data)}
 
 
 def usage_of(prompt_tokens: int, choices: Sequence[Choice]) -> dict[str, Any]:
