@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from tests.support.models.random_models import save
 
 from sfgen.errors import UsageError
 from sfgen.serve import Limits, app
@@ -262,6 +263,18 @@ def test_no_path_leads_to_a_file(client: TestClient, secret: Path, path: str) ->
     answer = client.get(path)
     assert answer.status_code == 404
     assert set(answer.json()) == {"error"}
+
+
+def test_errors_name_no_path_of_a_model(tmp_path: Path) -> None:
+    folder = save("llama", tmp_path / "model")
+    with TestClient(app(folder), base_url="http://localhost") as client:
+        for fields in ({"prompt": "a " * 500}, {"prompt": [1, 2], "max_tokens": 10**6}, {"prompt": "a" * 9**6}):
+            answer = client.post(PATH, json={"model": "model", **fields})
+            assert answer.status_code in (200, 400)
+            assert str(tmp_path) not in answer.text
+        answer = client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "Hi!"}]})
+    assert "model has no chat template" in error(answer, 400, "invalid_value")
+    assert str(tmp_path) not in answer.text
 
 
 # ---- faults, and another application ---------------------------------------------------------------------------------

@@ -251,7 +251,7 @@ class Server:
         try:
             loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, index)
         except SfgenError as error:
-            return _refusal(error, wish.field_of(error))
+            return _refusal(self._without_path(error, name), wish.field_of(error))
         texts = []
         reply = Reply(name, isinstance(body, ChatRequest))
         choices = []
@@ -267,7 +267,14 @@ class Server:
         try:
             return await self._whole(reply, texts, choices, prompt_tokens)
         except SfgenError as error:
-            return _refusal(error, wish.field_of(error))
+            return _refusal(self._without_path(error, name), wish.field_of(error))
+
+    def _without_path(self, error: SfgenError, name: str) -> SfgenError:
+        """Let an error call a model as clients do, and not by its path on this machine."""
+        own = getattr(self._models[name], "name", None)
+        if isinstance(own, str) and Path(own).name != own:
+            error.message = error.message.replace(own, name)
+        return error
 
     def _known(self, name: str) -> str:
         """Return the name of a model, if there is one."""
@@ -404,6 +411,7 @@ class Server:
                 if chunk is None:
                     left -= 1
                 elif isinstance(chunk, SfgenError):
+                    self._without_path(chunk, reply.model)
                     yield f"event: error\n{_line(error_body(chunk, wish.field_of(chunk)))}"
                     return
                 else:
