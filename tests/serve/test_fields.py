@@ -265,6 +265,7 @@ def test_what_a_neutral_value_is_depends_on_its_kind() -> None:
         ({"regex": "a", "ebnf": GBNF}, "ebnf"),
         ({"regex": "a", "sfgen": {"choices": ["a"]}}, "sfgen.choices"),
         ({"seed": 1, "sfgen": {"seed": 2}}, "sfgen.seed"),
+        ({"stop": [str(number) for number in range(2000)]}, "stop"),
         ({"sfgen": {"no": 1}}, "sfgen.no"),
         ({"sfgen": {"match": "word"}}, "sfgen.match"),
         ({"sfgen": {"strategy": "best"}}, "sfgen.strategy"),

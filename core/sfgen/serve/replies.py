@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,7 +133,9 @@ class Choice:
         self._vocabulary = vocabulary
         self._scored = scored
         self._told = 0  # of these
-        self._released = 0  # bytes
+        self._released = bytearray()
+        self._counted, self._characters = 0, 0  # bytes of these, and how many characters they are
+        self._decoder = getincrementaldecoder("utf-8")("replace")
         self._again = 0  # the first tokens without text
         self.result: Result | None = None
 
@@ -143,7 +146,7 @@ class Choice:
         elif isinstance(event, RolledBack):
             self._again = min(self._again, event.position)
         elif isinstance(event, TextReleased):
-            self._released += len(event.text.encode())
+            self._released += event.text.encode()
             return event.text
         elif isinstance(event, Finished):
             self.result = event.result
@@ -186,7 +189,7 @@ class Choice:
         if self._scored is None:
             return ()
         first, ready = self._told, len(self._scored)  # the engine's thread may add others
-        while self._told < ready and (self.result is not None or self._scored[self._told].offset < self._released):
+        while self._told < ready and (self.result is not None or self._scored[self._told].offset < len(self._released)):
             self._told += 1
         return self._scored[first : self._told]
 
@@ -206,12 +209,20 @@ class Choice:
                 {each["token"]: each["logprob"] for each in (entry, *reversed(entry["top_logprobs"]))}
                 for entry in entries
             ],
-            "text_offset": [token.offset for token in scored],
+            "text_offset": [self._characters_before(token.offset) for token in scored],
         }
+
+    def _characters_before(self, offset: int) -> int:
+        """Count the characters before a byte of the text; the bytes are asked about in order."""
+        self._characters += len(self._decoder.decode(self._released[self._counted : offset]))
+        self._counted = offset
+        return self._characters
 
     def _entry(self, token: int, logprob: float) -> dict[str, Any]:
         data = self._vocabulary.tokens[token]
         text = self._vocabulary.text(token) if data is None else data.decode("utf-8", "replace")
+        if data is not None and "\ufffd" in text and not self._reply.is_chat:  # as OpenAI has it: here names tell all
+            text = "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
         told = max(LEAST_LOGPROB, logprob)  # in this order, what is not a number counts as the least
         return {"token": text, "logprob": told, "bytes": None if data is None else list(data)}
 

@@ -32,6 +32,7 @@ from sfgen.serve.neutral import fault_of
 
 MOST_SAMPLES = 128
 MOST_LOGPROBS = 20
+MOST_STOPS = 1024
 
 _KEPT_BANS = 64
 _SPACED = re.compile(r"\S+( \S+)*")
@@ -177,7 +178,7 @@ class ChatMessage(_Body):
     def message(self) -> Message:
         """It as chat templates take it, whatever parts the content has."""
         content = self.content or ""
-        text = content if isinstance(content, str) else "".join(part.text for part in content)
+        text = content if isinstance(content, str) else "\n".join(part.text for part in content)  # as vLLM joins them
         return {"role": self.role, "content": text} | ({"name": self.name} if self.name else {})
 
 
@@ -417,6 +418,8 @@ def _sampling(body: TextRequest, own: OwnKeys) -> dict[str, Any]:
     stop = _listed(body.stop)
     if "" in stop:
         raise Refused("stop has an empty text, which would end the text at once", "stop", "invalid_value")
+    if len(stop) > MOST_STOPS:
+        raise Refused(f"stop has {len(stop)} texts, and the most is {MOST_STOPS}", "stop", "invalid_value")
     if stop:
         found["stop"] = stop
     return {name: value for name, value in found.items() if value is not None}
