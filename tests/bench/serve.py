@@ -238,7 +238,8 @@ def report(rates: Sequence[Rate], firsts: dict[str, dict[str, list[float]]], sec
         "## The next turn of a conversation",
         "",
         f"Milliseconds to the first token, in a conversation where each turn adds {len(ASKED)} characters and 40"
-        " of an answer; the least of three. *Kept*: rows keep what they have read. *Read again*: the same without.",
+        " of an answer; the least of three. *Kept*: rows keep what they have read. *Read again*: the same without."
+        " The conversation was held once before: in *kept* turn 1 is in a row already.",
         "",
         "| model | rows | " + " | ".join(f"turn {number}" for number in range(1, TURNS + 1)) + " |",
         "|---|---|" + "--:|" * TURNS,
