@@ -403,7 +403,7 @@ class ScoresEverywhere(Protocol):
 
 @runtime_checkable
 class ScoresLast(Protocol):
-    """A session that can return the scores at its last positions without those before.
+    """A session that can return the scores at its last positions alone.
 
     Log-probabilities need no scores inside the prompt. Where they are told of a session without this method, they come
     from ``extend_all``, and all scores are held for a moment: 4 GB for a prompt of 4000 tokens and a vocabulary of
@@ -411,7 +411,7 @@ class ScoresLast(Protocol):
     """
 
     def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
-        """Read tokens as ``extend`` does and return the scores at the last of them.
+        """Read tokens as ``extend`` does; return the scores at the last.
 
         Args:
             token_ids: At least one.
@@ -535,10 +535,13 @@ class BatchScoresEverywhere(Protocol):
 
 @runtime_checkable
 class BatchScoresLast(Protocol):
-    """A batch that can return the scores at the last positions without those before; see ``ScoresLast``."""
+    """A batch that can return the scores at the last positions alone.
+
+    See ``ScoresLast``.
+    """
 
     def extend_last(self, row: int, token_ids: Sequence[int], positions: int) -> Answer:
-        """Read tokens for one row and return the scores at the last of them.
+        """Read tokens for one row; return the scores at the last.
 
         Args:
             row: The number of the row.

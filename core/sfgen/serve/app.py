@@ -110,6 +110,9 @@ def app(
         log_prompts: Whether prompts are logged, by the logger ``sfgen.serve``.
         grace: The seconds that running texts may go on when the application is ended.
 
+    Returns:
+        The application, behind the checks of who may ask.
+
     Raises:
         SfgenError: A model cannot be loaded.
         UsageError: A key or an origin that no client can send.

@@ -92,7 +92,7 @@ class Guard:
         application: The application.
         access: What is checked.
         started: Starts the application's engines, and ends them.
-        stop: Takes no further texts and lets those that run end, at most so many seconds; it may be called twice.
+        stop: Takes no further texts; those that run may go on for a number of seconds. It may be called twice.
         grace: The seconds that running texts may go on at the end.
 
     Attributes:

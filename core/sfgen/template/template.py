@@ -82,7 +82,7 @@ class Template:
 
     @classmethod
     def inline(cls, text: str) -> Template:
-        """Build a template whose holes name no file: one that comes from somewhere else.
+        """Build a template from elsewhere, whose holes name no file.
 
         Args:
             text: The template.
