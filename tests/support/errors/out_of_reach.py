@@ -103,7 +103,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("integrations/state.py", "", _LIBRARY),
     ("index/chain.py", "a chain needs at least one part", _LIBRARY),
     ("index/chain.py", "are over different vocabularies", _LIBRARY),
-    ("decoding/forward_passes.py", "not ({count}, {size})", _LIBRARY),
+    ("decoding/forward_passes.py", "not ({positions}, {size})", _LIBRARY),
     ("models/sessions.py", "has nothing to read", "a prompt has one token at least"),
     ("integrations/guided.py", "", _LIBRARY),
     ("integrations/request.py", "", _LIBRARY),

@@ -142,7 +142,7 @@ USAGE = [
     Case("gen --chat-file f", 1, "cannot read f"),
     Case("gen --chat-file f", 2, "f: messages must be a list of messages", files(f="{}")),
     Case("gen --chat-file f", 2, "f: $[0] must be a message, not 7", files(f="[7]")),
-    Case("gen --chat-file f", 2, "f: $[0] has the key 'name'", files(f='[{"name": "x"}]')),
+    Case("gen --chat-file f", 2, "f: $[0] has the key 'text'", files(f='[{"text": "x"}]')),
     Case("gen --chat-file f", 2, "f: $[0] has no content", files(f='[{"role": "user"}]')),
     Case("gen --chat-file f", 2, "f: $[0].role is 'robot'", files(f=_MESSAGE.format("robot"))),
     Case("gen --chat-file f", 2, "f: $[0].content has half of a surrogate", files(f=_HALF)),
