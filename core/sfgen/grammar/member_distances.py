@@ -204,6 +204,7 @@ class MemberDistances:
         self.lengths: Mapping[int, int] = {}
         self.prices = _Prices((), (), FAR, FAR)
         self._known: dict[tuple[int, int], int] = {}
+        self._behind_known: dict[tuple[int, int, int], int] = {}
 
     @property
     def called(self) -> set[int]:
@@ -219,6 +220,7 @@ class MemberDistances:
         """Set the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
         self.lengths = {-1: 0} | {state: whole.item(state) for state in self.called}
         self._known.clear()
+        self._behind_known.clear()
         ended = [member for member in self.member_states.values() if member.tail is not None and member.tail[1] < 0]
         names = [FAR] * self.names.size
         for member in ended:
@@ -268,7 +270,17 @@ class MemberDistances:
         return least
 
     def _behind(self, taken: int, lacks: int, room: int) -> int:
-        """Return the fewest bytes behind the end of a member."""
+        """Return the fewest bytes behind the end of a member; cached, as many states have the same behind them."""
+        key = taken, lacks, room
+        total = self._behind_known.get(key)
+        if total is None:
+            if len(self._behind_known) > _KEPT:
+                self._behind_known.clear()
+            total = self._behind_known[key] = self._added_up(taken, lacks, room)
+        return total
+
+    def _added_up(self, taken: int, lacks: int, room: int) -> int:
+        """Add up the prices of the members that must follow."""
         missing = self.names.needed & ~taken
         count = missing.bit_count()
         if count > room:

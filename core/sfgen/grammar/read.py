@@ -9,15 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfgen import arguments
-from sfgen.grammar.any_order import texts_read, with_name, with_text
+from sfgen.grammar.any_order import names_taken, texts_read, with_name, with_text
 from sfgen.grammar.distances import FAR, Distances, distances_of
 from sfgen.grammar.network import DEAD, Network, Push
-from sfgen.grammar.rule_automata import COUNTS, UNBOUNDED
+from sfgen.grammar.rule_automata import COUNTS, PLAIN, UNBOUNDED
 from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
 
 Found = dict[tuple[int, Register], list[Node]]
 """The stack nodes of each state and register, while configurations are gathered."""
+
+_CHANGES, _KEEPS, _KEEPS_IF_OPEN = 0, 1, 2
+"""A step into a state changes register or stack; keeps both; keeps both if there is a way to the end of the rule."""
+
+_KEPT = 1 << 16
+"""The states and registers that are known to have a way to the end."""
 
 REFUSED = -1
 """In place of a position's number: the bytes are refused."""
@@ -43,24 +52,119 @@ class Reader:
         self._completions = network.completions
         self._members = self.stacks.distances.members
         self._takes = network.takes
+        self._steps_into = self._kinds_of_steps().tobytes()
+        self._open_members: set[tuple[int, int]] = set()  # states and registers with a way to the end
+
+    def _kinds_of_steps(self) -> NDArray[np.uint8]:
+        """Tell how plain a step into each state is, uint8 ``[states]``."""
+        network = self.network
+        keeps = (network.kinds == PLAIN) & (network.maximum == UNBOUNDED) & ~network.is_end
+        keeps[list(self._takes)] = False
+        kinds = np.where(keeps, _KEEPS, _CHANGES).astype(np.uint8)
+        members = np.array([*self._members], dtype=np.intp)
+        kinds[members] = np.where(keeps[members], _KEEPS_IF_OPEN, _CHANGES)
+        return kinds
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """Return the position after some bytes; ``None`` where they are refused."""
-        for byte in data:
-            reached: Found = {}
-            label = self._classes[byte]
-            for configuration in self.with_returns(position):
-                self._step(reached, *configuration, label, byte)
-            if not reached:
+        place, end = 0, len(data)
+        while place < end:
+            if len(position) == 1:
+                position, place = self._read_alone(position[0], data, place)
+                if place == end:
+                    break
+            after = self._read_together(position, data[place]) or self._read_byte(position, data[place])
+            if after is None:
                 return None
-            position = tuple(
-                [
-                    Configuration(state, register, node)
-                    for (state, register), nodes in reached.items()
-                    for node in (nodes if len(nodes) == 1 else self._joined(nodes))
-                ]
-            )
+            position = after
+            place += 1
         return position
+
+    def _read_alone(self, start: Configuration, data: bytes, place: int) -> tuple[Position, int]:
+        """Read bytes from a place on while a configuration keeps its register and stack, as in most steps.
+
+        Returned: the position behind them, and the place of the first byte that is not read so. The text of a distinct
+        call goes on in its register.
+        """
+        table, width, classes, steps_into = self._table, self._width, self._classes, self._steps_into
+        state, register, node = start
+        accepting = self._accepting if node.frames else None
+        is_text, begin = isinstance(register, bytes), place
+        for byte in data[place:] if place else data:
+            entry = table[state * width + classes[byte]]
+            if entry < 0 or (accepting and accepting[state]):
+                break
+            kind = steps_into[entry]
+            if is_text:
+                if kind == _CHANGES or entry in self._completions:
+                    break
+            elif kind != _KEEPS and not (kind == _KEEPS_IF_OPEN and self._is_open(entry, register)):
+                break
+            state = entry
+            place += 1
+        if place == begin:
+            return (start,), place
+        if is_text:
+            register = cast(bytes, register) + data[begin:place]
+        return (Configuration(state, register, node),), place
+
+    def _read_together(self, position: Position, byte: int) -> Position | None:
+        """Read a byte where several configurations keep their registers and stacks, or cannot read it.
+
+        Returned: the position behind it; ``None`` where it is not so.
+        """
+        table, width, label = self._table, self._width, self._classes[byte]
+        accepting, steps_into = self._accepting, self._steps_into
+        reached = dict[tuple[int, Register], Configuration]()
+        for state, register, node in position:
+            entry = table[state * width + label]
+            if accepting[state] and node.frames:
+                return None
+            if entry == DEAD:
+                continue
+            kind = steps_into[entry] if entry >= 0 else _CHANGES
+            if isinstance(register, bytes):
+                if kind == _CHANGES or entry in self._completions:
+                    return None
+                register += bytes((byte,))
+            elif kind != _KEEPS and not (kind == _KEEPS_IF_OPEN and self._is_open(entry, register)):
+                return None
+            if (entry, register) in reached:
+                return None
+            reached[entry, register] = Configuration(entry, register, node)
+        return tuple(reached.values()) or None
+
+    def _is_open(self, state: int, register: Register) -> bool:
+        """Tell whether there is a way from a state to the end of its rule, whose members have any order."""
+        key = state, names_taken(register)
+        if key in self._open_members:
+            return True
+        if self.stacks.distances.of(state, register) >= FAR:
+            return False
+        if len(self._open_members) >= _KEPT:
+            self._open_members.clear()
+        self._open_members.add(key)
+        return True
+
+    def _read_byte(self, position: Position, byte: int) -> Position | None:
+        """Return the position after one byte; ``None`` where it is refused."""
+        reached: Found = {}
+        label = self._classes[byte]
+        for state, register, node in self.with_returns(position):
+            self._step(reached, state, register, node, label, byte)
+        if len(reached) == 1:
+            ((state, register), nodes) = next(iter(reached.items()))
+            if len(nodes) == 1:
+                return (Configuration(state, register, nodes[0]),)
+        if not reached:
+            return None
+        return tuple(
+            [
+                Configuration(state, register, node)
+                for (state, register), nodes in reached.items()
+                for node in (nodes if len(nodes) == 1 else self._joined(nodes))
+            ]
+        )
 
     def _joined(self, nodes: list[Node]) -> list[Node]:
         """Join the nodes of one state and register; the bottom stays by itself."""
@@ -105,7 +209,8 @@ class Reader:
 
     def with_returns(self, position: Position) -> Sequence[Configuration]:
         """Add the configurations that finished rules return to, each once."""
-        waiting = [each for each in position if self._accepting[each.state] and each.node.frames]
+        accepting = self._accepting
+        waiting = [each for each in position if accepting[each.state] and each.node.frames]
         if not waiting:
             return position
         configurations = dict.fromkeys(position)
