@@ -58,6 +58,10 @@ _MOST_PLACES = 4096
 """The most places behind tokens that are distinguished near a limit."""
 
 NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
+_WITHOUT_FRAMES: NDArray[np.int64] = np.array([-1, 0, 0, -1, 0, 0], dtype=np.int64)
+_FIRST_NODE = len(_WITHOUT_FRAMES) // NODE_FIELDS
+"""The fields of the two stack nodes without frames, and the number of the first one behind them."""
+
 _NO_GROUPS: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
 _NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -155,15 +159,14 @@ class Masks:
         farthest = local.farthest + node.distance if local.farthest >= 0 else -1
         doubts = [local.doubts]
         if local.behind.size:
-            doubtful = np.zeros(self._words, dtype=np.uint32)
             starts = [Configuration(*frame) for frame in node.frames]
             behind = np.zeros(self._words, dtype=np.uint32) if local.doubtful_exits else mask
-            counts = self._walk(behind, doubtful, starts, behind=local.behind)
+            counts, doubtful = self._walk(behind, starts, behind=local.behind)
             if local.doubtful_exits:
                 mask |= behind
             farthest = max(farthest, int(counts[FARTHEST]))
-            if counts[DOUBTS] or local.doubtful_exits:
-                doubts.append(tokens_of_row(behind if local.doubtful_exits else doubtful))
+            if local.doubtful_exits or doubtful.size:
+                doubts.append(tokens_of_row(behind) if local.doubtful_exits else doubtful)
         if accepts:
             for frame in node.frames:
                 register_below = names_taken(frame.register)
@@ -196,11 +199,10 @@ class Masks:
 
     def _walked_mask(self, state: int, register: int) -> LocalMask:
         """Make a local mask by a walk of the trie."""
-        mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
+        mask = np.zeros(self._words, dtype=np.uint32)
         exits = self._room().exits
-        counts = self._walk(mask, doubtful, [Configuration(state, register, _BELOW)], exits=exits)
+        counts, doubts = self._walk(mask, [Configuration(state, register, _BELOW)], exits=exits)
         mask.setflags(write=False)
-        doubts = tokens_of_row(doubtful) if counts[DOUBTS] else NO_TRIE_NODES
         return LocalMask(
             mask, self._behind(exits[: counts[EXITS]]), doubts, int(counts[FARTHEST]), bool(counts[DOUBTFUL_EXITS])
         )
@@ -225,6 +227,8 @@ class Masks:
 
     def _behind(self, exits: Int32) -> Int32:
         """Return the trie nodes right behind exits, ordered by byte."""
+        if not exits.size:
+            return NO_TRIE_NODES
         trie = self._vocabulary.trie
         children = np.empty(8 * len(exits) + 64, dtype=np.int32)
         while True:
@@ -253,11 +257,11 @@ class Masks:
 
     def places(self, position: Position) -> Places:
         """Return the places behind the readable text tokens."""
-        mask, doubtful = np.zeros((2, self._words), dtype=np.uint32)
+        mask = np.zeros(self._words, dtype=np.uint32)
         group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
         places = np.empty(3 * _MOST_PLACES, dtype=np.int64)
         loaded = list[Node]()
-        counts = self._walk(mask, doubtful, list(position), group_of=group_of, places=places, loaded=loaded)
+        counts, _ = self._walk(mask, list(position), group_of=group_of, places=places, loaded=loaded)
         triples = places[: 3 * counts[PLACES]].reshape(-1, 3).tolist()
         configurations = [Configuration(state, register, loaded[node]) for state, register, node in triples]
         return Places(group_of, (None, None, *configurations))
@@ -265,7 +269,6 @@ class Masks:
     def _walk(
         self,
         mask: Mask,
-        doubtful: Mask,
         configurations: list[Configuration],
         *,
         behind: Int32 = NO_TRIE_NODES,
@@ -273,23 +276,27 @@ class Masks:
         group_of: NDArray[np.uint16] = _NO_GROUPS,
         places: NDArray[np.int64] = _NO_PLACES,
         loaded: list[Node] | None = None,
-    ) -> Any:
-        """Walk the trie and return the counts; see ``walk``."""
+    ) -> tuple[Any, Int32]:
+        """Walk the trie and return the counts, see ``walk``, and the doubtful tokens."""
         trie = self._vocabulary.trie
         room = self._room()
         first_made = room.load(configurations, loaded)
         counts = np.zeros(FIELDS_OF_COUNTS, dtype=np.int64)
         counts[FARTHEST] = -1
         arguments: tuple[Any, ...] = (
-            0, len(trie), behind, len(configurations), first_made, mask, doubtful, exits, group_of, places, counts,
+            0, len(trie), behind, len(configurations), first_made, mask, room.doubtful, exits, group_of, places, counts,
             *self._network_arguments, room.nodes, room.frames, room.sets, room.marks, *self._trie_arguments,
         )  # fmt: skip
         status = walk(*arguments)
+        doubts = NO_TRIE_NODES
+        if counts[DOUBTS]:
+            repeat_tokens(room.doubtful, trie.repeated_tokens)
+            doubts = tokens_of_row(room.doubtful)
+            room.doubtful[:] = 0
         if status == TOO_MANY:
             raise TooManyWays
-        for row in (mask, doubtful) if counts[DOUBTS] else (mask,):
-            repeat_tokens(row, trie.repeated_tokens)
-        return counts
+        repeat_tokens(mask, trie.repeated_tokens)
+        return counts, doubts
 
     def _room(self) -> _Room:
         room: _Room | None = getattr(self._scratch, "room", None)
@@ -304,6 +311,7 @@ class _Room:
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
         self.exits = np.empty(len(trie), dtype=np.int32)
+        self.doubtful = np.zeros((len(vocabulary) + 31) // 32, dtype=np.uint32)  # all zero between walks
         self.nodes = np.empty(NODE_FIELDS * MOST_MADE, dtype=np.int64)
         self.frames = np.empty(FRAME_FIELDS * MOST_MADE, dtype=np.int64)
         self.sets = np.empty(3 * MOST_CONFIGURATIONS, dtype=np.int64)
@@ -311,8 +319,12 @@ class _Room:
 
     def load(self, configurations: list[Configuration], loaded: list[Node] | None) -> int:
         """Write configurations as the first set, with their stack nodes; return the first number of a made node."""
+        if len(configurations) == 1 and configurations[0].node is _BELOW and loaded is None:
+            self.nodes[: len(_WITHOUT_FRAMES)] = _WITHOUT_FRAMES
+            self.sets[:3] = configurations[0].state, narrow(configurations[0].register), BELOW
+            return _FIRST_NODE
         number_of: dict[Node, int] = {}
-        nodes: list[int] = [-1, 0, 0, -1, 0, 0]
+        nodes: list[int] = _WITHOUT_FRAMES.tolist()
         frames: list[int] = []
         order: list[Node] = [_BELOW, _BELOW]
         for configuration in configurations:

@@ -34,6 +34,8 @@ from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1024  # cached masks of positions with several configurations or with texts
 
+_FEW = 12  # tokens, which are read one by one
+
 _NO_TEXT = b"\xff"
 """The beginning of no text: a register without texts to compare."""
 
@@ -56,6 +58,7 @@ class TokenPositions:
         trie = self.vocabulary.trie
         self.has_all_bytes = bool(trie.single_bytes.all())
         distances = distances_of(network, None if self.has_all_bytes else trie.single_bytes)
+        self._distances = distances
         self.reader = Reader(network, distances, trie.max_depth)
         self._masks = Masks(network, self.vocabulary, distances)
         self._completion = Completion(network, distances, self.vocabulary)
@@ -137,12 +140,8 @@ class TokenPositions:
             for more in masks[1:]:
                 mask |= more.mask
         doubts = [masked.doubts for masked in masks if masked.doubts.size] + list(self._repeating(position))
-        repeated = [
-            token
-            for token in self._doubtful(position, np.unique(np.concatenate(doubts)).tolist() if doubts else [])
-            if mask.item(token >> 5) >> (token & 31) & 1
-            and self.reader.read(position, self.vocabulary.tokens[token] or b"") is None
-        ]
+        doubtful = self._doubtful(position, np.unique(np.concatenate(doubts)).tolist() if doubts else [])
+        repeated = self._refused(position, [token for token in doubtful if mask.item(token >> 5) >> (token & 31) & 1])
         if not self.reader.accepts(position):
             repeated += [token for token in self.vocabulary.end_token_ids if mask.item(token >> 5) >> (token & 31) & 1]
         if repeated and not mask.flags.writeable:
@@ -151,15 +150,34 @@ class TokenPositions:
             mask[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
 
+    def _refused(self, position: Position, tokens: list[int]) -> list[int]:
+        """Return those of some tokens that cannot be read; of many, each beginning is read once."""
+        texts = [self.vocabulary.tokens[token] or b"" for token in tokens]
+        if len(tokens) < _FEW:
+            return [
+                token for token, data in zip(tokens, texts, strict=True) if self.reader.read(position, data) is None
+            ]
+        read = ReadByBytes(self.reader, position)
+        return [token for token, data in zip(tokens, texts, strict=True) if read.after(data) == REFUSED]
+
     def _doubtful(self, position: Position, tokens: list[int]) -> list[int]:
         """Return the tokens that may repeat a text of a distinct call.
 
-        Between such texts these are tokens that hold a text already read, or the same bytes twice.
+        Between such texts these are tokens that hold a text already read, or the same bytes twice. Inside the first one
+        these are tokens that end it and hold it once more: they have more bytes than were read of it.
         """
-        if self._has_narrow or any(isinstance(register, bytes) for _, register, _ in position):
+        if self._has_narrow or not tokens:
             return tokens
         texts = frozenset[bytes]().union(*(texts_read(register) | node.texts for _, register, node in position))
-        return [token for token in tokens if (pieces := self._pieces_of(token)) is None or not pieces.isdisjoint(texts)]
+        begun = [len(register) for _, register, _ in position if isinstance(register, bytes)]
+        if not begun:
+            return [
+                token for token in tokens if (pieces := self._pieces_of(token)) is None or not pieces.isdisjoint(texts)
+            ]
+        if texts:
+            return tokens
+        least = min(begun) + 2
+        return [token for token in tokens if len(self.vocabulary.tokens[token] or b"") >= least]
 
     def _pieces_of(self, token: int) -> frozenset[bytes] | None:
         """Return the pieces of a token as long as a text of a distinct call; ``None`` if one occurs twice."""
@@ -253,9 +271,9 @@ class TokenPositions:
         if self._may_fall_short:
             left = self.tokens_left(position)
             return left < int(UNREACHABLE) and (room is None or left <= room)
-        distance = self.distance(position)
         if room is None:
-            return distance < FAR
+            return any(self._distances.of(state, register) + node.distance < FAR for state, register, node in position)
+        distance = self.distance(position)
         if distance <= room and distance + self._excess(position, distance) <= room:
             return True
         return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left(position) <= room
