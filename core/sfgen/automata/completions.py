@@ -10,6 +10,9 @@ from sfgen.automata.dfa import Dfa
 MOST = 1 << 16
 """More ways than these are many."""
 
+_ROUNDS = 4
+"""The most bytes of texts that are counted state by state before all pairs of states are looked at."""
+
 _LONGEST = 4096
 """The bytes of the longest texts that are looked at."""
 
@@ -25,6 +28,9 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     """
     classes = dfa.byte_classes if usable is None else dfa.byte_classes[usable]
     weights = np.bincount(classes, minlength=dfa.transitions.shape[1])
+    counts = _of_few_states(dfa, weights)
+    if counts is not None:
+        return counts
     sources, labels = np.nonzero((dfa.transitions >= 0) & (weights > 0))
     # Pairs of states between which there are steps, by the first state, and by how many bytes.
     pairs, pair_of = np.unique(sources * len(dfa) + dfa.transitions[sources, labels], return_inverse=True)
@@ -36,7 +42,7 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     first_from = np.searchsorted(target_of[by_target], states).tolist()
     missing = np.diff(first_to)
     ready = np.flatnonzero(missing == 0).tolist()
-    counts: dict[int, int] = {}
+    counts = {}
     while ready:
         state = ready.pop()
         after = slice(first_to[state], first_to[state + 1])
@@ -49,6 +55,26 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
         missing[before] -= 1
         ready += before[missing[before] == 0].tolist()
     return dict(sorted(counts.items()))
+
+
+def _of_few_states(dfa: Dfa, weights: NDArray[np.int64]) -> dict[int, int] | None:
+    """Count where few states are counted, as in the automata of strings; ``None`` where they may be many."""
+    table = np.where(weights > 0, dfa.transitions, -1)
+    is_known = np.zeros(len(dfa) + 1, dtype=np.bool_)
+    is_known[-1] = True  # no transition
+    counts: dict[int, int] = {}
+    for _ in range(_ROUNDS):
+        new = np.flatnonzero(is_known[table].all(axis=1) & ~is_known[:-1]).tolist()
+        if not new:
+            return dict(sorted(counts.items()))
+        for state in new:
+            steps = [(target, label) for label, target in enumerate(table[state].tolist()) if target >= 0]
+            ways = int(dfa.accepting[state]) + sum(counts[target] * int(weights[label]) for target, label in steps)
+            if ways > MOST:
+                return None
+            counts[state] = ways
+        is_known[new] = True
+    return None
 
 
 def least_costs(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -68,11 +69,16 @@ class _Finder:
         self._states = states
         rows = np.where(usable, network.table[states], DEAD)
         self._after: dict[int, set[int]] = {state: set() for state in states}
-        for row, label in np.argwhere(rows != DEAD).tolist():
-            entry = int(rows[row, label])
-            ways = () if entry >= 0 else network.actions[-2 - entry]
-            own = {way.state for way in ways if not way.pushes and not way.is_fresh} if ways else {entry}
-            self._after[states[row]] |= own
+        sources, labels = np.nonzero(rows != DEAD)
+        found = np.unique(rows[sources, labels].astype(np.int64) * len(states) + sources)  # each step between two once
+        entries, sources = np.divmod(found, len(states))
+        for entry, source in zip(entries.tolist(), sources.tolist(), strict=True):
+            after = self._after[states[source]]
+            if entry >= 0:
+                after.add(entry)
+            else:
+                ways = network.actions[-2 - entry]
+                after |= {way.state for way in ways if not way.pushes and not way.is_fresh}
         self._before: dict[int, set[int]] = {state: set() for state in states}
         for state, targets in self._after.items():
             for target in targets:
@@ -206,22 +212,29 @@ class MemberDistances:
         self._known: dict[tuple[int, int], int] = {}
         self._behind_known: dict[tuple[int, int, int], int] = {}
 
-    @property
+    @cached_property
     def called(self) -> set[int]:
         """The entries of all called rules."""
         entries = set(self._values)
         for member in self.member_states.values():
-            entries.update(*([name, value] for _, name, value in member.others))
+            for _, name, value in member.others:
+                entries.add(name)
+                entries.add(value)
             if member.tail is not None:
                 entries.add(member.tail[1])
         return entries - {-1}
+
+    @cached_property
+    def _ended(self) -> list[_MemberState]:
+        """The states behind a member."""
+        return [member for member in self.member_states.values() if member.tail is not None and member.tail[1] < 0]
 
     def update(self, whole: NDArray[np.int64]) -> None:
         """Set the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
         self.lengths = {-1: 0} | {state: whole.item(state) for state in self.called}
         self._known.clear()
         self._behind_known.clear()
-        ended = [member for member in self.member_states.values() if member.tail is not None and member.tail[1] < 0]
+        ended = self._ended
         names = [FAR] * self.names.size
         for member in ended:
             for name, length in member.choices:
@@ -317,7 +330,7 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
     numbers, at = list[int](), dict[int, int]()
     rules: dict[int, int] = {}
     for state, distances in members.items():
-        names, prices = distances.names, distances.prices
+        names, prices, lengths = distances.names, distances.prices, distances.lengths
         if id(distances) not in rules:
             rules[id(distances)] = len(numbers)
             by_price = [name for name in prices.by_price if name < NARROW]
@@ -325,13 +338,15 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
             numbers += [*prices.names[:NARROW], *by_price]
         at[state] = len(numbers)
         member = distances.member_states[state]
-        tail = -1 if member.tail is None else member.tail[0] + distances.lengths[member.tail[1]]
-        other = min((distances.of_other(each) for each in member.others), default=FAR)
-        choices = [(min(name, NARROW), distances.of_choice(name, length)) for name, length in member.choices]
+        tail = -1 if member.tail is None else member.tail[0] + lengths[member.tail[1]]
+        other = min([distances.of_other(each) for each in member.others], default=FAR)
         takes = min(names.takes.get(state, -1), NARROW)
         is_doubtful = takes == NARROW or (names.size > NARROW and member.tail is None)
         numbers += [rules[id(distances)], takes, is_doubtful, tail, member.close, member.lacks, member.room, other]
-        numbers += [len(choices), *(number for choice in choices for number in choice)]
+        numbers.append(len(member.choices))
+        for name, length in member.choices:
+            numbers.append(min(name, NARROW))
+            numbers.append(distances.of_choice(name, length))
     return at, np.array(numbers or [0], dtype=np.int64)
 
 

@@ -13,6 +13,7 @@ ends in and others.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from functools import cache, lru_cache
 
 import numpy as np
@@ -116,6 +117,48 @@ def written(decoded: Dfa) -> Dfa:
         lead(sources, byte, np.where(targets >= 0, targets + np.int32(_INSIDE), targets))
     accepting = np.arange(len(table)) == _END
     return Dfa(*minimize(Deterministic(table, byte_classes, accepting)))
+
+
+def written_without(texts: Collection[str]) -> Dfa:
+    """Build the minimal automaton of all JSON strings but those of some texts.
+
+    It is ``written`` of their complement, made at once: the texts become a tree that leads into the automaton of all
+    strings where a string leaves it.
+
+    >>> strings = written_without(["id", "idle"])
+    >>> strings.accepts('"id"'), strings.accepts('"idl"'), strings.accepts('"idles"')
+    (False, True, True)
+    """
+    strings = written(any_text())
+    children: list[dict[int, int]] = [{}]
+    ends = list[int]()
+    for text in texts:
+        node = 0
+        for byte in write(text):
+            after = children[node].setdefault(byte, len(children))
+            if after == len(children):
+                children.append({})
+            node = after
+        ends.append(node)
+    letters = sorted({byte for each in children for byte in each})
+    alone = np.zeros(256, dtype=np.intp)
+    alone[letters] = np.arange(1, len(letters) + 1)
+    codes, classes = np.unique(alone * 256 + strings.byte_classes, return_inverse=True)
+    columns = codes % 256
+    # The state of each node in the automaton of all strings, whose states are numbered behind the nodes.
+    states = np.zeros(len(children), dtype=np.intp)
+    for node, each in enumerate(children):
+        for byte, child in each.items():
+            states[child] = strings.transitions[states[node], strings.byte_classes[byte]]
+    rows = strings.transitions[:, columns]
+    rows = np.where(rows >= 0, rows + np.int32(len(children)), rows)
+    table = np.concatenate([rows[states], rows])
+    for node, each in enumerate(children):
+        for byte, child in each.items():
+            table[node, classes[byte]] = child
+    accepting = np.concatenate([strings.accepting[states], strings.accepting])
+    accepting[ends] = False
+    return Dfa(*minimize(Deterministic(table, classes.astype(np.uint8), accepting)))
 
 
 def _reading(decoded: Dfa, characters: list[int]) -> NDArray[np.intp]:

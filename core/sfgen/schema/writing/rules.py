@@ -34,7 +34,7 @@ from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import DEFINITIONS, says_nothing
 from sfgen.schema.scalars.numbers import NumberLimits
 from sfgen.schema.scalars.strings import StringLimits, is_clean
-from sfgen.schema.scalars.written_text import any_text, no_text, written
+from sfgen.schema.scalars.written_text import no_text, written
 from sfgen.schema.writing.layout import Layout, WritingOptions
 from sfgen.schema.writing.literals import as_integer
 from sfgen.schema.writing.skeleton import Content, Names, Part, Skeleton, Skeletons, Union, Values
@@ -355,12 +355,11 @@ class _OtherNames:
         limits = StringLimits(
             patterns=content.found, others=content.declared, no_patterns=content.not_found, banned=self._banned
         )
-        return Leaf(self._dfa(limits) & self._allowed(content.names)), is_clean(limits)
+        names = self._dfa(limits)
+        return Leaf(names & self._allowed(content.names) if content.names else names), is_clean(limits)
 
     def _allowed(self, names: Conjunction) -> Dfa:
         """Return the written forms of the strings that satisfy a conjunction."""
-        if not names:
-            return written(any_text())
         return reduce(or_, (self._of_branch(plain) for plain in self._branches.of(names)), no_text())
 
     def _of_branch(self, plain: Plain) -> Dfa:
