@@ -381,14 +381,16 @@ class RulesAutomaton:
                 raise InternalError(f"{type(expression).__name__} is only allowed as a whole rule")
 
     def _literal(self, data: bytes, start: int, end: int) -> None:
-        for byte in data[:-1]:
-            middle = self._state()
-            self._edge(start, byte, byte, middle)
-            start = middle
-        if data:
-            self._edge(start, data[-1], data[-1], end)
-        else:
+        if not data:
             self._epsilon(start, end)
+            return
+        first, edges = self._states, self._edges
+        self._states += len(data) - 1
+        for number, byte in enumerate(data[:-1], first):
+            edges.extend((start, byte, byte, number))
+            start = number
+        edges.extend((start, data[-1], data[-1], end))
+        self._check_size()
 
     def _repeat(self, child: Expression, minimum: int, maximum: int | None, start: int, end: int) -> None:
         for _ in range(minimum):

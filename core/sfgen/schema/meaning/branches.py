@@ -63,6 +63,7 @@ class Branches:
         self._found: dict[Conjunction, tuple[Union, bool]] = {}
         self._of_one: dict[str, tuple[Union, bool]] = {}
         self._open: set[str] = set()
+        self._targets: dict[str, Conjunction] = {}  # of references, by the keys of the schemas with them
         self.losses = 0
         """How often branches were made or used that lack some values of their schema: what cannot be negated."""
         self.left_out: dict[str, str] = {}
@@ -103,10 +104,13 @@ class Branches:
         return next((word for word in ("$ref", "$dynamicRef", "$recursiveRef") if one.says(word, self._draft)), None)
 
     def _referred(self, one: Subschema) -> Conjunction:
-        word = self._reference(one)
-        assert word is not None
-        pointer, schema = self._document.referred(one.schema[word], one.pointer, word, one.scope)
-        return conjunction_of(schema, pointer, one.scope)
+        found = self._targets.get(one.key)
+        if found is None:
+            word = self._reference(one)
+            assert word is not None
+            pointer, schema = self._document.referred(one.schema[word], one.pointer, word, one.scope)
+            found = self._targets[one.key] = conjunction_of(schema, pointer, one.scope)
+        return found
 
     # ---- what holds ------------------------------------------------------------------------------------------------
 
@@ -366,6 +370,8 @@ def _product(left: Union, right: Union, one: Subschema) -> Union:
     if left == _EVERYTHING or right == _EVERYTHING:
         return right if left == _EVERYTHING else left
     _check_number(len(left) * len(right), one)
+    if len(left) == len(right) == 1:
+        return [both(left[0], right[0])]
     return list(dict.fromkeys(both(first, second) for first in left for second in right))
 
 

@@ -16,7 +16,7 @@ from sfgen.schema.reading.strict_json import escaped, key
 class Subschema:
     """A schema of the document, or one that was made of such; equal to others with the same key."""
 
-    __slots__ = ("is_made", "is_silent", "key", "pointer", "schema", "scope")
+    __slots__ = ("_parts", "is_made", "is_silent", "key", "pointer", "schema", "scope")
 
     def __init__(
         self, schema: Any, pointer: str, key: str = "", *, is_silent: bool = False, scope: DynamicScope = STATIC
@@ -33,6 +33,7 @@ class Subschema:
         """Whether it holds since another one does not, so that what it speaks of counts as unevaluated."""
         self.is_made = bool(key) and not is_silent
         """Whether it was made, and is not in the document."""
+        self._parts: dict[tuple[str | int, ...], Conjunction] = {}
 
     @property
     def silent(self) -> Subschema:
@@ -55,7 +56,13 @@ class Subschema:
         return f"Subschema({self.key!r})"
 
     def part(self, *path: str | int) -> Conjunction:
-        """Return the conjunction of what stands in it under some keys."""
+        """Return the conjunction of what stands in it under some keys, each time the same."""
+        found = self._parts.get(path)
+        if found is None:
+            found = self._parts[path] = self._part(path)
+        return found
+
+    def _part(self, path: tuple[str | int, ...]) -> Conjunction:
         schema, way = self.schema, ""
         for step in path:
             schema = schema[step]
@@ -86,7 +93,11 @@ def conjunction_of(schema: Any, pointer: str, scope: DynamicScope = STATIC) -> C
 
 def both(first: Conjunction, second: Conjunction) -> Conjunction:
     """Join two conjunctions: a value must satisfy both."""
-    return first if not second else second if not first else tuple(dict.fromkeys((*first, *second)))
+    if not first or not second:
+        return first or second
+    if len(first) == len(second) == 1:
+        return first if first[0].key == second[0].key else first + second
+    return tuple(dict.fromkeys((*first, *second)))
 
 
 def listed(plain: Plain) -> list[Any] | None:

@@ -8,7 +8,7 @@ count: none under ``not``, ``if``, ``oneOf``, ``contains`` and ``propertyNames``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -241,7 +241,7 @@ def why_nothing(group: Group, plain: Plain) -> str:
 # ---- types that are inferred -----------------------------------------------------------------------------------------
 
 
-def inferred_type(plain: Plain, hidden: frozenset[str], draft: Draft) -> tuple[str, str] | None:
+def inferred_type(plain: Plain, is_hidden: Callable[[str], bool], draft: Draft) -> tuple[str, str] | None:
     """Infer the type of a branch whose keywords are about one type alone."""
     # Returned: the type, and the pointer of a schema that tells it. ``None`` where a schema says a type or names
     # values, and where keywords are about several types, or about none.
@@ -251,7 +251,7 @@ def inferred_type(plain: Plain, hidden: frozenset[str], draft: Draft) -> tuple[s
         if "type" in schema or "enum" in schema or "const" in schema:
             if not one.is_made:
                 return None
-        elif one.pointer not in hidden:
+        elif not is_hidden(one.pointer):
             for keyword in schema:
                 kind = _TYPES.get(keyword)
                 if kind is None or not (keyword == SUBSTRING_OF or one.says(keyword, draft)):
@@ -269,8 +269,9 @@ def hidden_pointers(document: SchemaDocument) -> frozenset[str]:
     ['/$defs/a', '/not', '/not/items']
     """
     found: dict[str, None] = {}
-    for pointer in document.pointers:
-        found.update((inner, None) for keyword, inner in _inside(document, pointer) if keyword in _NEVER)
+    for pointer, schema in document.schemas.items():
+        if isinstance(schema, dict) and not schema.keys().isdisjoint(_NEVER):
+            found.update((inner, None) for keyword, inner in _inside(document, pointer) if keyword in _NEVER)
     for pointer in (waiting := list(found)):
         for _, inner in (*_inside(document, pointer), *_referred(document, pointer)):
             if inner not in found:
@@ -281,16 +282,20 @@ def hidden_pointers(document: SchemaDocument) -> frozenset[str]:
 
 def _inside(document: SchemaDocument, pointer: str) -> Iterator[tuple[str, str]]:
     """Yield the keywords of a schema that have schemas in them, and their pointers."""
-    schema = value_at(document.root, pointer)
+    schema = _schema_at(document, pointer)
     if isinstance(schema, dict) and not is_reference_alone(schema, document.draft):
         for way, _ in subschemas(schema, KINDS[document.draft]):
             if way[0] not in DEFINITIONS:
                 yield str(way[0]), pointer + "".join(map(escaped, way))
 
 
+def _schema_at(document: SchemaDocument, pointer: str) -> Any:
+    return document.schemas[pointer] if pointer in document.schemas else value_at(document.root, pointer)
+
+
 def _referred(document: SchemaDocument, pointer: str) -> Iterator[tuple[str, str]]:
     """Yield the keywords by which a schema refers to others, and the pointers they may lead to."""
-    for keyword, reference in references_of(value_at(document.root, pointer), document.draft):
+    for keyword, reference in references_of(_schema_at(document, pointer), document.draft):
         yield keyword, document.resolve(reference, pointer, keyword)[0]
         name = dynamic_name(keyword, reference)
         for anchors in document.identifiers.dynamic.values() if name is not None else ():

@@ -360,8 +360,7 @@ class SchemaDocument:
     def quoting(self, documents: Mapping[str, Substring]) -> SchemaDocument:
         """Return the same with documents to quote from."""
         quoted, named = {**self.quoted, **documents}, set[str]()
-        for pointer in self.pointers:
-            schema = value_at(self.root, pointer)
+        for pointer, schema in self.schemas.items():
             if not isinstance(schema, dict) or SUBSTRING_OF not in schema:
                 continue
             name = schema[SUBSTRING_OF]
@@ -380,6 +379,17 @@ class SchemaDocument:
             if name not in named
         )
         return replace(self, quoted=quoted, notes=tuple(dict.fromkeys((*self.notes, *unused))))
+
+    @cached_property
+    def schemas(self) -> Mapping[str, Any]:
+        """The schemas of the document by their pointers, each found from the one around it."""
+        found: dict[str, Any] = {}
+        for pointer in self.pointers:
+            around = pointer
+            while around and around not in found:
+                around = around.rpartition("/")[0]
+            found[pointer] = value_at(found.get(around, self.root), pointer[len(around) :])
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}  # what was found in them is found again
@@ -417,8 +427,8 @@ class SchemaDocument:
         # Nothing is ever added to it where no reference can move.
         used = {
             dynamic_name(keyword, reference)
-            for pointer in (self.pointers if self.repeated_anchors else ())
-            for keyword, reference in references_of(value_at(self.root, pointer), self.draft)
+            for schema in (self.schemas.values() if self.repeated_anchors else ())
+            for keyword, reference in references_of(schema, self.draft)
         }
         moving = self.repeated_anchors & used
         if not moving:

@@ -394,12 +394,13 @@ def escaped(name: str | int) -> str:
     >>> escaped("a/b~")
     '/a~1b~0'
     """
-    return "/" + str(name).replace("~", "~0").replace("/", "~1")
+    text = str(name)
+    return "/" + (text.replace("~", "~0").replace("/", "~1") if "~" in text or "/" in text else text)
 
 
 def unescaped(part: str) -> str:
     """Read a part of a JSON pointer, without its slash."""
-    return part.replace("~1", "/").replace("~0", "~")
+    return part.replace("~1", "/").replace("~0", "~") if "~" in part else part
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 _LONGEST_VALUE = 60  # characters of a value that are shown
 _MOST_ALTERNATIVES = 8
 _NEAR = 0.75  # of 1: how alike two names are of which one may be meant for the other
+_KEPT = 1024  # names that were looked for
 
 TYPE_WORDS = {
     "null": "null",
@@ -115,8 +117,14 @@ def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None =
     ('properties', 'date-time', '')
     """
     plain = {_plain(each): each for each in known}
-    found = (elsewhere or {}).get(_plain(name)) or next(iter(get_close_matches(_plain(name), plain, 1, _NEAR)), "")
+    found = (elsewhere or {}).get(_plain(name)) or _near(_plain(name), tuple(plain))
     return plain.get(found, found)
+
+
+@lru_cache(maxsize=_KEPT)
+def _near(name: str, known: tuple[str, ...]) -> str:
+    """Find the name most like another; empty if none is. Schemas say the same words again and again."""
+    return next(iter(get_close_matches(name, known, 1, _NEAR)), "")
 
 
 def _plain(name: str) -> str:

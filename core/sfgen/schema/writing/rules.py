@@ -145,7 +145,7 @@ class RuleFinder:
         """Return the groups of the type that a branch is about, where it says none."""
         if not self._options.infer_types:
             return groups
-        told = inferred_type(plain, self._hidden, self._document.draft)
+        told = inferred_type(plain, lambda pointer: pointer in self._hidden, self._document.draft)
         if told is None:
             return groups
         kind, pointer = told
