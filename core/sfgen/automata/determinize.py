@@ -30,6 +30,7 @@ MAX_WORK = 200_000_000
 """Elementary steps of the construction, and cells of the tables that it fills."""
 
 _FIRST_ROOM = 512  # sets
+_MOST_AT_FIRST = 1 << 22  # transitions of the first tables; memory is taken when it is written to
 
 _DONE, _TOO_MANY_STATES, _TOO_LARGE_TABLES, _TOO_MUCH_WORK = 0, 1, 2, 3
 _NO_ROOM_FOR_SETS, _NO_ROOM_FOR_MEMBERS, _NO_ROOM_FOR_TARGETS = 4, 5, 6
@@ -125,16 +126,20 @@ class _Tables(NamedTuple):
 
     @classmethod
     def empty(cls, states: int, classes: int) -> _Tables:
+        room = _FIRST_ROOM
+        # Mostly there are about as many sets as states: then nothing is copied into larger tables.
+        while room < states and 2 * room * classes <= _MOST_AT_FIRST:
+            room *= 2
         return cls(
             progress=np.array([-1, 0, 0, 0], dtype=np.int64),
-            members=np.empty(4 * _FIRST_ROOM, dtype=np.int32),
-            first_member=np.zeros(_FIRST_ROOM + 1, dtype=np.int32),
-            hashes=np.empty(_FIRST_ROOM, dtype=np.uint64),
-            slots=np.full(2 * _FIRST_ROOM, -1, dtype=np.int32),
-            transitions=np.empty((_FIRST_ROOM, classes), dtype=np.int32),
-            accepting=np.empty(_FIRST_ROOM, dtype=np.bool_),
-            targets=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
-            next_target=np.empty(2 * _FIRST_ROOM, dtype=np.int32),
+            members=np.empty(4 * room, dtype=np.int32),
+            first_member=np.zeros(room + 1, dtype=np.int32),
+            hashes=np.empty(room, dtype=np.uint64),
+            slots=np.full(2 * room, -1, dtype=np.int32),
+            transitions=np.empty((room, classes), dtype=np.int32),
+            accepting=np.empty(room, dtype=np.bool_),
+            targets=np.empty(2 * room, dtype=np.int32),
+            next_target=np.empty(2 * room, dtype=np.int32),
             seen=np.zeros(states, dtype=np.int32),
             set_of=np.full(states, -1, dtype=np.int32),
             stack=np.empty(states, dtype=np.int32),
