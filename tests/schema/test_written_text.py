@@ -12,7 +12,7 @@ from sfgen.errors import SchemaError
 from sfgen.grammar.rules import Leaf
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.scalars.strings import StringLimits, string_rule
-from sfgen.schema.scalars.written_text import any_text, counted_text, write, written
+from sfgen.schema.scalars.written_text import any_text, counted_text, write, written, written_without
 
 LETTERS = st.sampled_from(['"', "\\", "\n", "\t", "\b", "\f", "\r", "\x00", "\x0b", "\x1f", "\x7f", *"abnu01/é日😀"])
 TEXTS = st.text(LETTERS | st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -132,3 +132,10 @@ def test_characters_are_counted(text: str, minimum: int, more: int | None) -> No
 def test_all_lengths_share_one_automaton() -> None:
     assert counted_text(0, 3).dfa is counted_text(5, 1_000_000).dfa
     assert counted_text(0, 3).dfa.equivalent(written(any_text()))
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=6))
+def test_all_strings_but_some_are_the_complement_of_these(texts: list[str]) -> None:
+    found, wanted = written_without(texts), written(any_text() - Dfa.from_choices(texts))
+    for name in ("transitions", "byte_classes", "accepting"):
+        assert getattr(found, name).tolist() == getattr(wanted, name).tolist()

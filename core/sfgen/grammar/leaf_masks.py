@@ -8,6 +8,7 @@ that were used last are kept with the vocabulary, for all grammars with the same
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -150,6 +151,92 @@ class LeafMasks:
         return counts
 
 
+class LeafMasksBut(LeafMasks):
+    """The masks of a leaf that is another one but for a few texts, of which the other's masks lack some tokens.
+
+    A state that a text passes allows the tokens of the other's state without the text's rest; its exits lack the trie
+    node of the rest. The states behind the first byte by which a text is left are the other's. So masks are not walked
+    for, unless a state is farther away.
+    """
+
+    def __init__(self, leaf: Leaf, vocabulary: Vocabulary, most: LeafMasks) -> None:
+        super().__init__(leaf.dfa, vocabulary, None)
+        self._without = leaf.without
+        self._most = most
+
+    def mask(self, state: int) -> tuple[Mask, Int32]:
+        """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32)."""
+        alike = self._alike.get(state)
+        if alike is None:
+            return super().mask(state)
+        mask, exits = self._most.mask(alike)
+        rests = self._rests.get(state)
+        if not rests:
+            return mask, exits
+        mask, kept = mask.copy(), np.ones(len(exits), dtype=np.bool_)
+        for rest in rests:
+            tokens, node = _tokens_and_node(self._vocabulary, rest)
+            for token in tokens:
+                mask[token >> 5] &= ~np.uint32(1 << (token & 31))
+            if node is not None:
+                kept &= exits != node
+        mask.setflags(write=False)
+        return mask, exits[kept]
+
+    @cached_property
+    def _rests(self) -> dict[int, dict[bytes, None]]:
+        """The rests of the texts that pass each state."""
+        return self._followed[1]
+
+    @cached_property
+    def _alike(self) -> dict[int, int]:
+        """The other leaf's state for the states that texts pass, and those behind them."""
+        alike = self._followed[0]
+        passed = list(alike)
+        own, other = self._dfa, self._most._dfa
+        labels = np.unique(own.byte_classes, return_index=True)[1]  # a byte of each class
+        targets = own.transitions[passed].ravel()
+        others = other.transitions[[alike[state] for state in passed]][:, other.byte_classes[labels]].ravel()
+        pairs = np.unique(targets[targets >= 0].astype(np.int64) * len(other) + others[targets >= 0])
+        for state, behind in zip(*(each.tolist() for each in np.divmod(pairs, len(other))), strict=True):
+            alike.setdefault(state, behind)
+        return alike
+
+    @cached_property
+    def _followed(self) -> tuple[dict[int, int], dict[int, dict[bytes, None]]]:
+        own, other = self._dfa, self._most._dfa
+        width, table, classes = own.transitions.shape[1], own.transitions.reshape(-1).data, own.byte_classes.tobytes()
+        others, of_other = other.transitions, other.byte_classes
+        alike: dict[int, int] = {}
+        rests: dict[int, dict[bytes, None]] = {}
+        for text in self._without:
+            state = behind = 0
+            for place, byte in enumerate(text):
+                alike[state] = behind
+                rests.setdefault(state, {})[text[place:]] = None
+                state = table[state * width + classes[byte]]
+                behind = int(others[behind, of_other[byte]])
+                if state < 0:
+                    break
+        return alike, rests
+
+
+def _tokens_and_node(vocabulary: Vocabulary, data: bytes) -> tuple[list[int], int | None]:
+    """Find the tokens with some bytes, and the trie node of these; ``None`` if no token begins with them."""
+    trie, tokens = vocabulary.trie, vocabulary.tokens
+    ids = trie.token_ids.data
+    first = place = bisect_left(range(len(ids)), data, key=lambda place: tokens[ids[place]] or b"")
+    if first == len(ids) or not (tokens[ids[first]] or b"").startswith(data):
+        return [], None
+    found = []
+    while place < len(ids) and tokens[ids[place]] == data:
+        found.append(ids[place])
+        place += 1
+    # The nodes before which as many tokens stand are one below the other.
+    node = int(np.searchsorted(trie.token_starts, np.int32(first)))
+    return found, node + len(data) - int(trie.depths[node])
+
+
 _LEAVES = 256
 """The leaves of a vocabulary whose masks are kept for other grammars; a grammar keeps those of its own."""
 
@@ -160,12 +247,18 @@ _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakK
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
     """Return the masks of a leaf, one object for each automaton; ``goal`` is as in ``LeafMasks``."""
+    most = None
+    if goal is None and isinstance(leaf, Leaf) and leaf.most is not None:
+        most = leaf_masks(Leaf(leaf.most), vocabulary, None)
     with _lock:
         kept = _masks.setdefault(vocabulary.trie, {})
         key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
         found = kept.pop(key, None)
         if found is None:
-            found = leaf.dfa, LeafMasks(leaf.dfa, vocabulary, goal)  # the automaton is held, so its id stays its own
+            masks = LeafMasks(leaf.dfa, vocabulary, goal)
+            if most is not None and isinstance(leaf, Leaf):
+                masks = LeafMasksBut(leaf, vocabulary, most)
+            found = leaf.dfa, masks  # the automaton is held, so its id stays its own
             if len(kept) == _LEAVES:
                 del kept[next(iter(kept))]
         kept[key] = found  # the last one: the first is the least recently used

@@ -9,7 +9,7 @@ with a register in place of copies.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -74,6 +74,9 @@ class Leaf:
     """
 
     dfa: Dfa
+    # Where many leaves are one automaton but for a few texts each, that automaton and those texts: its masks serve all.
+    most: Dfa | None = field(default=None, compare=False)
+    without: tuple[bytes, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

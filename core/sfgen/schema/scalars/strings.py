@@ -19,7 +19,16 @@ from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.schema.scalars.ecma_patterns import has_modifiers, pattern_texts, texts_found_by_either
 from sfgen.schema.scalars.formats import at_most, format_texts, jsonschema
-from sfgen.schema.scalars.written_text import any_text, counted_text, no_text, of_length, written, written_without
+from sfgen.schema.scalars.written_text import (
+    any_string,
+    any_text,
+    counted_text,
+    no_text,
+    of_length,
+    write,
+    written,
+    written_without,
+)
 from sfgen.substring.automaton import automaton_of
 from sfgen.substring.document import SUBSTRING_OF
 from sfgen.substring.substring import Substring
@@ -107,11 +116,14 @@ def _rule(limits: StringLimits) -> tuple[Leaf | CountedText, bool]:
         return _rule(replace(limits, banned=None))[0], False
     about_texts = _about_texts(limits)
     if about_texts == StringLimits(others=limits.others) and 0 < len(limits.others) <= _MOST_OTHERS:
-        return of_length(written_without(limits.others), minimum, maximum), True
+        strings = written_without(limits.others)
+        if minimum == 0 and maximum is None:
+            return Leaf(strings, any_string(), tuple(map(write, limits.others))), True
+        return of_length(strings, minimum, maximum), True
     if about_texts != StringLimits():
         return of_length(written(_texts(about_texts)), minimum, maximum), True
     if minimum == 0 and maximum is None:
-        return Leaf(written(any_text())), True
+        return Leaf(any_string()), True
     return counted_text(minimum, maximum), True
 
 

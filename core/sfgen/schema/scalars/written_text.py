@@ -67,6 +67,12 @@ def any_text() -> Dfa:
 
 
 @cache
+def any_string() -> Dfa:
+    """Build the automaton of all JSON strings."""
+    return written(any_text())
+
+
+@cache
 def no_text() -> Dfa:
     """Build the automaton of the empty language."""
     return any_text() - any_text()
@@ -129,7 +135,7 @@ def written_without(texts: Collection[str]) -> Dfa:
     >>> strings.accepts('"id"'), strings.accepts('"idl"'), strings.accepts('"idles"')
     (False, True, True)
     """
-    strings = written(any_text())
+    strings = any_string()
     children: list[dict[int, int]] = [{}]
     ends = list[int]()
     for text in texts:

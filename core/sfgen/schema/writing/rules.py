@@ -355,8 +355,10 @@ class _OtherNames:
         limits = StringLimits(
             patterns=content.found, others=content.declared, no_patterns=content.not_found, banned=self._banned
         )
-        names = self._dfa(limits)
-        return Leaf(names & self._allowed(content.names) if content.names else names), is_clean(limits)
+        leaf = self._leaf(limits)
+        if content.names:
+            leaf = Leaf(leaf.dfa & self._allowed(content.names))
+        return leaf, is_clean(limits)
 
     def _allowed(self, names: Conjunction) -> Dfa:
         """Return the written forms of the strings that satisfy a conjunction."""
@@ -367,13 +369,13 @@ class _OtherNames:
         limits = next((group.limits for group in groups if group.type == "string"), None)
         if not isinstance(limits, StringLimits):
             return no_text()
-        found = self._dfa(limits)
+        found = self._leaf(limits).dfa
         values = listed(plain)
         if values is None:
             return found
         texts = [value for value in values if isinstance(value, str)]
         return found & written(Dfa.from_choices(texts)) if texts else no_text()
 
-    def _dfa(self, limits: StringLimits) -> Dfa:
+    def _leaf(self, limits: StringLimits) -> Leaf:
         leaf = one_form(limits)  # texts must differ, so that nothing else is counted beside them
-        return no_text() if leaf is None else leaf.dfa
+        return Leaf(no_text()) if leaf is None else leaf
