@@ -105,8 +105,9 @@ def main() -> None:
     cutter = Cutter(name, folder)
     names = [engine for engine in ENGINES if not options.engine or engine in options.engine]
     begun = time.monotonic()
-    tallies, idle = measured(rows, cutter, names, seconds=options.seconds, collects=not options.no_gc)
-    whole = not (options.engine or options.limit or options.case or options.no_gc)
+    collector = "off" if options.no_gc else "frozen" if options.freeze else "on"
+    tallies, idle = measured(rows, cutter, names, seconds=options.seconds, collector=collector)
+    whole = not (options.engine or options.limit or options.case or options.freeze or options.no_gc)
     found = report(rows, tallies, idle, name, time.monotonic() - begun, worst=options.worst)
     print(found)
     if options.output or (whole and options.data is not None):
@@ -125,6 +126,7 @@ def _options() -> argparse.Namespace:
     add("--limit", type=int, metavar="N", help="only the first N schemas of the data")
     add("--seconds", type=int, default=15, metavar="N", help="how long a schema may take an engine (default: 15)")
     add("--worst", type=int, default=0, metavar="N", help="name the N worst of each kind")
+    add("--freeze", action="store_true", help="what is loaded is not collected, as in sfgen's commands")
     add("--no-gc", action="store_true", help="without Python's garbage collector")
     add("--output", type=Path, metavar="FOLDER", help="write maskbench.md there")
     return parser.parse_args()
@@ -159,7 +161,7 @@ def _say(text: str) -> None:
 
 
 def measured(
-    rows: Sequence[Row], cutter: Cutter, names: Sequence[str], *, seconds: int, collects: bool
+    rows: Sequence[Row], cutter: Cutter, names: Sequence[str], *, seconds: int, collector: str = "on"
 ) -> tuple[dict[str, Tally], float]:
     """Walk all rows with the engines in turns; return what became of them, and an idle process's pause, seconds."""
     engines: dict[str, MaskEngine] = {}
@@ -174,19 +176,20 @@ def measured(
             engine.begin()
             engine.mask()
     tallies = {name: Tally() for name in engines}
-    collector = Collector()
+    noted = Collector()
     signal.signal(signal.SIGALRM, _raise_late)
-    with collector.watching():
+    with noted.watching():
         gc.collect()
-        idle, collector.longest = collector.longest, 0.0
-        if not collects:
+        idle, noted.longest = noted.longest, 0.0
+        if collector in ("frozen", "off"):
             gc.freeze()
+        if collector == "off":
             gc.disable()
         for number, row in enumerate(rows):
             tests = [(cutter.cut(json.dumps(data, ensure_ascii=False)), valid) for data, valid in row.tests]
             turn = number % len(engines)
             for name in [*engines][turn:] + [*engines][:turn]:
-                collector.longest = 0.0
+                noted.longest = 0.0
                 signal.alarm(seconds)
                 try:
                     _walk(engines[name], row, tests, tallies[name])
@@ -196,7 +199,7 @@ def measured(
                     tallies[name].late.append(row.id)
                 finally:
                     signal.alarm(0)
-                tallies[name].pauses[row.id] = collector.longest
+                tallies[name].pauses[row.id] = noted.longest
     return tallies, idle
 
 

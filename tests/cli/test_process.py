@@ -182,6 +182,17 @@ def test_what_an_interrupt_has_broken_is_an_interrupt() -> None:
     assert (done.returncode, done.stderr) == (130, b"sfgen: interrupted\n")
 
 
+def test_a_command_at_work_does_not_walk_what_it_has_loaded() -> None:
+    script = (
+        "import gc, json\n"
+        "from sfgen_cli.shell import process\n"
+        "process.at_work()\n"
+        "print(gc.isenabled(), len(gc.get_objects()) < gc.get_freeze_count() // 10)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"True True\n"
+
+
 @pytest.mark.parametrize(("number", "code", "told"), [("SIGINT", 130, b"sfgen: interrupted\n"), ("SIGTERM", 143, b"")])
 @pytest.mark.parametrize("place", ["ctypes.CFUNCTYPE(None)(send)()", "Freed()"])
 def test_a_signal_where_no_exception_can_be_raised_is_not_lost(place: str, number: str, code: int, told: bytes) -> None:

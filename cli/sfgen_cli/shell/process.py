@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import errno
+import gc
 import importlib
 import os
 import signal
@@ -59,7 +60,11 @@ def prepare(starting: Callable[[int, Any], object] | None = None) -> None:
 
 
 def at_work() -> None:
-    """Let Ctrl-C be an exception from now on: there is something to be cleaned up, or kept."""
+    """Let Ctrl-C be an exception from now on: there is something to be cleaned up, or kept.
+
+    What was loaded stays until the end: the collector need not walk it in the middle of a text.
+    """
+    gc.freeze()
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is _leave_at_once:
         signal.signal(signal.SIGINT, _interrupt)
 

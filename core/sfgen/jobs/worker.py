@@ -7,6 +7,7 @@ It ends at once when its stdin ends, whatever it is doing: nobody waits for it a
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import sys
@@ -38,6 +39,7 @@ def main() -> None:
     try:
         loaded = load(assignment.job)
         loaded.load_weights()
+        gc.freeze()  # what was loaded stays: the collector need not walk it in the middle of a text
     except SfgenError as error:
         tell(error)
         return
