@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,14 @@ _FEW = 12  # tokens, which are read one by one
 
 _NO_TEXT = b"\xff"
 """The beginning of no text: a register without texts to compare."""
+
+_Pieces = dict[int, frozenset[bytes] | None]
+
+_pieces: WeakKeyDictionary[Vocabulary, dict[int, _Pieces]] = WeakKeyDictionary()
+"""The pieces of each vocabulary's tokens of some length or more, for all grammars; see ``_pieces_of``."""
+
+_KEPT_PIECES = 1 << 12
+_UNKNOWN = frozenset[bytes]()
 
 _KEPT_PLACES = 64
 """The positions near a limit whose places are cached."""
@@ -69,7 +78,7 @@ class TokenPositions:
         self._may_run_out = _may_run_out(network)
         self._has_narrow = _has_narrow(network)
         self._least = max(1, min((int(distances.base[entry]) for entry in entries), default=1))
-        self._pieces: dict[int, frozenset[bytes] | None] = {}
+        self._pieces = _pieces.setdefault(self.vocabulary, {}).setdefault(self._least, {})
         self._spreads: dict[int, int] = {}
         self._kept: dict[Position, Mask] = {}
         self._places: dict[Position, Places] = {}
@@ -181,12 +190,15 @@ class TokenPositions:
 
     def _pieces_of(self, token: int) -> frozenset[bytes] | None:
         """Return the pieces of a token as long as a text of a distinct call; ``None`` if one occurs twice."""
-        if token not in self._pieces:
+        found = self._pieces.get(token, _UNKNOWN)
+        if found is _UNKNOWN:
             data, least = self.vocabulary.tokens[token] or b"", self._least
             pieces = [data[start:end] for start in range(len(data)) for end in range(start + least, len(data) + 1)]
             is_twice = any(data.find(piece, data.find(piece) + len(piece)) >= 0 for piece in set(pieces))
-            self._pieces[token] = None if is_twice else frozenset(pieces)
-        return self._pieces[token]
+            if len(self._pieces) >= _KEPT_PIECES:
+                self._pieces.clear()
+            found = self._pieces[token] = None if is_twice else frozenset(pieces)
+        return found
 
     def _repeating(self, position: Position) -> Iterator[Int32]:
         """Yield the tokens by which a text of a distinct call may repeat an earlier one.
