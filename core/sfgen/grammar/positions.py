@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -46,7 +47,8 @@ _pieces: WeakKeyDictionary[Vocabulary, dict[int, _Pieces]] = WeakKeyDictionary()
 """The pieces of each vocabulary's tokens of some length or more, for all grammars; see ``_pieces_of``."""
 
 _KEPT_PIECES = 1 << 12
-_UNKNOWN = frozenset[bytes]()
+_UNKNOWN: Any = object()
+"""In place of what was not looked for."""
 
 _KEPT_PLACES = 64
 """The positions near a limit whose places are cached."""
