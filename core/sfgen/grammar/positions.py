@@ -192,7 +192,7 @@ class TokenPositions:
 
     def _pieces_of(self, token: int) -> frozenset[bytes] | None:
         """Return the pieces of a token as long as a text of a distinct call; ``None`` if one occurs twice."""
-        found = self._pieces.get(token, _UNKNOWN)
+        found: frozenset[bytes] | None = self._pieces.get(token, _UNKNOWN)
         if found is _UNKNOWN:
             data, least = self.vocabulary.tokens[token] or b"", self._least
             pieces = [data[start:end] for start in range(len(data)) for end in range(start + least, len(data) + 1)]
