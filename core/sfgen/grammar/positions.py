@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -72,7 +73,6 @@ class TokenPositions:
         self._distances = distances
         self.reader = Reader(network, distances, trie.max_depth)
         self._masks = Masks(network, self.vocabulary, distances)
-        self._completion = Completion(network, distances, self.vocabulary)
         # Then neither distances nor cached masks decide, and each token is tried.
         self._may_fall_short = not self.has_all_bytes and _may_fall_short(network, network.over(trie.single_bytes))
         entries = sorted({site.entry for sites in network.calls.values() for site in sites if site.is_distinct})
@@ -90,6 +90,11 @@ class TokenPositions:
             if by_all.of(network.start, 0) >= FAR:
                 raise TextTooLong(FAR, LONGEST_TEXT, is_exact=False)
             raise cannot_be_written()
+
+    @cached_property
+    def _completion(self) -> Completion:
+        """The way to the end, for those who ask: without a limit nobody does."""
+        return Completion(self.network, self._distances, self.vocabulary)
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 

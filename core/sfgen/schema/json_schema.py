@@ -109,6 +109,7 @@ class JsonSchema:
         self._options = options
         self._lock = threading.RLock()
         self._compiled: Compiled | None = None
+        self._network: Network | None = None
         self._reader: Reader | None = None
         self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
 
@@ -176,7 +177,10 @@ class JsonSchema:
     @property
     def network(self) -> Network:
         """The automata of the rules; raises as :attr:`compiled`."""
-        return self.reader.network
+        with self._lock:
+            if self._network is None:
+                self._network = self._any_network()
+            return self._network
 
     def accepts(self, text: str | bytes) -> bool:
         """Tell whether a whole text is written under the options.
@@ -363,7 +367,7 @@ class JsonSchema:
         """Reads bytes through the network; raises as :attr:`compiled`."""
         with self._lock:
             if self._reader is None:
-                self._reader = Reader(self._any_network())
+                self._reader = Reader(self.network)
             return self._reader
 
     def _any_network(self) -> Network:
