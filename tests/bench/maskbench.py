@@ -190,6 +190,9 @@ def measured(
             turn = number % len(engines)
             for name in [*engines][turn:] + [*engines][:turn]:
                 noted.longest = 0.0
+                if name in row.ends:
+                    tallies[name].refused[row.id] = "it would end the process"
+                    continue
                 signal.alarm(seconds)
                 try:
                     _walk(engines[name], row, tests, tallies[name])
@@ -290,7 +293,7 @@ def _figures(name: str, tally: Tally, real: Sequence[str]) -> list[str]:
     times += [float(both.mean()) if len(both) else float("nan"), _percentile(both, 50), _percentile(both, 99)]
     times += [_percentile(masks, 50), _percentile(masks, 99), 1e-3 * masks.max(initial=0)]
     times += [_percentile(steps, 50), _percentile(steps, 99)]
-    times.append(1e3 * max(tally.pauses[case] for case in real))
+    times.append(1e3 * max(tally.pauses[case] for case in real if case in tally.pauses))
     return [name, *map(str, counts), *(f"{taken:,.3g}" for taken in times)]
 
 

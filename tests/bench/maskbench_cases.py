@@ -31,11 +31,13 @@ class Row:
         id: Its name.
         schema: The schema.
         tests: Values, each with whether it is valid.
+        ends: Engines whose process it ends, so that they are not asked.
     """
 
     id: str
     schema: Any
     tests: tuple[tuple[Any, bool], ...]
+    ends: tuple[str, ...] = ()
 
 
 def _word(rng: random.Random, syllables: int) -> str:
@@ -167,7 +169,8 @@ def chain() -> Row:
     }
     definitions[f"d{count - 1}"] = {"type": "object", "properties": {"end": {"type": "boolean"}}}
     schema = {"$schema": DRAFT_07, "$ref": "#/definitions/d0", "definitions": definitions}
-    return Row(f"{count:,} rules in a chain".replace(",", " "), schema, (({"next": {"next": {}}}, True),))
+    name = f"{count:,} rules in a chain".replace(",", " ")
+    return Row(name, schema, (({"next": {"next": {}}}, True),), ends=("llguidance",))
 
 
 SHAPES: dict[str, Callable[[], Row]] = {
