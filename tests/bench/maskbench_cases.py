@@ -170,7 +170,7 @@ def chain() -> Row:
     definitions[f"d{count - 1}"] = {"type": "object", "properties": {"end": {"type": "boolean"}}}
     schema = {"$schema": DRAFT_07, "$ref": "#/definitions/d0", "definitions": definitions}
     name = f"{count:,} rules in a chain".replace(",", " ")
-    return Row(name, schema, (({"next": {"next": {}}}, True),), ends=("llguidance",))
+    return Row(name, schema, (({"next": {"next": {}}}, True),), ends=("llguidance", "xgrammar"))
 
 
 SHAPES: dict[str, Callable[[], Row]] = {
