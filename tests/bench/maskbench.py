@@ -190,8 +190,8 @@ def measured(
             turn = number % len(engines)
             for name in [*engines][turn:] + [*engines][:turn]:
                 noted.longest = 0.0
-                if name in row.ends:
-                    tallies[name].refused[row.id] = "it would end the process"
+                if name in row.unasked:
+                    tallies[name].refused[row.id] = f"not asked: {row.unasked[name]}"
                     continue
                 signal.alarm(seconds)
                 try:
@@ -322,7 +322,8 @@ def _shapes(tallies: Mapping[str, Tally], cases: Sequence[str]) -> list[str]:
 
     def cell(tally: Tally, case: str) -> str:
         if case in tally.refused:
-            return "refused"
+            why = tally.refused[case]
+            return why if why.startswith("not asked") else "refused"
         if case in tally.late:
             return "late"
         return f"{1e3 * tally.first[case]:,.0f}{'' if case in tally.passing else ', not passing'}"

@@ -6,11 +6,13 @@ They are made here, by rules that the names tell; the same schema comes out in e
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"
+
+_ENDS, _TAKES_MINUTES = "it ends the process", "it takes minutes"
 
 _SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 _SCALARS: tuple[dict[str, Any], ...] = (
@@ -31,13 +33,13 @@ class Row:
         id: Its name.
         schema: The schema.
         tests: Values, each with whether it is valid.
-        ends: Engines whose process it ends, so that they are not asked.
+        unasked: Engines that are not asked, and why: what they do cannot be interrupted.
     """
 
     id: str
     schema: Any
     tests: tuple[tuple[Any, bool], ...]
-    ends: tuple[str, ...] = ()
+    unasked: Mapping[str, str] = field(default_factory=dict)
 
 
 def _word(rng: random.Random, syllables: int) -> str:
@@ -84,7 +86,8 @@ def many_tools() -> Row:
     properties = branches[77]["properties"]
     needed = list(properties["arguments"]["properties"].items())[:4]
     call = {"name": properties["name"]["const"], "arguments": {name: _example(value) for name, value in needed}}
-    return Row("400 tools of 12 properties", schema, (([call], True), ([{**call, "name": "no_such_tool"}], False)))
+    return Row("400 tools of 12 properties", schema, (([call], True), ([{**call, "name": "no_such_tool"}], False)),
+               unasked={"xgrammar": _TAKES_MINUTES})  # fmt: skip
 
 
 def _example(schema: dict[str, Any]) -> Any:
@@ -122,7 +125,7 @@ def cluster_objects() -> Row:
     root = {"$schema": DRAFT_07, "$ref": f"#/definitions/{names[0]}", "definitions": definitions}
     first = definitions[names[0]]
     value = {name: _example(first["properties"][name]) for name in first["properties"] if name in first["required"]}
-    return Row("157 KB with 150 references", root, ((value, True), ({}, False)))
+    return Row("157 KB with 150 references", root, ((value, True), ({}, False)), unasked={"xgrammar": _TAKES_MINUTES})
 
 
 def dependencies_in_itself() -> Row:
@@ -170,7 +173,9 @@ def chain() -> Row:
     definitions[f"d{count - 1}"] = {"type": "object", "properties": {"end": {"type": "boolean"}}}
     schema = {"$schema": DRAFT_07, "$ref": "#/definitions/d0", "definitions": definitions}
     name = f"{count:,} rules in a chain".replace(",", " ")
-    return Row(name, schema, (({"next": {"next": {}}}, True),), ends=("llguidance", "xgrammar"))
+    return Row(
+        name, schema, (({"next": {"next": {}}}, True),), unasked=dict.fromkeys(("llguidance", "xgrammar"), _ENDS)
+    )
 
 
 SHAPES: dict[str, Callable[[], Row]] = {
