@@ -86,8 +86,9 @@ def many_tools() -> Row:
     properties = branches[77]["properties"]
     needed = list(properties["arguments"]["properties"].items())[:4]
     call = {"name": properties["name"]["const"], "arguments": {name: _example(value) for name, value in needed}}
-    return Row("400 tools of 12 properties", schema, (([call], True), ([{**call, "name": "no_such_tool"}], False)),
-               unasked={"xgrammar": _TAKES_MINUTES})  # fmt: skip
+    other = {**call, "name": "no_such_tool"}
+    tests = (([call], True), ([other], False))
+    return Row("400 tools of 12 properties", schema, tests, unasked={"xgrammar": _TAKES_MINUTES})
 
 
 def _example(schema: dict[str, Any]) -> Any:
@@ -173,9 +174,8 @@ def chain() -> Row:
     definitions[f"d{count - 1}"] = {"type": "object", "properties": {"end": {"type": "boolean"}}}
     schema = {"$schema": DRAFT_07, "$ref": "#/definitions/d0", "definitions": definitions}
     name = f"{count:,} rules in a chain".replace(",", " ")
-    return Row(
-        name, schema, (({"next": {"next": {}}}, True),), unasked=dict.fromkeys(("llguidance", "xgrammar"), _ENDS)
-    )
+    value = {"next": {"next": {}}}
+    return Row(name, schema, ((value, True),), unasked={"llguidance": _ENDS, "xgrammar": _ENDS})
 
 
 SHAPES: dict[str, Callable[[], Row]] = {
