@@ -174,7 +174,7 @@ def chain() -> Row:
     definitions[f"d{count - 1}"] = {"type": "object", "properties": {"end": {"type": "boolean"}}}
     schema = {"$schema": DRAFT_07, "$ref": "#/definitions/d0", "definitions": definitions}
     name = f"{count:,} rules in a chain".replace(",", " ")
-    value = {"next": {"next": {}}}
+    value: Any = {"next": {"next": {}}}
     return Row(name, schema, ((value, True),), unasked={"llguidance": _ENDS, "xgrammar": _ENDS})
 
 
