@@ -1,4 +1,4 @@
-"""``not`` of formats and of what is unevaluated."""
+"""``not`` of formats, of values, of what some members are, and of what is unevaluated."""
 
 from __future__ import annotations
 
@@ -145,3 +145,66 @@ def test_nothing_invalid_is_written(inner: dict[str, Any], seed: int) -> None:
     valid = jsonschema.Draft202012Validator(schema).is_valid
     for value in VALUES:
         assert valid(value) or not constraint.accepts(json.dumps(value)), value
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"const": [1]},
+        {"const": []},
+        {"const": {}},
+        {"const": {"a": 1, "b": 1}},
+        {"enum": [[1], [1, "a", 1.5], {"a": 1}, {}, 1]},
+        {"enum": [{"a": "a", "b": 1}, {"a": 1}, {"b": {}}, {"a": {}, "ab": None}, [[]]]},
+        {"enum": [{"a": 1}, {"a": 1.0}, [True], [1]]},
+    ],
+)
+@pytest.mark.parametrize("draft", [Draft.DRAFT_2020_12, Draft.DRAFT_07])
+def test_not_of_values_allows_every_other_value(schema: dict[str, Any], draft: Draft) -> None:
+    contrary = {"$schema": URIS[draft], "not": schema}
+    constraint, oracle = JsonSchema(contrary, extra_properties=True, order="any"), Oracle(contrary)
+    assert constraint.notes == ()
+    for value in VALUES:
+        assert constraint.accepts(json.dumps(value)) is oracle.is_valid(value), value
+
+
+def test_not_of_values_inside_of_names_and_patterns() -> None:
+    schema = {
+        "type": "object",
+        "propertyNames": {"not": {"enum": ["a", "bb"]}},
+        "patternProperties": {"^b": {"not": {"enum": [[1], {"a": 1}]}}},
+    }
+    constraint = JsonSchema(schema)
+    accepted = ['{"c": 1}', '{"b": [2]}', '{"b": [1, 1], "ab": [1]}', '{"b": {"a": 2}}', '{"b": {}}']
+    assert [text for text in accepted if not constraint.accepts(text)] == []
+    assert [
+        text for text in ('{"a": 1}', '{"bb": 1}', '{"b": [1]}', '{"b": {"a": 1}}') if constraint.accepts(text)
+    ] == []
+
+
+def test_not_of_more_values_than_can_be_told_is_refused() -> None:
+    with pytest.raises(SchemaError, match="not is not supported for enum yet at /not"):
+        _ = JsonSchema({"not": {"enum": [[first, second] for first in range(20) for second in range(20)]}}).compiled
+
+
+_SOME_VALUES = st.lists(
+    st.recursive(
+        st.sampled_from([0, 1, 1.5, "a", None, True]),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=2),
+        max_leaves=4,
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@tried("many")
+@given(_SOME_VALUES, st.data())
+def test_a_value_is_written_unless_it_is_one_of_those(values: list[Any], data: st.DataObject) -> None:
+    schema = {"not": {"enum": values}}
+    constraint, oracle = JsonSchema(schema, extra_properties=True, order="any"), Oracle(schema)
+    for value in (*VALUES, *values, *data.draw(_SOME_VALUES)):
+        assert constraint.accepts(json.dumps(value)) is oracle.is_valid(value), value

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction_of, listed
-from sfgen.schema.meaning.negation import absent, alternatives, made_of, present, with_value
+from sfgen.schema.meaning.negation import absent, alternatives, item_words, made_of, present, with_value
 from sfgen.schema.reading import openapi
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import COMBINATORS, Draft, says_nothing
@@ -439,7 +439,7 @@ def _with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> li
 
 def _with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
     """Describe the values with an unevaluated property or item, which are refused."""
-    listed, others = _words(draft)
+    listed, others = item_words(draft)
     if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
         return []
     if word == "unevaluatedItems":
@@ -501,14 +501,14 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
     longest = _first_items(branch, draft)
     if longest is None:
         return ()
-    listed, others = _words(draft)
+    listed, others = item_words(draft)
     schema = {listed: [True] * longest, others: _said(one, "unevaluatedItems")}
     return (Subschema(schema, one.pointer, f"unevaluated {longest} {one.key}"),)
 
 
 def _first_items(branch: Plain, draft: Draft) -> int | None:
     """Tell how many items a branch speaks of one by one; ``None`` if it speaks of all."""
-    listed, others = _words(draft)
+    listed, others = item_words(draft)
     longest = 0
     for some in _read(branch):
         first = some.schema.get(listed)
@@ -517,11 +517,6 @@ def _first_items(branch: Plain, draft: Draft) -> int | None:
             return None
         longest = max(longest, len(first or ()))
     return longest
-
-
-def _words(draft: Draft) -> tuple[str, str]:
-    """Return the keywords of the first items and of the others."""
-    return ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
 
 
 def _read(branch: Plain) -> list[Subschema]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sfgen.errors import SchemaTooLarge
 from sfgen.schema.meaning.conjunction import ANYTHING, NONE, Conjunction, Plain, Subschema, both
-from sfgen.schema.meaning.negation import negated
+from sfgen.schema.meaning.negation import item_words, negated
 from sfgen.schema.reading.keywords import Draft
 from sfgen.schema.scalars.strings import is_found
 
@@ -206,7 +206,7 @@ def _contains(one: Subschema, draft: Draft) -> Contains | None:
 def _items_said(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction]:
     """Return what one schema demands of the first items, one by one, and of those behind."""
     schema = one.schema
-    listed, others = ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
+    listed, others = item_words(draft)
     if isinstance(schema.get(listed), list):
         prefix = [one.part(listed, index) for index in range(len(schema[listed]))]
         return prefix, one.part(others) if others in schema else ANYTHING
