@@ -172,7 +172,7 @@ def _other_arrays(arrays: list[list[Any]], draft: Draft) -> Iterator[dict[str, A
         count = len(begin)
         longer = [array for array in alike if len(array) > count]
         following = {key(array[count]): array[count] for array in longer}
-        said: list[Any] = [{"enum": [item]} for item in begin]
+        said: list[Any] = [_equal_to(item) for item in begin]
         if len(longer) == len(alike):
             yield {"type": "array", listed: said, "minItems": count, "maxItems": count}
         beside = [{"not": {"enum": [*following.values()]}}] if following else []
@@ -208,7 +208,12 @@ def _other_objects(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield {"type": "object", "required": [*needed, name], "properties": {**said, name: other}}
         for same, member in members.items():
             some = [value for value in having if key(value[name]) == same]
-            waiting.append((number + 1, {**said, name: {"enum": [member]}}, some))
+            waiting.append((number + 1, {**said, name: _equal_to(member)}, some))
+
+
+def _equal_to(value: Any) -> dict[str, Any]:
+    """Describe the values that are equal to one; numbers in any spelling."""
+    return {"type": "number", "minimum": value, "maximum": value} if json_type(value) == "number" else {"enum": [value]}
 
 
 def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
