@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sfgen.errors import SchemaTooLarge
 from sfgen.schema.meaning.conjunction import ANYTHING, NONE, Conjunction, Plain, Subschema, both
-from sfgen.schema.meaning.negation import item_words, negated
+from sfgen.schema.meaning.negation import Wanted, item_words, negated
 from sfgen.schema.reading.keywords import Draft
 from sfgen.schema.scalars.strings import is_found
 
@@ -26,6 +26,9 @@ MAX_PREFIX = 1_000
 
 MAX_PATTERNS = 6
 """The most patterns of names of one object: each of them may be found or not."""
+
+MAX_WANTED = 4
+"""The most members of one object that are asked for by what they are, not by their names."""
 
 MAX_VALUE_DEPTH = 60
 """How deep arrays and objects may stand in each other in a value that a schema names."""
@@ -245,6 +248,7 @@ class ObjectLimits:
     names: Conjunction = ANYTHING  # what all names are, as strings
     minimum: int = 0
     maximum: int | None = None  # the most; ``None``: any number
+    wanted: tuple[Wanted, ...] = ()  # each of them is some member
 
     def value(self, name: str) -> Conjunction | None:
         """Return what a property's value must satisfy."""
@@ -289,7 +293,23 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
     properties = [Property(name, _value(plain, name), name in declared, name in required) for name in named]
     properties += [Property(name, value, False, True) for name, value in undeclared.items()]
     says_additional = any("additionalProperties" in one.schema for one in plain)
-    return ObjectLimits(tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum)
+    wanted = tuple(dict.fromkeys(each for one in plain for each in one.schema.get("-members", ())))
+    if len(wanted) > MAX_WANTED:
+        raise SchemaTooLarge(
+            f"more than {MAX_WANTED} members must be what not says of them",
+            plain[0].pointer,
+            hint="Say what the members may be instead.",
+        )
+    return ObjectLimits(tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum, wanted)
+
+
+def may_be(wanted: Wanted, name: str) -> bool:
+    """Tell whether a wanted member may have a name, the schemas of names aside."""
+    return (
+        name not in wanted.declared
+        and all(is_found(pattern, name) for pattern in wanted.found)
+        and not any(is_found(pattern, name) for pattern in wanted.not_found)
+    )
 
 
 def _others(plain: Plain) -> Iterator[Others]:

@@ -5,7 +5,8 @@ what none of them can say has a name that begins with a hyphen, which no schema 
 
 * ``-patterns``: patterns that must not be found in a string; ``-formats``: formats that it must not have, of those of
   which it is known what validators take for one; ``-texts``: strings that it must not be;
-* ``-multiples``: numbers of which a number must be no multiple; ``-numbers``: numbers that it must not be.
+* ``-multiples``: numbers of which a number must be no multiple; ``-numbers``: numbers that it must not be;
+* ``-members``: what some member of an object must be, each a :class:`Wanted`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from sfgen.schema.meaning.conjunction import Conjunction, Subschema
+from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Subschema
 from sfgen.schema.reading.keywords import VALUE_TYPES, Draft, json_type, says_nothing
 from sfgen.schema.reading.strict_json import key
 from sfgen.substring.document import SUBSTRING_OF
@@ -27,6 +28,16 @@ CHECKED_SINCE: Mapping[str, Draft] = MappingProxyType(
 
 MOST_OTHERS = 200
 """The most schemas that say what all values but some are."""
+
+
+class Wanted(NamedTuple):
+    """A member that an object must have: its name matches patterns and is none of some, and its value is told."""
+
+    found: tuple[str, ...] = ()
+    not_found: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()  # what its name is not
+    names: Conjunction = ANYTHING  # what its name is, as a string
+    value: Conjunction = ANYTHING
 
 
 def negated(one: Subschema) -> Subschema:
@@ -114,8 +125,8 @@ def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] |
             return list(_other_items(one, word))
         case "items" | "additionalItems":
             return _items_behind(one, word, draft)
-        case "additionalProperties" | "propertyNames" if not one.part(word):
-            return []
+        case "propertyNames" | "patternProperties" | "additionalProperties":
+            return [{"type": "object", "-members": [wanted]} for wanted in _members_beside(one, word)]
         case "minContains" | "maxContains":
             return []  # told with contains
         case "contains" if "minContains" not in one.schema and "maxContains" not in one.schema:
@@ -223,6 +234,24 @@ def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
     side = "Maximum" if word.lower().endswith("minimum") else "Minimum"
     is_exclusive = word.startswith("exclusive") or one.schema.get(f"exclusive{word.capitalize()}") is True
     return [{"type": "number", (side.lower() if is_exclusive else f"exclusive{side}"): value}]
+
+
+def _members_beside(one: Subschema, word: str) -> Iterator[Wanted]:
+    """Describe the members that a keyword about members refuses."""
+    if word == "patternProperties":
+        for pattern in one.schema[word]:
+            if part := one.part(word, pattern):
+                yield Wanted(found=(pattern,), value=(negated(part[0]),))
+        return
+    part = one.part(word)
+    if not part:
+        return
+    beside = ANYTHING if part[0].schema is False else (negated(part[0]),)
+    if word == "propertyNames":
+        yield Wanted(names=beside)
+    else:
+        patterns, names = (tuple(one.schema.get(listed, ())) for listed in ("patternProperties", "properties"))
+        yield Wanted(not_found=patterns, declared=names, value=beside)
 
 
 def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:

@@ -40,12 +40,14 @@ from sfgen.schema.writing.skeleton import (
     without_empty,
 )
 from sfgen.schema.writing.structures import (
+    MOST_IN_ANY_ORDER,
     WrittenProperty,
     array_expression,
     atoms,
     chosen_items,
     object_expression,
     object_in_any_order,
+    object_with_wanted,
 )
 
 _MOST_NAMED = 5  # of inferred types that are told one by one
@@ -191,6 +193,18 @@ class _Compiler:
             )
         return expression
 
+    def _with_wanted(self, limits: ObjectLimits, skeleton: Skeleton, extra_rules: ExtraRules) -> Expression:
+        """Return the texts of an object that must have members which are told by what they are."""
+        in_any_order = self._options.order == "any"
+        names = {part.label for part in skeleton.parts if not part.name}
+        if in_any_order and len(names) > MOST_IN_ANY_ORDER:
+            in_any_order = False
+            self._notes.append(
+                "Some valid values are never written: as not says what one of many properties must be, they keep "
+                f"their order at {skeleton.pointer or 'the top'}."
+            )
+        return object_with_wanted(skeleton.parts, limits, self._layout, skeleton.depth, extra_rules, in_any_order)
+
     def _expression(self, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules) -> Expression:
         layout, depth, parts = self._layout, skeleton.depth, skeleton.parts
         match skeleton.content:
@@ -210,6 +224,8 @@ class _Compiler:
                 by_label = {part.label: part.rule for part in parts}
                 first = [by_label.get(f"[{index}]") for index in range(len(prefix))]
                 return array_expression(limits, first, by_label.get("[]"), layout, depth, extra_rules)
+            case Group(limits=ObjectLimits(wanted=[_, *_]) as limits):
+                return self._with_wanted(limits, skeleton, extra_rules)
             case Group(limits=ObjectLimits() as limits):
                 named = [
                     WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
@@ -265,6 +281,7 @@ def _may_be_empty(skeletons: Skeletons, start: str) -> bool:
         and skeleton.content.type == "object"
         and any(not part.name for part in skeleton.parts)
         and not any(part.is_needed for part in skeleton.parts)
+        and not (isinstance(skeleton.content.limits, ObjectLimits) and skeleton.content.limits.wanted)
         for skeleton in tops
     )
 
@@ -298,7 +315,7 @@ def _words(skeleton: Skeleton, skeletons: Skeletons, depth: int = 0) -> str:
         case Group(limits=ArrayLimits() as limits):
             return "an array" + _range(limits.minimum, limits.maximum, "items")
         case Group("object"):
-            names = [part.label for part in skeleton.parts if not part.name]
+            names = [part.label for part in skeleton.parts if not part.name and not part.hits]
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             return f"an object with {', '.join(names[:_MOST_NAMES])}{more}" if names else "an object"
         case Group(kind):

@@ -30,8 +30,10 @@ from sfgen.grammar.rules import (
     Series,
 )
 from sfgen.schema.meaning.conjunction import Conjunction, both
-from sfgen.schema.meaning.limits import ArrayLimits, Contains
+from sfgen.schema.meaning.limits import ArrayLimits, Contains, ObjectLimits
+from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import BLANK, MAX_COPIES, ExtraRules, Layout, by_states, counted_members, joined
+from sfgen.schema.writing.skeleton import Part
 
 MOST_COPIES = 16
 """Counts above this are counted by a register."""
@@ -320,6 +322,92 @@ def _check_count(count: int, what: str) -> None:
             f"it has {count:,} properties that {what}, above the limit of {MOST_OPEN:,}",
             hint="Require some of them, or leave some out.",
         )
+
+
+class ChosenMember(NamedTuple):
+    """A member with a known name, by the wanted members that it may be: expressions, each with their bits."""
+
+    ways: tuple[tuple[Expression, int], ...]
+    is_needed: bool
+
+
+def bits(hits: Iterable[int]) -> int:
+    """Return numbers as bits of one."""
+    return sum(1 << number for number in hits)
+
+
+def wanted_members(parts: Sequence[Part], layout: Layout) -> list[ChosenMember]:
+    """Gather the parts with known names, each with the ways in which it is a wanted member."""
+    ways: dict[str, list[tuple[Expression, int]]] = {part.label: [] for part in parts if not part.name}
+    for part in parts:
+        if not part.name:
+            ways[part.label].append((joined(layout.name(write(part.label)), Call(part.rule)), bits(part.hits)))
+    needed = {part.label for part in parts if part.is_needed}
+    return [ChosenMember(tuple(several), name in needed) for name, several in ways.items()]
+
+
+MOST_IN_ANY_ORDER = 6
+"""The most known names whose order is left open where members are wanted: each set of them is a state."""
+
+
+def chosen_members(
+    members: Sequence[ChosenMember],
+    others: Sequence[tuple[Expression, int]],
+    limits: ObjectLimits,
+    layout: Layout,
+    depth: int,
+    extra_rules: ExtraRules,
+    *,
+    in_any_order: bool = False,
+) -> Expression:
+    """Build the expression of an object of some members, with all that are wanted among them."""
+    _check_count(len(members), "may be wanted members")
+    comma, closing = layout.comma(depth), Literal(layout.closing(b"}", depth))
+    minimum, maximum = limits.minimum, limits.maximum
+    top = max(1, minimum) if maximum is None else maximum
+    every = (1 << len(members)) - 1
+    needed = sum(member.is_needed << number for number, member in enumerate(members))
+
+    def branches(state: tuple[int, int, int]) -> Iterable[tuple[Expression, tuple[int, int, int] | None]]:
+        passed, count, seen = state  # the names that cannot follow, the members, and the wanted ones among them
+        may_end = needed & ~passed == 0
+        if may_end and count >= minimum and seen == (1 << len(limits.wanted)) - 1:
+            yield closing, None
+        if maximum is not None and count >= maximum:
+            return
+        after = min(count + 1, top)
+        for number, member in enumerate(members):
+            if passed >> number & 1:
+                continue
+            behind = passed | 1 << number if in_any_order else (2 << number) - 1
+            for expression, hits in member.ways:
+                yield joined(comma, expression) if count else expression, (behind, after, seen | hits)
+            if member.is_needed and not in_any_order:
+                break
+        if may_end or in_any_order:
+            for expression, hits in others:
+                behind = passed if in_any_order else every
+                yield joined(comma, expression) if count else expression, (behind, after, seen | hits)
+
+    return joined(Literal(layout.opening(b"{", depth)), by_states((0, 0, 0), branches, extra_rules))
+
+
+def object_with_wanted(
+    parts: Sequence[Part],
+    limits: ObjectLimits,
+    layout: Layout,
+    depth: int,
+    extra_rules: ExtraRules,
+    in_any_order: bool,
+) -> Expression:
+    """Build the expression of an object that must have members which are told by what they are."""
+    others = [
+        (joined(Call(part.name, distinct=True), layout.colon, Call(part.rule)), bits(part.hits))
+        for part in parts
+        if part.name
+    ]
+    members = wanted_members(parts, layout)
+    return chosen_members(members, others, limits, layout, depth, extra_rules, in_any_order=in_any_order)
 
 
 def object_in_any_order(
