@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction_of, listed
-from sfgen.schema.meaning.negation import absent, alternatives, item_words, made_of, present, with_value
+from sfgen.schema.meaning.negation import Wanted, absent, alternatives, item_words, made_of, present, with_value
 from sfgen.schema.reading import openapi
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import COMBINATORS, Draft, says_nothing
@@ -449,13 +449,17 @@ def _with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) 
         if not all(isinstance(found, list) for found in first):
             return []
         return [{"type": "array", "minItems": max(map(len, first)) + 1}]
-    if any(other in some.schema for some in known for other in ("additionalProperties", "patternProperties")):
+    if any("additionalProperties" in some.schema for some in known):
         return []
-    return _objects_with_more(sorted({name for some in known for name in some.schema.get("properties", ())}))
+    names = sorted({name for some in known for name in some.schema.get("properties", ())})
+    patterns = tuple(dict.fromkeys(pattern for some in known for pattern in some.schema.get("patternProperties", ())))
+    if patterns or len(names) > MOST_NAMES:
+        return [{"type": "object", "-members": [Wanted(not_found=patterns, declared=tuple(names))]}]
+    return _objects_with_more(names)
 
 
 def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
-    """Describe objects with a property besides some names; nothing where these are many.
+    """Describe objects with a property besides some names, which are few.
 
     Which of the names are there is divided into cases, so that the number of properties tells of others.
 
@@ -464,8 +468,6 @@ def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
     ... }
     True
     """
-    if len(names) > MOST_NAMES:
-        return []
     return [
         {
             "type": "object",

@@ -193,7 +193,9 @@ class _Compiler:
             )
         return expression
 
-    def _with_wanted(self, limits: ObjectLimits, skeleton: Skeleton, extra_rules: ExtraRules) -> Expression:
+    def _with_wanted(
+        self, limits: ObjectLimits, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules
+    ) -> Expression:
         """Return the texts of an object that must have members which are told by what they are."""
         in_any_order = self._options.order == "any"
         names = {part.label for part in skeleton.parts if not part.name}
@@ -203,7 +205,10 @@ class _Compiler:
                 "Some valid values are never written: as not says what one of many properties must be, they keep "
                 f"their order at {skeleton.pointer or 'the top'}."
             )
-        return object_with_wanted(skeleton.parts, limits, self._layout, skeleton.depth, extra_rules, in_any_order)
+        expressions = {part.name: skeletons[part.name].expression for part in skeleton.parts if part.name}
+        sizes = {name: texts_of([leaf]) for name, leaf in expressions.items() if isinstance(leaf, Leaf)}
+        depth = skeleton.depth
+        return object_with_wanted(skeleton.parts, sizes, limits, self._layout, depth, extra_rules, in_any_order)
 
     def _expression(self, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules) -> Expression:
         layout, depth, parts = self._layout, skeleton.depth, skeleton.parts
@@ -225,7 +230,7 @@ class _Compiler:
                 first = [by_label.get(f"[{index}]") for index in range(len(prefix))]
                 return array_expression(limits, first, by_label.get("[]"), layout, depth, extra_rules)
             case Group(limits=ObjectLimits(wanted=[_, *_]) as limits):
-                return self._with_wanted(limits, skeleton, extra_rules)
+                return self._with_wanted(limits, skeleton, skeletons, extra_rules)
             case Group(limits=ObjectLimits() as limits):
                 named = [
                     WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name

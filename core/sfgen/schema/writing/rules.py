@@ -5,6 +5,7 @@ The parts of objects and arrays wait in a queue, so that depth costs no stack.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, reduce
@@ -13,6 +14,8 @@ from operator import or_
 from typing import Any, TypeAlias
 
 from sfgen.automata import Dfa
+from sfgen.automata.completions import completions
+from sfgen.automata.examples import examples
 from sfgen.ban import BannedWords, scan
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.grammar.rules import NOTHING, Leaf
@@ -47,6 +50,9 @@ MAX_RULES = 10_000
 
 MAX_PARTS = 100_000
 """The most properties and items, over all rules."""
+
+MOST_LISTED = 64
+"""The most undeclared names of one sort that are told one by one where some member is wanted."""
 
 _LONGEST_TITLE = 40  # characters
 
@@ -212,10 +218,16 @@ class RuleFinder:
             Part(one.name, self._property(one, limits.names, depth, around), one.is_required or needs_all)
             for one in limits.properties
         ]
-        parts += self._wanted_properties(limits, depth, around)
         declared = tuple(one.name for one in limits.properties)
         has_declared = any(one.is_declared for one in limits.properties)
         is_open = limits.says_additional or not has_declared or self._options.extra_properties
+        if limits.wanted:
+            parts += self._wanted_properties(limits.properties, limits, depth, around)
+            few = list(self._few_others(declared, limits))
+            for one in few if is_open else [one for one in few if one.is_declared]:
+                parts.append(Part(one.name, self._property(one, limits.names, depth, around), False))
+            parts += self._wanted_properties(few, limits, depth, around)
+            declared = (*declared, *(one.name for one in few))
         for others in limits.others:
             for hits, wanted in _choices(enumerate(limits.wanted)):
                 if not (is_open or others.found or hits):
@@ -227,9 +239,26 @@ class RuleFinder:
                 parts.append(Part(label, rule, False, self._name_rule(content), hits))
         return parts
 
-    def _wanted_properties(self, limits: ObjectLimits, depth: int, around: _Around) -> Iterator[Part]:
+    def _few_others(self, declared: tuple[str, ...], limits: ObjectLimits) -> Iterator[Property]:
+        """Yield the undeclared properties of sorts of which there are few; those of patterns as declared ones."""
+        # Texts could use up their names before a wanted member is there: so each of them is told by itself.
+        known = set(declared)
+        for others in limits.others:
+            for _, wanted in _choices(enumerate(limits.wanted)):
+                names, _ = self._other_names.of(_names_of(declared, others, limits.names, wanted))
+                count = completions(names.dfa).get(0)
+                if count is None or count > MOST_LISTED:
+                    continue
+                for name in map(json.loads, examples(names.dfa, count)):
+                    if name not in known:
+                        known.add(name)
+                        yield Property(name, others.value, bool(others.found), False)
+
+    def _wanted_properties(
+        self, properties: Iterable[Property], limits: ObjectLimits, depth: int, around: _Around
+    ) -> Iterator[Part]:
         """Yield the properties with names that are wanted members, too."""
-        for one in limits.properties:
+        for one in properties:
             for hits, wanted in _choices(
                 (number, each)
                 for number, each in enumerate(limits.wanted)

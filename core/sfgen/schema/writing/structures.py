@@ -7,6 +7,7 @@ Plain arrays are sequences. Arrays some of whose items must be something (``cont
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
@@ -394,6 +395,7 @@ def chosen_members(
 
 def object_with_wanted(
     parts: Sequence[Part],
+    sizes: Mapping[str, int | None],
     limits: ObjectLimits,
     layout: Layout,
     depth: int,
@@ -401,6 +403,11 @@ def object_with_wanted(
     in_any_order: bool,
 ) -> Expression:
     """Build the expression of an object that must have members which are told by what they are."""
+    # Of names that end there are always some left for the wanted members, as there are no more members than that.
+    # ``sizes``: the texts of the rules of names; ``None``: endlessly many.
+    counts = [size for part in parts if part.hits and (size := sizes.get(part.name)) is not None]
+    if counts and (limits.maximum is None or limits.maximum > min(counts) - len(limits.wanted) + 1):
+        limits = replace(limits, maximum=min(counts) - len(limits.wanted) + 1)
     others = [
         (joined(Call(part.name, distinct=True), layout.colon, Call(part.rule)), bits(part.hits))
         for part in parts
