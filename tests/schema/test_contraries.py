@@ -141,7 +141,7 @@ def test_nothing_invalid_is_written(inner: dict[str, Any], seed: int) -> None:
         assume(False)
     oracle, texts = Oracle(schema), RuleTexts(constraint.compiled.grammar, random.Random(seed))
     for text in [constraint.shortest().decode(), *(texts.draw().decode() for _ in range(4))]:
-        assert oracle.fault(text) == "", text
+        assert oracle.fault(text) == "", (schema, text)
     valid = jsonschema.Draft202012Validator(schema).is_valid
     for value in VALUES:
         assert valid(value) or not constraint.accepts(json.dumps(value)), value
@@ -313,7 +313,7 @@ def test_what_is_written_of_members_is_valid_and_all_of_it_in_any_order(
         assume(False)
     oracle, texts = Oracle(schema), RuleTexts(constraint.compiled.grammar, random.Random(seed))
     for text in [constraint.shortest().decode(), *(texts.draw().decode() for _ in range(4))]:
-        assert oracle.fault(text) == "", text
+        assert oracle.fault(text) == "", (schema, text)
     is_complete = extra and order == "any" and constraint.notes == ()
     valid = jsonschema.Draft202012Validator(schema).is_valid
     for value in VALUES:
