@@ -22,6 +22,7 @@ def _nested_arrays(depth: int) -> dict[str, Any]:
 
 
 _CANNOT_BE_NEGATED = {"type": "string", "oneOf": [{"type": "string"}, {"format": "email", "type": ["string", "null"]}]}
+_MANY_WANTED = {"type": "object", "not": {"anyOf": [{"propertyNames": {"pattern": each}} for each in "abcde"]}}
 _MANY_CONTAINS = {"type": "array", "allOf": [{"contains": {"minimum": number}} for number in range(5)]}
 _MANY_MEMBERS = {"type": "object", "minProperties": 900, "properties": {f"p{number}": {} for number in range(1000)}}
 _MANY_NEEDED = {"type": "object", "properties": {f"p{number}": {} for number in range(63)}}
@@ -220,6 +221,7 @@ SCHEMAS = [
     Case([*_INDEX, '{"not": {"format": "email"}}'], 1, "not is not supported for format yet at /not"),
     Case([*_INDEX, '{"not": {}}'], 1, "nothing satisfies false at the top"),
     Case([*_INDEX, json.dumps(_CANNOT_BE_NEGATED)], 1, "nothing is left beside what cannot be negated yet: format"),
+    Case([*_INDEX, json.dumps(_MANY_WANTED)], 1, "more than 4 members must be what not says of them at the top"),
     Case([*_INDEX, json.dumps(_MANY_CONTAINS)], 1, "more than 4 contains hold at once"),
     *(
         Case([*_INDEX, json.dumps({"type": "array", "uniqueItems": True, **items})], 1, says)
