@@ -90,14 +90,20 @@ def circles(draw: st.DrawFn) -> Grammar:
     """Grammars of up to four rules whose branches often begin with a call."""
     names = "abcd"[: draw(st.integers(1, 4))]
     called = st.sampled_from([Call(name) for name in names])
-    read = st.sampled_from([X, Y, EMPTY, Bytes(((ord("x"), ord("y")),)), Leaf(Dfa.from_regex("(xy)*"))])
-    symbol = called | called | read
+    read: st.SearchStrategy[Expression] = st.sampled_from(
+        [X, Y, EMPTY, Bytes(((ord("x"), ord("y")),)), Leaf(Dfa.from_regex("(xy)*"))]
+    )
+    symbol: st.SearchStrategy[Expression] = st.one_of(called, called, read)
     counts = st.sampled_from([(0, 1), (0, None), (1, None), (2, 2), (1, 3), (0, 0)])
     repeated = st.builds(lambda part, count: Repeat(part, *count), symbol, counts)
-    branch = st.lists(symbol | symbol | symbol | repeated, max_size=3).map(lambda parts: Concatenation(tuple(parts)))
-    group = st.lists(branch, min_size=1, max_size=2).map(lambda branches: Alternation(tuple(branches)))
-    whole = st.lists(branch | group, min_size=1, max_size=3)
-    return Grammar({name: Alternation(tuple(draw(whole))) for name in names}, "a")
+    branch: st.SearchStrategy[Expression] = st.lists(symbol | symbol | symbol | repeated, max_size=3).map(
+        lambda parts: Concatenation(tuple(parts))
+    )
+    group: st.SearchStrategy[Expression] = st.lists(branch, min_size=1, max_size=2).map(
+        lambda branches: any_of(*branches)
+    )
+    whole = st.lists(st.one_of(branch, group), min_size=1, max_size=3)
+    return Grammar({name: any_of(*draw(whole)) for name in names}, "a")
 
 
 @tried("many")

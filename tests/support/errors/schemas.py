@@ -27,7 +27,7 @@ _MANY_CONTAINS = {"type": "array", "allOf": [{"contains": {"minimum": number}} f
 _MANY_MEMBERS = {"type": "object", "minProperties": 900, "properties": {f"p{number}": {} for number in range(1000)}}
 _MANY_NEEDED = {"type": "object", "properties": {f"p{number}": {} for number in range(63)}}
 _MANY_OPEN = {"type": "object", "properties": {f"p{number}": {} for number in range(2001)}}
-_MANY_PATTERNS = {"type": "object", "patternProperties": {f"^{number}": {"type": "null"} for number in range(7)}}
+_MANY_PATTERNS = {"type": "object", "patternProperties": {letter: {"type": "null"} for letter in "abcdefgh"}}
 _MUST_DIFFER: list[tuple[dict[str, Any], str]] = [
     (
         {"minItems": 1, "items": {"type": "object", "minProperties": 2}},
@@ -248,7 +248,7 @@ SCHEMAS = [
     ),
     Case([*_INDEX, json.dumps(_MANY_MEMBERS)], 1, "counted and told apart by more than 20,000 states"),
     Case([*_INDEX, '{"type": "number", "not": {"multipleOf": 1000000007}}'], 1, "not multipleOf needs more than"),
-    Case([*_INDEX, json.dumps(_MANY_PATTERNS)], 1, "patternProperties have more than 6 patterns together"),
+    Case([*_INDEX, json.dumps(_MANY_PATTERNS)], 1, "divide names into more than 128 sorts at the top"),
     Case(
         [*_INDEX, '{"type": "object", "required": ["a", "b"], "maxProperties": 1}'],
         1,

@@ -97,7 +97,7 @@ class Satisfaction:
                     ):
                         return False
                 members = [(member, limits.value(name)) for name, member in value.items()]
-                return all(found is not None and self.of(member, found, depth + 1) for member, found in members)
+                return all(self.of(member, found, depth + 1) for member, found in members)
             case _:
                 return True
 
