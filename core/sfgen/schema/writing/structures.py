@@ -427,10 +427,10 @@ def object_in_any_order(
     """Build the expression of an object with its properties in any order."""
     _check_count(len(properties), "stand in any order")
     needed = sum(one.is_needed for one in properties)
-    if needed > NARROW:
+    if counts[0] > needed > NARROW:
         raise SchemaTooLarge(
-            f"it needs {needed} properties, and in any order it can need {NARROW} at most",
-            hint="Do not require all of them, or keep the order of the schema.",
+            f"it needs {needed} properties in any order, above {NARROW}, and minProperties asks for more of them",
+            hint="Leave minProperties out, or keep the order of the schema.",
         )
     if len(properties) > NARROW:
         properties = sorted(properties, key=lambda one: not one.is_needed)
