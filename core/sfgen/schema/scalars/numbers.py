@@ -236,6 +236,19 @@ def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
         yield ("-" if number < 0 else "") + whole + ("." + fraction.ljust(count, "0") if count else "")
 
 
+def spelled(value: Decimal, places: int = PLACES_OF_MULTIPLES) -> str:
+    """Write a pattern of the spellings of a number, with some zeros at its end at most.
+
+    >>> spelled(Decimal("1.5")), spelled(Decimal(-20)), spelled(Decimal("1e3"))
+    ('1\\\\.5(0{0,2})', '-20(\\\\.0{1,2})?', '1000(\\\\.0{1,2})?')
+    """
+    if not value:
+        value = Decimal(0)  # without a sign
+    whole, _, fraction = f"{value:f}".partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{whole}\\.{fraction}(0{{0,{places}}})" if fraction else f"{whole}(\\.0{{1,{places}}})?"
+
+
 @cache
 def _any_number() -> Dfa:
     """Return the automaton of the numbers without any limit, none of which is larger than the largest float."""

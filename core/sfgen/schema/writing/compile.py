@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.network import is_empty
@@ -24,7 +25,7 @@ from sfgen.schema.scalars.numbers import NumberLimits
 from sfgen.schema.scalars.strings import StringLimits, is_clean
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, at_most, texts_of
-from sfgen.schema.writing.literals import in_all_orders, values_expression
+from sfgen.schema.writing.literals import every_spelling, in_all_orders, values_expression
 from sfgen.schema.writing.one_form import OneForm
 from sfgen.schema.writing.rules import RuleFinder
 from sfgen.schema.writing.skeleton import (
@@ -113,6 +114,7 @@ class _Compiler:
         self._document = document
         self._options = options
         self._layout = Layout(options)
+        self._number = partial(every_spelling, draft=document.draft) if options.numbers == "any" else None
         self._watches_banned = False
         self._notes: list[str] = []
         self.inferred: Mapping[str, str] = {}
@@ -217,7 +219,7 @@ class _Compiler:
                 return Alternation(tuple(Call(part.rule) for part in parts))
             case Values(values):
                 written = in_all_orders(values) if self._options.order == "any" else values
-                return values_expression(written, layout, depth, skeleton.pointer)
+                return values_expression(written, layout, depth, skeleton.pointer, self._number)
             case Names():
                 assert skeleton.expression is not None
                 return skeleton.expression

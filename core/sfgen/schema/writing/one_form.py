@@ -173,7 +173,7 @@ class OneForm:
             self._layout,
             skeleton.depth,
             skeleton.pointer,
-            lambda value: _plain_number(value, skeleton.pointer),
+            lambda value: Literal(_plain_number(value, skeleton.pointer)),
         )
 
     def _array(
