@@ -33,7 +33,7 @@ _MANY_NEEDED = {
 }
 _MANY_OPEN = {"type": "object", "properties": {f"p{number}": {} for number in range(2001)}}
 _MANY_PATTERNS = {"type": "object", "patternProperties": {letter: {"type": "null"} for letter in "abcdefgh"}}
-_LARGE_TOGETHER = {f"^(?:a{{{n}}})*$": {} for n in (401, 499, 503, 2, 3, 5, 7)}
+_LARGE_TOGETHER: dict[str, Any] = {f"^(?:a{{{n}}})*$": {} for n in (401, 499, 503, 2, 3, 5, 7)}
 _MUST_DIFFER: list[tuple[dict[str, Any], str]] = [
     (
         {"minItems": 1, "items": {"type": "object", "minProperties": 2}},
@@ -284,18 +284,12 @@ SCHEMAS = [
     Case([*_INDEX, '{"type": "string", "pattern": "(?=a)b"}'], 1, "pattern"),
     Case([*_INDEX, json.dumps({"pattern": "(" * 300 + ")" * 300})], 1, "groups are nested deeper than"),
     Case([*_INDEX, '{"pattern": "a{99999999}"}'], 1, "a repeat passes the limit of"),
-    Case([*_INDEX, '{"type": "integer", "multipleOf": 1000000007}'], 1, "multipleOf needs more than"),
     Case([*_INDEX, json.dumps(_CIRCLE)], 1, "a reference leads back to itself, with nothing between"),
     Case([*_INDEX, f'{{"type": "number", "minimum": 0.{"1" * 1500}}}'], 1, "minimum has more digits than the limit of"),
     Case([*_INDEX, '{"pattern": "a)"}'], 1, "unbalanced parenthesis"),
     Case([*_INDEX, json.dumps(_NESTED)[:-1] + f', "const": {"[" * 90}{"]" * 90}}}'], 1, "is nested more than 60 deep"),
     Case(
         [*_INDEX, json.dumps({"type": "integer", "allOf": [{"multipleOf": n} for n in _LONG]})], 1, "multipleOf leaves"
-    ),
-    Case(
-        [*_INDEX, '{"type": "integer", "multipleOf": 1000000007, "minimum": 0, "maximum": 1000000000000000}'],
-        1,
-        "multipleOf needs more than 50,000 states in this range",
     ),
     Case(
         [*_INDEX, json.dumps({"properties": {f"p{number}": {} for number in range(100_001)}})],

@@ -18,7 +18,7 @@ from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH, ArrayLimits, ObjectLimi
 from sfgen.schema.meaning.negation import CHECKED_SINCE
 from sfgen.schema.reading.keywords import Draft, json_type
 from sfgen.schema.reading.strict_json import as_decimal, key
-from sfgen.schema.scalars.numbers import NumberLimits
+from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
 from sfgen.schema.scalars.strings import StringLimits
 
 _DEEPEST = 6
@@ -148,8 +148,8 @@ class Emptiness:
                 known = [name for name in formats if name in CHECKED_SINCE and self._draft >= CHECKED_SINCE[name]]
                 wider = replace(limits, formats=(), at_most=tuple(known), no_patterns=(), no_formats=())
                 return scalar_expression(replace(group, limits=wider), "") == NOTHING
-            case NumberLimits():
-                return scalar_expression(group, "") == NOTHING
+            case NumberLimits() as limits:
+                return scalar_expression(group, "") == NOTHING and has_all_multiples(limits)
             case _:
                 return False
 

@@ -21,7 +21,7 @@ from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits, shown_number
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.words import TYPE_WORDS, alternatives, meant, shown
 from sfgen.schema.scalars.formats import FORMATS, FORMATS_ELSEWHERE
-from sfgen.schema.scalars.numbers import NumberLimits
+from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
 from sfgen.schema.scalars.strings import StringLimits, is_clean
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, at_most, texts_of
@@ -244,10 +244,15 @@ class _Compiler:
                 if self._options.order == "any" and len(named) + len(others) > 1:
                     return object_in_any_order(named, others, counts, layout, depth)
                 return object_expression(named, others, counts, layout, depth, extra_rules, most)
-            case Group():
+            case Group(limits=limits):
                 assert skeleton.expression is not None
                 if isinstance(skeleton.content.limits, StringLimits):
                     self._watches_banned |= not is_clean(skeleton.content.limits)
+                elif isinstance(limits, NumberLimits) and not has_all_multiples(limits):
+                    self._notes.append(
+                        "Some valid values are never written: of so many multiples only those nearest to zero are, at "
+                        f"{skeleton.pointer or 'the top'}."
+                    )
                 return skeleton.expression
 
 
