@@ -125,7 +125,9 @@ def _is_of_wrong_format(constraint: JsonSchema, text: str) -> bool:
 def _read(schema: Any, schema_dir: str) -> tuple[JsonSchema | None, str, bool]:
     """A schema whose rules are made; else ``None``, the reason, and whether that is that no value satisfies it."""
     try:
-        constraint = JsonSchema(schema, extra_properties=True, order="any", schema_dir=schema_dir)
+        constraint = JsonSchema(
+            schema, extra_properties=True, order="any", infer_types=False, numbers="any", schema_dir=schema_dir
+        )
         _ = constraint.network
     except SchemaError as error:
         return None, error.reason, error.hint.startswith("Nothing can be written")

@@ -75,6 +75,53 @@ def many_names() -> tuple[TokenNetwork, BoundedIndex]:
     return TokenNetwork(network_of(grammar), vocabulary), BoundedIndex(grammar, vocabulary)
 
 
+@cache
+def many_needed() -> tuple[TokenNetwork, BoundedIndex]:
+    """The same where most names are needed, those that kernels do not know among them."""
+    needed, vocabulary = {*NAMES} - {"b", "n3", f"n{NARROW + 1}"}, Vocabulary(TOKENS)
+    grammar = record(sorted(NAMES, key=lambda name: name not in needed), needed)
+    return TokenNetwork(network_of(grammar), vocabulary), BoundedIndex(grammar, vocabulary)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_more_needed_names_than_kernels_tell_apart(seed: int) -> None:
+    """The masks along a text that reads most names, and then goes on by chance, are those of the recogniser."""
+    rng = random.Random(seed)
+    guide, plain = (index.guide() for index in many_needed())
+    names = rng.sample(NAMES, len(NAMES))[: len(NAMES) - 3]
+    for number, name in enumerate(names):
+        text = ("," if number else "{") + f'"{name}":1'
+        guide.advance_bytes(text.encode())
+        plain.advance_bytes(text.encode())
+        if number > len(names) - 3:
+            assert guide.allowed_tokens().tolist() == plain.allowed_tokens().tolist()
+    for _ in range(24):
+        allowed = guide.allowed_tokens().tolist()
+        assert allowed == plain.allowed_tokens().tolist()
+        if not allowed:
+            break
+        token = drawn(allowed, rng)
+        guide.advance(token)
+        plain.advance(token)
+
+
+@pytest.mark.parametrize("more", [0, 5])
+def test_more_needed_names_within_a_limit(more: int) -> None:
+    """Each text comes to its end within the limit, with all names that are needed."""
+    network, _ = many_needed()
+    limit = network.guide().tokens_left() + more
+    for seed in range(rounds(4)):
+        rng, guide, text = random.Random(seed), network.guide(limit), b""
+        while allowed := guide.allowed_tokens().tolist():
+            token = drawn(allowed, rng)
+            guide.advance(token)
+            text += TOKENS[token]
+        names = re.findall(rb'"([^"]*)":[01]', text)
+        assert guide.is_accepting
+        assert len(names) == len(set(names))
+        assert {name.encode() for name in NAMES} - {b"b", b"n3", f"n{NARROW + 1}".encode()} <= set(names)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_more_names_than_kernels_tell_apart(seed: int) -> None:
     """The masks along a random text are those of the recogniser."""

@@ -158,14 +158,13 @@ def test_a_long_text_is_read_to_its_end() -> None:
     assert failure.open_rules[0] == "root"
 
 
-def test_what_the_network_as_written_cannot_be_made_of_is_told_with_fewer_names() -> None:
-    """Rules that stand for each other are one rule where they are copied, and a circle where they are not."""
+def test_rules_that_stand_for_each_other_are_told_as_they_are_written() -> None:
     grammar = Grammar.from_gbnf('root ::= b | "y"\nb ::= root | "z"')
     assert grammar.accepts("z")
     failure = grammar.failure("x")
     assert failure is not None
-    assert failure.expected == ("[yz]",)
-    assert [(rule.name, rule.calls) for rule in grammar.rules()] == [("root", ("b", '"y"')), ("b", ("root", '"z"'))]
+    assert failure.expected == ('"y"', '"z"')
+    assert [(rule.name, rule.calls) for rule in grammar.rules()][:2] == [("root", ("b", '"y"')), ("b", ("root", '"z"'))]
 
 
 # ---- what a guide says ---------------------------------------------------------------------------------------------

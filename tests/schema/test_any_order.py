@@ -79,11 +79,16 @@ def test_texts_within_a_limit_are_valid(name: str) -> None:
 
 def test_more_needed_properties_than_a_register_has_bits() -> None:
     names = [f"p{number}" for number in range(80)]
-    schema = {"properties": {name: {"type": "null"} for name in names}, "type": "object"}
-    with pytest.raises(SchemaTooLarge, match="it needs 80 properties, and in any order it can need 62 at most"):
-        _ = JsonSchema(schema, order="any", require_all=True).network
-    random.Random(3).shuffle(names)
-    assert JsonSchema(schema, order="any").accepts(json.dumps(dict.fromkeys(names)))
+    schema = {"properties": {name: {"type": "null"} for name in names}, "type": "object", "required": names[1:]}
+    constraint = JsonSchema(schema, order="any")
+    written = random.Random(3).sample(names, 80)
+    assert constraint.accepts(json.dumps(dict.fromkeys(written)))
+    for left_out in ("p0", "p5", "p79"):
+        found = {name: None for name in written if name != left_out}
+        assert constraint.accepts(json.dumps(found)) is (left_out == "p0")
+    assert len(json.loads(constraint.shortest())) == 79
+    with pytest.raises(SchemaTooLarge, match="it needs 79 properties in any order, above 62, and minProperties asks"):
+        _ = JsonSchema({**schema, "minProperties": 80}, order="any").network
 
 
 def test_where_a_text_stands() -> None:

@@ -17,13 +17,21 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from tests.support.running.tried import tried
 
+from sfgen import JsonSchema
 from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.examples import examples
 from sfgen.automata.minimize import minimize
 from sfgen.errors import SchemaTooLarge
 from sfgen.schema.scalars.decimals import Interval, Step, decimals, multiples, states_of
-from sfgen.schema.scalars.numbers import MAX_LISTED, MAX_STATES, NumberLimits, NumberTooLarge, number_automaton
+from sfgen.schema.scalars.numbers import (
+    MAX_LISTED,
+    MAX_STATES,
+    NumberLimits,
+    NumberTooLarge,
+    has_all_multiples,
+    number_automaton,
+)
 
 # ---- the oracle ------------------------------------------------------------------------------------------------------
 
@@ -522,14 +530,6 @@ def test_multiples_with_many_remainders_have_fewer_digits(divisor: int, digits: 
             limits_of(multiples=" ".join(str(10**500 + off) for off in range(9))),
             "multipleOf leaves multiples of a number with more digits than the limit of 1,000",
         ),
-        (limits_of(type="integer", multiples="1000003"), "multipleOf needs more than 50,000 states"),
-        (limits_of(type="integer", multiples="4999"), "multipleOf needs more than 50,000 states"),
-        (limits_of(multiples="1e999"), "multipleOf needs more than 50,000 states"),
-        (limits_of(multiples="49999e-999"), "multipleOf needs more than 50,000 states"),
-        (
-            limits_of(minimum="0", maximum="1e15", multiples="1000003"),
-            "multipleOf needs more than 50,000 states in this range",
-        ),
     ],
     ids=lambda value: str(value)[:80],
 )
@@ -548,10 +548,45 @@ def test_as_many_multiples_as_are_allowed_are_listed() -> None:
     dfa = automaton(limits)
     assert dfa.accepts(str(divisor * MAX_LISTED))
     assert not dfa.accepts(str(divisor * MAX_LISTED - 1))
-    with pytest.raises(NumberTooLarge):
-        automaton(
-            limits_of(type="integer", minimum="1", maximum=str(divisor * (MAX_LISTED + 1)), multiples=str(divisor))
-        )
+    assert has_all_multiples(limits)
+    more = limits_of(type="integer", minimum="1", maximum=str(divisor * (MAX_LISTED + 1)), multiples=str(divisor))
+    assert not has_all_multiples(more)
+
+
+@pytest.mark.parametrize(
+    ("limits", "nearest"),
+    [
+        (limits_of(type="integer", multiples="1000003"), [0, 1, -1, 5_000, -5_000]),
+        (limits_of(type="integer", multiples="4999"), [0, 1, -1, 5_000, -5_000]),
+        (limits_of(type="integer", multiples="0.123456789"), [0, 10**9, -(10**9)]),
+        (limits_of(multiples="1e999"), [0, 1, -1]),
+        (limits_of(multiples="49999e-999"), [0, 1, -1]),
+        (limits_of(minimum="0", maximum="1e15", multiples="1000003"), [0, 1, 1_000]),
+        (limits_of(type="integer", minimum="1e12", multiples="1000003"), [999_998, 1_000_000]),
+        (limits_of(type="integer", maximum="-1e12", multiples="1000003"), [-999_998, -1_000_000]),
+        (limits_of(type="integer", minimum="-1e12", maximum="1e12", multiples="1000003"), [0, 1, -1, 1_000]),
+    ],
+    ids=lambda value: str(value)[:80],
+)
+def test_of_too_many_multiples_the_nearest_to_zero_are_written(limits: NumberLimits, nearest: list[int]) -> None:
+    dfa = automaton(limits)
+    assert not has_all_multiples(limits)
+    (divisor,) = limits.multiples
+    for number in nearest:
+        value = number * divisor
+        with localcontext(prec=2_100):
+            text = f"{Decimal(value.numerator) / value.denominator:f}"
+        assert limits.accepts(Decimal(text))
+        assert dfa.accepts(text), text[:40]
+    for text in examples(dfa, 50):
+        assert limits.accepts(Decimal(text)), text[:40]
+
+
+def test_it_is_noted_that_not_all_multiples_are_written() -> None:
+    schema = JsonSchema({"type": "array", "items": {"type": "integer", "multipleOf": 1000003}})
+    assert schema.accepts("[0, 1000003, -2000006]")
+    assert not schema.accepts("[1000002]")
+    assert [note for note in schema.notes if "only those nearest to zero are, at /items." in note]
 
 
 def test_an_automaton_is_made_once() -> None:

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.support.schemas.published import real_schemas
 
+from sfgen import JsonSchema
 from sfgen.errors import SchemaError
 from sfgen.schema.reading.document import UnresolvedError, references_of, value_at
 from sfgen.schema.reading.keywords import URIS, Draft
@@ -210,6 +211,35 @@ def test_pointers_as_identifiers_are_no_names() -> None:
     same = {"$id": "#/items"}
     schema = {"$schema": URIS[Draft.DRAFT_07], "items": same, "not": same, "anyOf": [{"$ref": "#/items"}]}
     assert resolved(schema, "#/items") == "/items"
+
+
+@pytest.mark.parametrize(("draft", "keyword"), [(Draft.DRAFT_04, "id"), (Draft.DRAFT_07, "$id")])
+def test_a_name_that_is_given_twice_is_no_name(draft: Draft, keyword: str) -> None:
+    named = {"a": {keyword: "b", "type": "integer"}, "b": {keyword: "b", "type": "string"}}
+    schema = {"$schema": URIS[draft], keyword: "http://x/a", "definitions": named, "type": "object"}
+    by_place = {**schema, "properties": {"x": {"$ref": "#/definitions/a"}}, "required": ["x"]}
+    assert resolved(by_place, "#/definitions/a") == "/definitions/a"
+    assert read_schema(by_place).notes == (f'the name of another schema, too: "{keyword}", at /definitions/b',)
+    assert JsonSchema(by_place).shortest() == b'{"x": 0}'
+    assert not JsonSchema(by_place).validate('{"x": 1}')
+    with pytest.raises(SchemaError, match='"b" may lead to /definitions/a or to /definitions/b') as caught:
+        read_schema({**schema, "properties": {"x": {"$ref": "b"}}})
+    assert caught.value.pointer == "/properties/x/$ref"
+    assert "by its place" in caught.value.hint
+    named["a"]["type"] = "string"  # then it does not matter which of them is meant
+    assert read_schema({**schema, "properties": {"x": {"$ref": "b"}}}).notes
+
+
+@pytest.mark.parametrize("draft", [Draft.DRAFT_04, Draft.DRAFT_06])
+def test_an_anchor_with_the_uri_of_its_document_is_no_document_of_its_own(draft: Draft) -> None:
+    keyword = "id" if draft is Draft.DRAFT_04 else "$id"
+    member = {keyword: "http://x/a#grade", "type": "integer"}
+    schema = {"$schema": URIS[draft], keyword: "http://x/a#", "properties": {"grade": member, "b": {"$ref": "#grade"}}}
+    assert resolved(schema, "#grade") == "/properties/grade"
+    assert resolved(schema, "#/properties") == "/properties"
+    doubled = {**schema, "not": {keyword: "#grade", "type": "null"}}
+    with pytest.raises(SchemaError, match='"#grade" may lead to /properties/grade or to /not'):
+        read_schema(doubled)
 
 
 def test_annotations_may_be_anything_where_no_metaschema_looks() -> None:

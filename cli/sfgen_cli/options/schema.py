@@ -81,6 +81,16 @@ class SchemaOptions:
         ),
     ] = None
 
+    numbers: Annotated[
+        Literal["schema", "any"] | None,
+        typer.Option(
+            help="With --schema. schema: numbers of enum and const are spelled as the schema has them; any: the model "
+            "chooses, 1.0 or 1.00 for 1. Default: schema.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
+
     def check(self, schema: str | None) -> None:
         """Refuse these options where there is no schema to write by."""
         if self.given and schema is None:
@@ -101,6 +111,7 @@ class SchemaOptions:
             "extra_properties": self.extra_properties or None,
             "require_all": self.require_all or None,
             "infer_types": self.infer_types,
+            "numbers": self.numbers,
         }
         return {name: value for name, value in every.items() if value is not None}
 

@@ -78,8 +78,9 @@ def with_marks(members: AnyOrder) -> Expression:
 
     This is the automaton's expression; the register checks the rest.
     """
-    if any(member.is_needed for member in members.members[NARROW:]):
-        raise InternalError(f"the names that are needed are among the first {NARROW} of a rule")
+    needed = sum(member.is_needed for member in members.members)
+    if members.minimum > needed and any(member.is_needed for member in members.members[NARROW:]):
+        raise InternalError(f"where more are needed than {NARROW} members, the count of all asks for no more")
     sorts: list[Expression] = [
         Concatenation((Literal(member.name), Take(number), members.colon, member.value))
         for number, member in enumerate(members.members)

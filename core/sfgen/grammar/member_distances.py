@@ -334,7 +334,8 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
         if id(distances) not in rules:
             rules[id(distances)] = len(numbers)
             by_price = [name for name in prices.by_price if name < NARROW]
-            numbers += [names.needed, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
+            needed = names.needed & (1 << NARROW) - 1
+            numbers += [needed, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
             numbers += [*prices.names[:NARROW], *by_price]
         at[state] = len(numbers)
         member = distances.member_states[state]
@@ -342,7 +343,11 @@ def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int]
         other = min([distances.of_other(each) for each in member.others], default=FAR)
         takes = min(names.takes.get(state, -1), NARROW)
         is_doubtful = takes == NARROW or (names.size > NARROW and member.tail is None)
-        numbers += [rules[id(distances)], takes, is_doubtful, tail, member.close, member.lacks, member.room, other]
+        lacks = member.lacks
+        if names.needed >> NARROW:  # kernels do not know which of these were read, so to end is as doubtful as a name
+            is_doubtful, lacks = True, 0  # and no more members are asked for than are needed
+            takes = NARROW if member.close == 0 else takes
+        numbers += [rules[id(distances)], takes, is_doubtful, tail, member.close, lacks, member.room, other]
         numbers.append(len(member.choices))
         for name, length in member.choices:
             numbers.append(min(name, NARROW))

@@ -43,7 +43,7 @@ from sfgen.grammar.rules import (
     StateMachine,
     Take,
 )
-from sfgen.grammar.simplify import Part, calls, rules_with
+from sfgen.grammar.simplify import calls, has_empty, rules_with
 
 BYTES = 256
 """The number of byte symbols; calls, entries and ends follow."""
@@ -91,7 +91,7 @@ class RuleAutomaton(NamedTuple):
 
 def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
     """Build the automata of simplified rules."""
-    nullable = rules_with(grammar.rules, _has_empty)
+    nullable = rules_with(grammar.rules, has_empty)
     automata, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():
         match expression:
@@ -115,19 +115,6 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
     if together:
         automata.append(_deterministic(together, nullable))
     return automata
-
-
-def _has_empty(part: Part, nullable: Collection[str]) -> bool:
-    """Tell whether a part has the empty text."""
-    match part:
-        case Leaf(dfa) | CountedText(dfa):
-            return bool(dfa.accepting[0])
-        case Literal(data):
-            return not data
-        case Take():
-            return True
-        case Bytes() | CountedList() | AnyOrder():
-            return False
 
 
 def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleAutomaton:

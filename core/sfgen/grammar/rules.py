@@ -140,7 +140,7 @@ class OtherMember:
 class AnyOrder:
     """Members in any order, each name at most once; only as a whole rule."""
 
-    members: tuple[NamedMember, ...]  # the required ones among the first 62
+    members: tuple[NamedMember, ...]  # the required ones first, of which kernels tell 62 apart
     others: tuple[OtherMember, ...]
     opening: bytes  # before the first member; not empty
     colon: Expression  # between name and value; without calls

@@ -3,17 +3,20 @@
 * A branch that calls a rule without a text is dropped. The rest can be completed from everywhere: no opening brace
   leads to a dead end.
 * Direct left recursion becomes iteration: ``A = A x | A w A | y`` is ``A = y (x | w y)*``. The texts are the same, and
-  operators between operands are read in one way only.
+  operators between operands are read in one way only. Left recursion through other rules, or behind what may be empty,
+  becomes an automaton that reads the first text and then what may follow each (Moore 2000).
 * Small rules without calls are copied to where they are called, and so are the branches of an alternation that is a
   whole rule. The subset construction then reads common beginnings once (left factoring).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from sfgen.automata import Dfa
 from sfgen.grammar.rules import (
     EMPTY,
     NOTHING,
@@ -36,6 +39,9 @@ from sfgen.grammar.rules import (
     Step,
     Take,
 )
+
+_MOST_BEGINNINGS = 1_000
+"""The most ways to begin a text of rules that call each other before they read anything."""
 
 _SMALL = 64
 """The size, in bytes and parts, below which a rule without calls is copied to its callers."""
@@ -63,7 +69,7 @@ def without_copies(grammar: Grammar) -> Grammar:
     rules = productive(grammar.rules)
     if grammar.start not in rules:
         return Grammar({grammar.start: NOTHING}, grammar.start)
-    rules = {name: _without_left_recursion(name, expression) for name, expression in rules.items()}
+    rules = _without_circles({name: _without_left_recursion(name, expression) for name, expression in rules.items()})
     return Grammar(_needed(rules, grammar.start), grammar.start)
 
 
@@ -207,6 +213,193 @@ def _without_left_recursion(name: str, expression: Expression) -> Expression:
 
 def _calls_first(expression: Concatenation, name: str) -> bool:
     return bool(expression.parts) and expression.parts[0] == Call(name)
+
+
+# ---- left recursion through other rules ------------------------------------------------------------------------------
+
+
+def _without_circles(rules: dict[str, Expression]) -> dict[str, Expression]:
+    """Rewrite the rules that call each other in a circle before they read anything.
+
+    Each text of such a rule is one that begins otherwise, and then, any number of times, what follows a call of a rule
+    of the circle where another one begins with it. These are the steps of one automaton.
+    """
+    if not _circles(rules, rules):  # even if each rule might be empty
+        return rules
+    nullable = rules_with(rules, has_empty)
+    rules = dict(rules)
+    with suppress(_NotDivided):  # the network refuses it
+        for circle in _circles(rules, nullable):
+            divider = _Divider(rules, circle, nullable)
+            divided = {name: divider.divided(rules[name]) for name in circle}
+            rules |= {name: _read_onwards(name, divided) for name in circle}
+    return rules
+
+
+def _circles(rules: Rules, nullable: Collection[str]) -> list[list[str]]:
+    """List the rules that lead to each other before they read anything, those that others begin with first."""
+    leading = {name: _leading(expression, nullable)[0] for name, expression in rules.items()}
+    return [each for each in _components(leading) if len(each) > 1 or each[0] in leading[each[0]]]
+
+
+def _leading(expression: Expression, nullable: Collection[str]) -> tuple[list[str], bool]:
+    """List the rules that an expression may call before it reads anything; tell whether it may be empty."""
+    match expression:
+        case Call(rule):
+            return [rule], rule in nullable
+        case Concatenation(items):
+            found = list[str]()
+            for item in items:
+                more, may_be_empty = _leading(item, nullable)
+                found += more
+                if not may_be_empty:
+                    return found, False
+            return found, True
+        case Alternation(branches):
+            several = [_leading(branch, nullable) for branch in branches]
+            return [rule for more, _ in several for rule in more], any(may_be_empty for _, may_be_empty in several)
+        case Repeat(child, minimum):
+            found, may_be_empty = _leading(child, nullable)
+            return found, may_be_empty or minimum == 0
+        case Series():
+            return [rule for part in parts(expression) for rule in _leading(part, nullable)[0]], True
+        case StateMachine(states):
+            return _leading_of_machine(states, nullable)
+        case _:
+            return [], has_empty(expression, nullable)
+
+
+def _leading_of_machine(states: Sequence[Sequence[Step]], nullable: Collection[str]) -> tuple[list[str], bool]:
+    found = list[str]()
+    waiting: list[int | None] = [0]
+    for state in waiting:
+        for step in states[state] if state is not None else ():
+            more, may_be_empty = _leading(step.expression, nullable)
+            found += more
+            if may_be_empty and step.target not in waiting:
+                waiting.append(step.target)
+    return found, None in waiting
+
+
+def _components(leading: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Find the strongly connected components of a graph, those that others lead to first (Tarjan 1972)."""
+    numbers, lowest = dict[str, int](), dict[str, int]()
+    found, path, is_on_path = list[list[str]](), list[str](), set[str]()
+    for root in leading:
+        waiting = [] if root in numbers else [(root, iter(leading[root]))]
+        while waiting:
+            name, following = waiting[-1]
+            if name not in numbers:
+                numbers[name] = lowest[name] = len(numbers)
+                path.append(name)
+                is_on_path.add(name)
+            after = next((each for each in following if each not in numbers or each in is_on_path), None)
+            if after is not None and after not in numbers:
+                waiting.append((after, iter(leading[after])))
+                continue
+            if after is not None:
+                lowest[name] = min(lowest[name], numbers[after])
+                continue
+            waiting.pop()
+            if waiting:
+                outer = waiting[-1][0]
+                lowest[outer] = min(lowest[outer], lowest[name])
+            if lowest[name] == numbers[name]:
+                place = path.index(name)
+                found.append(path[place:])
+                is_on_path -= set(path[place:])
+                del path[place:]
+    return found
+
+
+class _NotDivided(Exception):
+    """Raised where an expression of a circle is of a kind that GBNF has not, or has too many beginnings."""
+
+
+class _Divided(NamedTuple):
+    """An expression by its beginnings."""
+
+    heads: list[tuple[str, Expression]]  # a rule of the circle that is not empty there, and what follows it
+    others: list[Expression]  # texts that begin otherwise, none of them empty
+    has_empty: bool
+
+
+class _Divider:
+    """Divides expressions by the rules of a circle that they begin with."""
+
+    def __init__(self, rules: Rules, circle: Iterable[str], nullable: Collection[str]) -> None:
+        self._rules, self._circle, self._nullable = rules, frozenset(circle), nullable
+
+    def divided(self, expression: Expression) -> _Divided:
+        """Divide an expression."""
+        match expression:
+            case Call(rule) if rule in self._circle:
+                return _Divided([(rule, EMPTY)], [], rule in self._nullable)
+            case Call(rule) if rule in self._nullable:
+                return _Divided([], self.divided(self._rules[rule]).others, True)  # it begins with none of the circle
+            case Literal(b""):
+                return _Divided([], [], True)
+            case Call() | Literal() | Bytes():
+                return _Divided([], [expression], False)
+            case Leaf(dfa):
+                has_empty = bool(dfa.accepting[0])
+                return _Divided([], [Leaf(dfa - Dfa.from_regex("")) if has_empty else expression], has_empty)
+            case Alternation(branches):
+                several = [self.divided(branch) for branch in branches]
+                return _Divided(
+                    [head for each in several for head in each.heads],
+                    [other for each in several for other in each.others],
+                    any(each.has_empty for each in several),
+                )
+            case Concatenation(()):
+                return _Divided([], [], True)
+            case Concatenation((first, *others)):
+                begin, rest = self.divided(first), Concatenation(tuple(others))
+                found = _followed(begin, rest)
+                if not begin.has_empty:
+                    return found
+                more = self.divided(rest)
+                if len(found.others) + len(more.others) > _MOST_BEGINNINGS:
+                    raise _NotDivided
+                return _Divided(found.heads + more.heads, found.others + more.others, more.has_empty)
+            case Repeat(maximum=0):
+                return _Divided([], [], True)
+            case Repeat(child, minimum, maximum):
+                begin = self.divided(child)
+                may_end = minimum == 0 or begin.has_empty
+                again = Repeat(child, 0 if may_end else minimum - 1, None if maximum is None else maximum - 1)
+                return _followed(begin, again)._replace(has_empty=may_end)
+            case StateMachine(states):
+                leading, may_be_empty = _leading_of_machine(states, self._nullable)
+                if not may_be_empty and self._circle.isdisjoint(leading):
+                    return _Divided([], [expression], False)
+        raise _NotDivided
+
+
+def _followed(first: _Divided, rest: Expression) -> _Divided:
+    """Put an expression behind one that is not empty."""
+    heads = [(rule, _joined(behind, rest)) for rule, behind in first.heads]
+    return _Divided(heads, [_joined(other, rest) for other in first.others], False)
+
+
+def _joined(first: Expression, second: Expression) -> Expression:
+    parts = [part for each in (first, second) for part in (each.parts if isinstance(each, Concatenation) else (each,))]
+    parts = [part for part in parts if part != EMPTY]
+    return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
+
+
+def _read_onwards(name: str, circle: Mapping[str, _Divided]) -> Expression:
+    """Write a rule of a circle as an automaton: a state for each rule of which a text was read."""
+    states = {rule: number for number, rule in enumerate(circle, 1)}
+    steps: list[list[Step]] = [[] for _ in range(len(states) + 1)]
+    for rule, (heads, others, _) in circle.items():
+        steps[0] += [Step(other, states[rule]) for other in others]
+        for before, behind in heads:
+            if before != rule or behind != EMPTY:
+                steps[states[before]].append(Step(behind, states[rule]))
+    steps[states[name]].append(Step(EMPTY, None))
+    machine = StateMachine(tuple(map(tuple, steps)))
+    return Alternation((EMPTY, machine)) if circle[name].has_empty else machine
 
 
 def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
@@ -371,3 +564,16 @@ def _with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool
         ending |= new
         waiting += new
     return ending
+
+
+def has_empty(part: Part, nullable: Collection[str]) -> bool:
+    """Tell whether a part has the empty text."""
+    match part:
+        case Leaf(dfa) | CountedText(dfa):
+            return bool(dfa.accepting[0])
+        case Literal(data):
+            return not data
+        case Take():
+            return True
+        case Bytes() | CountedList() | AnyOrder():
+            return False

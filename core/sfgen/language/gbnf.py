@@ -8,7 +8,7 @@ Texts mean what llama.cpp's own parser makes of them (its documentation and pars
 * An alternative may be empty.
 * A character is a Unicode code point. A literal refuses surrogates, a class leaves them out.
 
-Differences from llama.cpp: counts are kept whatever their size, up to a limit of copies; direct left recursion is read;
+Differences from llama.cpp: counts are kept whatever their size, up to a limit of copies; left recursion is read;
 an empty class ``[]``, a range that goes backwards and a surrogate are errors; matching of tokens (``<[1000]>``,
 ``<think>``, ``!<think>``) is refused, since the rules here only know texts.
 """

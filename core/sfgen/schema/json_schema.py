@@ -62,6 +62,8 @@ class JsonSchema:
         require_all: Whether all declared properties are there.
         infer_types: Whether a schema without ``type`` whose keywords are all about one type, such as ``items`` and
             ``minItems``, is written as that type alone; see :mod:`sfgen.schema.meaning.groups`. A note says where.
+        numbers: How numbers of ``enum`` and ``const`` are spelled: ``"schema"`` is as the schema has them, ``"any"``
+            also ``1.0`` and ``1.00`` for 1. In draft 04, where 1.0 is no integer, whole numbers stay as they are.
         schema_dir: The directory of other documents that it may refer to, by their ``$id`` or by their path; as
             ``"URL=DIRECTORY"`` also by the path behind a URL. They become a part of the schema; nothing is fetched.
             The metaschemas of the drafts can be referred to without.
@@ -92,6 +94,7 @@ class JsonSchema:
         indent: int | None = None,
         require_all: bool = False,
         infer_types: bool = True,
+        numbers: str = "schema",
         schema_dir: str | PathLike[str] | None = None,
         documents: Mapping[str, str | Substring] | None = None,
     ) -> None:
@@ -99,7 +102,9 @@ class JsonSchema:
         if not isinstance(source, Mapping | bool | str | PathLike | SchemaDocument | PydanticType):
             hint = "Of an instance of a class give the class." if hasattr(schema, "__dict__") else ""
             raise arguments.refusal("schema", "a dictionary, a bool, a text, a path or a class", schema, hint=hint)
-        options = WritingOptions(spacing, indent, extra_properties, require_all, order, infer_types=infer_types)
+        options = WritingOptions(
+            spacing, indent, extra_properties, require_all, order, infer_types=infer_types, numbers=numbers
+        )
         document = read_schema(source, schema_dir).quoting(quoted_documents(documents))
         self._set(document, options, source if isinstance(source, PydanticType) else None)
 
@@ -209,6 +214,7 @@ class JsonSchema:
             "require_all": options.require_all,
             "infer_types": options.infer_types,
             "order": options.order,
+            **({} if options.numbers == "schema" else {"numbers": options.numbers}),
             **({"documents": quoted} if quoted else {}),
         }
 

@@ -38,6 +38,7 @@ def _shown(text: str, says: str) -> Case:
     return Case([*_INDEX, text], 1, says)
 
 
+_NULLABLE = 'n0 ::= "x"?\n' + "".join(f"n{number} ::= n{number - 1} n{number - 1}\n" for number in range(1, 12))
 _MANY = "".join(f'r{number} ::= r{number + 1} "x" | "y"\n' for number in range(1000))
 
 _DOUBLED = "root ::= r0\n" + "".join(f"r{n} ::= r{n + 1} r{n + 1}\n" for n in range(60)) + 'r60 ::= "a"'
@@ -112,7 +113,7 @@ GRAMMARS = [
     _shown(r'root ::= "\U00110000"', "there is no character U+110000 at line 1, column 11"),
     _shown(r'root ::= "\ud800"', "U+D800 is a surrogate, which is in no text at line 1, column 11"),
     # --- what it means
-    _shown('root ::= a "x" | "y"\na ::= root "z"', "calls itself before it has read anything: a → root → a at line 2"),
+    _shown(f'{_NULLABLE}root ::= a | "y"\na ::= n11 root', "calls itself before it has read anything: root → root"),
     _shown('root ::= "a" b\nb ::= "c" root', "there is no text at all: the rule 'root' never ends, root → b → root"),
     _shown(f'root ::= r0\n{_MANY}r1000 ::= "z"', "frames of rules that begin with each other at line"),
     _shown('root ::= ("a"? [a-z]){2000}', "200,000,000 steps of construction at line 1, column 1"),

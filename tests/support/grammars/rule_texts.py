@@ -111,12 +111,14 @@ class RuleTexts:
         count = self._rng.randint(min(max(members.minimum, len(chosen)), most), most)
         if not members.others:
             count = min(count, len(chosen) + len(optional))
-        chosen += optional[: self._rng.randint(0, max(0, count - len(chosen)))]
+        has_others = any(self._fits(other.value, depth) for other in members.others)
+        missing = 0 if has_others else max(0, members.minimum - len(chosen))
+        chosen += optional[: self._rng.randint(missing, max(missing, count - len(chosen)))]
         texts = [
             member.name + self._of(members.colon, depth, seen) + self._of(member.value, depth, seen)
             for member in chosen
         ]
-        if members.others and any(self._fits(other.value, depth) for other in members.others):
+        if has_others:
             for _ in range(count - len(chosen)):
                 other = self._rng.choice([other for other in members.others if self._fits(other.value, depth)])
                 parts = (other.name, members.colon, other.value)

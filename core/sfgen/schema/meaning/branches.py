@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction_of, listed
-from sfgen.schema.meaning.negation import absent, alternatives, made_of, present, with_value
+from sfgen.schema.meaning.negation import Wanted, absent, alternatives, item_words, made_of, present, with_value
 from sfgen.schema.reading import openapi
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import COMBINATORS, Draft, says_nothing
@@ -445,7 +445,7 @@ def _with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> li
 
 def _with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
     """Describe the values with an unevaluated property or item, which are refused."""
-    listed, others = _words(draft)
+    listed, others = item_words(draft)
     if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
         return []
     if word == "unevaluatedItems":
@@ -455,13 +455,17 @@ def _with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) 
         if not all(isinstance(found, list) for found in first):
             return []
         return [{"type": "array", "minItems": max(map(len, first)) + 1}]
-    if any(other in some.schema for some in known for other in ("additionalProperties", "patternProperties")):
+    if any("additionalProperties" in some.schema for some in known):
         return []
-    return _objects_with_more(sorted({name for some in known for name in some.schema.get("properties", ())}))
+    names = sorted({name for some in known for name in some.schema.get("properties", ())})
+    patterns = tuple(dict.fromkeys(pattern for some in known for pattern in some.schema.get("patternProperties", ())))
+    if patterns or len(names) > MOST_NAMES:
+        return [{"type": "object", "-members": [Wanted(not_found=patterns, declared=tuple(names))]}]
+    return _objects_with_more(names)
 
 
 def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
-    """Describe objects with a property besides some names; nothing where these are many.
+    """Describe objects with a property besides some names, which are few.
 
     Which of the names are there is divided into cases, so that the number of properties tells of others.
 
@@ -470,8 +474,6 @@ def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
     ... }
     True
     """
-    if len(names) > MOST_NAMES:
-        return []
     return [
         {
             "type": "object",
@@ -507,14 +509,14 @@ def _items(one: Subschema, branch: Plain, draft: Draft) -> Plain:
     longest = _first_items(branch, draft)
     if longest is None:
         return ()
-    listed, others = _words(draft)
+    listed, others = item_words(draft)
     schema = {listed: [True] * longest, others: _said(one, "unevaluatedItems")}
     return (Subschema(schema, one.pointer, f"unevaluated {longest} {one.key}"),)
 
 
 def _first_items(branch: Plain, draft: Draft) -> int | None:
     """Tell how many items a branch speaks of one by one; ``None`` if it speaks of all."""
-    listed, others = _words(draft)
+    listed, others = item_words(draft)
     longest = 0
     for some in _read(branch):
         first = some.schema.get(listed)
@@ -523,11 +525,6 @@ def _first_items(branch: Plain, draft: Draft) -> int | None:
             return None
         longest = max(longest, len(first or ()))
     return longest
-
-
-def _words(draft: Draft) -> tuple[str, str]:
-    """Return the keywords of the first items and of the others."""
-    return ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
 
 
 def _read(branch: Plain) -> list[Subschema]:

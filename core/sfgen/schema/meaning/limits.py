@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from typing import Any, NamedTuple
 
+from sfgen.automata import Dfa
 from sfgen.errors import SchemaTooLarge
 from sfgen.schema.meaning.conjunction import ANYTHING, NONE, Conjunction, Plain, Subschema, both
-from sfgen.schema.meaning.negation import negated
+from sfgen.schema.meaning.negation import Wanted, item_words, negated
 from sfgen.schema.reading.keywords import Draft
-from sfgen.schema.scalars.strings import is_found
+from sfgen.schema.scalars.strings import divided, is_found
+from sfgen.schema.scalars.written_text import any_text
 
 MAX_EXPONENT = 400
 """The most digits before or behind the point of a number in a schema."""
@@ -24,8 +26,14 @@ MAX_COUNT = 1_000_000
 MAX_PREFIX = 1_000
 """The most items that a schema may describe one by one."""
 
-MAX_PATTERNS = 6
-"""The most patterns of names of one object: each of them may be found or not."""
+FEW_PATTERNS = 6
+"""The most patterns of names of one object of which each set is looked at, whether there are such names or not."""
+
+MAX_SORTS = 128
+"""The most sorts of names of one object, by the patterns that are found in them."""
+
+MAX_WANTED = 4
+"""The most members of one object that are asked for by what they are, not by their names."""
 
 MAX_VALUE_DEPTH = 60
 """How deep arrays and objects may stand in each other in a value that a schema names."""
@@ -206,7 +214,7 @@ def _contains(one: Subschema, draft: Draft) -> Contains | None:
 def _items_said(one: Subschema, draft: Draft) -> tuple[list[Conjunction], Conjunction]:
     """Return what one schema demands of the first items, one by one, and of those behind."""
     schema = one.schema
-    listed, others = ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
+    listed, others = item_words(draft)
     if isinstance(schema.get(listed), list):
         prefix = [one.part(listed, index) for index in range(len(schema[listed]))]
         return prefix, one.part(others) if others in schema else ANYTHING
@@ -245,19 +253,13 @@ class ObjectLimits:
     names: Conjunction = ANYTHING  # what all names are, as strings
     minimum: int = 0
     maximum: int | None = None  # the most; ``None``: any number
+    wanted: tuple[Wanted, ...] = ()  # each of them is some member
+    plain: Plain = field(default=(), compare=False)  # the branch that says all this
 
-    def value(self, name: str) -> Conjunction | None:
+    def value(self, name: str) -> Conjunction:
         """Return what a property's value must satisfy."""
-        # It is ``None`` where no property has this name.
         known = next((one.value for one in self.properties if one.name == name), None)
-        if known is not None:
-            return known
-        for others in self.others:
-            if all(is_found(pattern, name) for pattern in others.found) and not any(
-                is_found(pattern, name) for pattern in others.not_found
-            ):
-                return others.value
-        return None
+        return _value(self.plain, name) if known is None else known
 
 
 def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
@@ -289,24 +291,61 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
     properties = [Property(name, _value(plain, name), name in declared, name in required) for name in named]
     properties += [Property(name, value, False, True) for name, value in undeclared.items()]
     says_additional = any("additionalProperties" in one.schema for one in plain)
-    return ObjectLimits(tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum)
+    wanted = tuple(dict.fromkeys(each for one in plain for each in one.schema.get("-members", ())))
+    if len(wanted) > MAX_WANTED:
+        raise SchemaTooLarge(
+            f"more than {MAX_WANTED} members must be what not says of them",
+            plain[0].pointer,
+            hint="Say what the members may be instead.",
+        )
+    return ObjectLimits(
+        tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum, wanted, plain
+    )
+
+
+def may_be(wanted: Wanted, name: str) -> bool:
+    """Tell whether a wanted member may have a name, the schemas of names aside."""
+    return (
+        name not in wanted.declared
+        and all(is_found(pattern, name) for pattern in wanted.found)
+        and not any(is_found(pattern, name) for pattern in wanted.not_found)
+    )
 
 
 def _others(plain: Plain) -> Iterator[Others]:
     """Yield the undeclared properties, by the patterns that match their names."""
     patterns = list(dict.fromkeys(pattern for one in plain for pattern in one.schema.get("patternProperties", ())))
-    if len(patterns) > MAX_PATTERNS:
-        pointer = next(one.pointer for one in plain if "patternProperties" in one.schema)
-        raise SchemaTooLarge(
-            f"patternProperties have more than {MAX_PATTERNS} patterns together", pointer, hint="Join some of them."
-        )
-    for is_in in product((True, False), repeat=len(patterns)):
-        found = tuple(pattern for pattern, kept in zip(patterns, is_in, strict=True) if kept)
+    for found, not_found in _sorts(patterns, plain):
         value = ANYTHING
         for one in plain:
             value = both(value, _of_name(one, found))
         if not any(one.schema is False for one in value):
-            yield Others(found, tuple(pattern for pattern in patterns if pattern not in found), value)
+            yield Others(found, not_found, value)
+
+
+def _sorts(patterns: Sequence[str], plain: Plain) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Divide names by the patterns that are found in them: yield these, and those that are not."""
+    if len(patterns) <= FEW_PATTERNS:
+        for is_in in product((True, False), repeat=len(patterns)):
+            found = tuple(pattern for pattern, kept in zip(patterns, is_in, strict=True) if kept)
+            yield found, tuple(pattern for pattern in patterns if pattern not in found)
+        return
+    # Of many patterns most are found in few names, and together in none.
+    pointer = next(one.pointer for one in plain if "patternProperties" in one.schema)
+    sorts: list[tuple[tuple[str, ...], tuple[str, ...], Dfa]] = [((), (), any_text())]
+    for pattern in patterns:
+        parts = [(found, not_found, divided(names, pattern)) for found, not_found, names in sorts]
+        sorts = []
+        for found, not_found, (having, lacking) in parts:
+            sorts += [] if having.is_empty else [((*found, pattern), not_found, having)]
+            sorts += [] if lacking.is_empty else [(found, (*not_found, pattern), lacking)]
+        if len(sorts) > MAX_SORTS:
+            raise SchemaTooLarge(
+                f"the patterns of patternProperties divide names into more than {MAX_SORTS} sorts",
+                pointer,
+                hint="Join some of them.",
+            )
+    yield from ((found, not_found) for found, not_found, _ in sorts)
 
 
 def _of_name(one: Subschema, found: Sequence[str]) -> Conjunction:

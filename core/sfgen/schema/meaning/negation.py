@@ -5,23 +5,39 @@ what none of them can say has a name that begins with a hyphen, which no schema 
 
 * ``-patterns``: patterns that must not be found in a string; ``-formats``: formats that it must not have, of those of
   which it is known what validators take for one; ``-texts``: strings that it must not be;
-* ``-multiples``: numbers of which a number must be no multiple; ``-numbers``: numbers that it must not be.
+* ``-multiples``: numbers of which a number must be no multiple; ``-numbers``: numbers that it must not be;
+* ``-members``: what some member of an object must be, each a :class:`Wanted`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from sfgen.schema.meaning.conjunction import Conjunction, Subschema
+from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Subschema
 from sfgen.schema.reading.keywords import VALUE_TYPES, Draft, json_type, says_nothing
+from sfgen.schema.reading.strict_json import key
 from sfgen.substring.document import SUBSTRING_OF
 
 CHECKED_SINCE: Mapping[str, Draft] = MappingProxyType(
     {"date": Draft.DRAFT_07, "ipv4": Draft.DRAFT_04, "uuid": Draft.DRAFT_2019_09}
 )
 """The formats that ``at_most`` knows, and the first draft in which the package jsonschema asks for them."""
+
+MOST_OTHERS = 200
+"""The most schemas that say what all values but some are."""
+
+
+class Wanted(NamedTuple):
+    """A member that an object must have: its name matches patterns and is none of some, and its value is told."""
+
+    found: tuple[str, ...] = ()
+    not_found: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()  # what its name is not
+    names: Conjunction = ANYTHING  # what its name is, as a string
+    value: Conjunction = ANYTHING
 
 
 def negated(one: Subschema) -> Subschema:
@@ -81,9 +97,9 @@ def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] |
         case "type":
             return _other_types([value] if isinstance(value, str) else value)
         case "const":
-            return _other_values([value])
+            return _other_values([value], draft)
         case "enum":
-            return _other_values(value)
+            return _other_values(value, draft)
         case "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum":
             return _beyond(one, word, value)
         case "multipleOf":
@@ -109,8 +125,8 @@ def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] |
             return list(_other_items(one, word))
         case "items" | "additionalItems":
             return _items_behind(one, word, draft)
-        case "additionalProperties" | "propertyNames" if not one.part(word):
-            return []
+        case "propertyNames" | "patternProperties" | "additionalProperties":
+            return [{"type": "object", "-members": [wanted]} for wanted in _members_beside(one, word)]
         case "minContains" | "maxContains":
             return []  # told with contains
         case "contains" if "minContains" not in one.schema and "maxContains" not in one.schema:
@@ -134,8 +150,8 @@ def _other_types(names: Iterable[str]) -> list[dict[str, Any]]:
     return others
 
 
-def _other_values(values: list[Any]) -> list[dict[str, Any]] | None:
-    """Return the schemas of all values but these."""
+def _other_values(values: list[Any], draft: Draft) -> list[dict[str, Any]] | None:
+    """Return the schemas of all values but these; ``None`` where there would be too many."""
     others = [name for name in VALUE_TYPES if name not in set(map(json_type, values))]
     found: list[dict[str, Any]] = [{"type": others}] if others else []
     booleans = [value for value in values if isinstance(value, bool)]
@@ -147,13 +163,68 @@ def _other_values(values: list[Any]) -> list[dict[str, Any]] | None:
     numbers = [value for value in values if json_type(value) == "number"]
     if numbers:
         found.append({"type": "number", "-numbers": numbers})
-    for kind, least in ((list, "minItems"), (dict, "minProperties")):
-        some = [value for value in values if isinstance(value, kind)]
-        if any(some):
-            return None
-        if some:
-            found.append({"type": "array" if kind is list else "object", least: 1})
-    return found
+    arrays = [value for value in values if isinstance(value, list)]
+    objects = [value for value in values if isinstance(value, dict)]
+    found += islice(_other_arrays(arrays, draft), MOST_OTHERS + 1)
+    found += islice(_other_objects(objects), MOST_OTHERS + 1)
+    return found if len(found) <= MOST_OTHERS else None
+
+
+def _other_arrays(arrays: list[list[Any]], draft: Draft) -> Iterator[dict[str, Any]]:
+    """Describe all arrays but these, by the first item at which an array leaves them or their tree ends.
+
+    >>> list(_other_arrays([[1]], Draft.DRAFT_2020_12))[1]
+    {'type': 'array', 'prefixItems': [{'not': {'enum': [1]}}], 'minItems': 1}
+    """
+    listed, _ = item_words(draft)
+    waiting: list[tuple[list[Any], list[list[Any]]]] = [([], arrays)] if arrays else []
+    while waiting:
+        begin, alike = waiting.pop()
+        count = len(begin)
+        longer = [array for array in alike if len(array) > count]
+        following = {key(array[count]): array[count] for array in longer}
+        said: list[Any] = [_equal_to(item) for item in begin]
+        if len(longer) == len(alike):
+            yield {"type": "array", listed: said, "minItems": count, "maxItems": count}
+        beside = [{"not": {"enum": [*following.values()]}}] if following else []
+        yield {"type": "array", listed: [*said, *beside], "minItems": count + 1}
+        for same, item in following.items():
+            waiting.append(([*begin, item], [array for array in longer if key(array[count]) == same]))
+
+
+def _other_objects(objects: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Describe all objects but these, by the first name at which an object leaves them, or by members besides.
+
+    >>> list(_other_objects([{"a": 1}]))[0]
+    {'type': 'object', 'required': [], 'properties': {'a': False}}
+    """
+    names = list(dict.fromkeys(name for value in objects for name in value))
+    waiting: list[tuple[int, dict[str, Any], list[dict[str, Any]]]] = [(0, {}, objects)] if objects else []
+    while waiting:
+        number, said, alike = waiting.pop()
+        needed = [name for name, value in said.items() if value is not False]
+        if number == len(names):
+            more = {"additionalProperties": True, "minProperties": len(needed) + 1}
+            yield {"type": "object", "required": needed, "properties": said, **more}
+            continue
+        name = names[number]
+        having = [value for value in alike if name in value]
+        if len(having) == len(alike):
+            yield {"type": "object", "required": needed, "properties": {**said, name: False}}
+        else:
+            without = [value for value in alike if name not in value]
+            waiting.append((number + 1, {**said, name: False}, without))
+        members = {key(value[name]): value[name] for value in having}
+        other = {"not": {"enum": [*members.values()]}} if members else True
+        yield {"type": "object", "required": [*needed, name], "properties": {**said, name: other}}
+        for same, member in members.items():
+            some = [value for value in having if key(value[name]) == same]
+            waiting.append((number + 1, {**said, name: _equal_to(member)}, some))
+
+
+def _equal_to(value: Any) -> dict[str, Any]:
+    """Describe the values that are equal to one; numbers in any spelling."""
+    return {"type": "number", "minimum": value, "maximum": value} if json_type(value) == "number" else {"enum": [value]}
 
 
 def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
@@ -165,6 +236,24 @@ def _beyond(one: Subschema, word: str, value: Any) -> list[dict[str, Any]]:
     return [{"type": "number", (side.lower() if is_exclusive else f"exclusive{side}"): value}]
 
 
+def _members_beside(one: Subschema, word: str) -> Iterator[Wanted]:
+    """Describe the members that a keyword about members refuses."""
+    if word == "patternProperties":
+        for pattern in one.schema[word]:
+            if part := one.part(word, pattern):
+                yield Wanted(found=(pattern,), value=(negated(part[0]),))
+        return
+    part = one.part(word)
+    if not part:
+        return
+    beside = ANYTHING if part[0].schema is False else (negated(part[0]),)
+    if word == "propertyNames":
+        yield Wanted(names=beside)
+    else:
+        patterns, names = (tuple(one.schema.get(listed, ())) for listed in ("patternProperties", "properties"))
+        yield Wanted(not_found=patterns, declared=names, value=beside)
+
+
 def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:
     """Describe arrays one of whose first items is not what it should be."""
     for index in range(len(one.schema[word])):
@@ -173,9 +262,14 @@ def _other_items(one: Subschema, word: str) -> Iterator[dict[str, Any]]:
             yield {"type": "array", "minItems": index + 1, word: [*[True] * index, negated(part[0])]}
 
 
+def item_words(draft: Draft) -> tuple[str, str]:
+    """Return the keywords of the first items and of the others."""
+    return ("prefixItems", "items") if draft >= Draft.DRAFT_2020_12 else ("items", "additionalItems")
+
+
 def _items_behind(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
     """Describe arrays with an item that is not what those behind the first ones should be."""
-    listed = one.schema.get("prefixItems" if draft >= Draft.DRAFT_2020_12 else "items")
+    listed = one.schema.get(item_words(draft)[0])
     first = len(listed) if isinstance(listed, list) else 0
     part = one.part(word)
     if not part or (word == "additionalItems" and not isinstance(listed, list)):

@@ -14,11 +14,11 @@ from sfgen.grammar.rules import NOTHING
 from sfgen.schema.meaning.branches import Branches, UndecidedError
 from sfgen.schema.meaning.conjunction import Conjunction, Plain, listed
 from sfgen.schema.meaning.groups import Group, Groups, error_at, scalar_expression
-from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH, ArrayLimits, ObjectLimits
+from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH, ArrayLimits, ObjectLimits, may_be
 from sfgen.schema.meaning.negation import CHECKED_SINCE
 from sfgen.schema.reading.keywords import Draft, json_type
 from sfgen.schema.reading.strict_json import as_decimal, key
-from sfgen.schema.scalars.numbers import NumberLimits
+from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
 from sfgen.schema.scalars.strings import StringLimits
 
 _DEEPEST = 6
@@ -88,8 +88,16 @@ class Satisfaction:
                     return False
                 if not all(self.of(name, limits.names, depth + 1) for name in value):
                     return False
+                for wanted in limits.wanted:
+                    if not any(
+                        may_be(wanted, name)
+                        and self.of(name, wanted.names, depth + 1)
+                        and self.of(member, wanted.value, depth + 1)
+                        for name, member in value.items()
+                    ):
+                        return False
                 members = [(member, limits.value(name)) for name, member in value.items()]
-                return all(found is not None and self.of(member, found, depth + 1) for member, found in members)
+                return all(self.of(member, found, depth + 1) for member, found in members)
             case _:
                 return True
 
@@ -140,8 +148,8 @@ class Emptiness:
                 known = [name for name in formats if name in CHECKED_SINCE and self._draft >= CHECKED_SINCE[name]]
                 wider = replace(limits, formats=(), at_most=tuple(known), no_patterns=(), no_formats=())
                 return scalar_expression(replace(group, limits=wider), "") == NOTHING
-            case NumberLimits():
-                return scalar_expression(group, "") == NOTHING
+            case NumberLimits() as limits:
+                return scalar_expression(group, "") == NOTHING and has_all_multiples(limits)
             case _:
                 return False
 

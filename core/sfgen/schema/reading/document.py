@@ -105,12 +105,14 @@ class Identifiers:
         anchors: The pointers of schemas with an anchor, by the URI with the anchor as its fragment.
         dynamic: For each resource, by its pointer, the pointers of the schemas in it that dynamic references find, by
             their names.
+        doubled: The pointers of schemas that have the same URI, or the same anchor, by that: no name of any of them.
     """
 
     resources: dict[str, str]
     bases: dict[str, str]
     anchors: dict[str, str]
     dynamic: dict[str, dict[str, str]]
+    doubled: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def empty(cls) -> Identifiers:
@@ -118,32 +120,49 @@ class Identifiers:
         return cls({"": ""}, {"": ""}, {}, {})
 
     def add(self, schema: Any, pointer: str, draft: Draft) -> str | None:
-        """Record a schema's identifier and anchors."""
+        """Record a schema's identifier and anchors; return the keyword by which another one has the same."""
         if not isinstance(schema, dict) or is_reference_alone(schema, draft):
             return None
         keyword = "id" if draft is Draft.DRAFT_04 else "$id"
         identifier = schema.get(keyword)
         if isinstance(identifier, str):
             uri, _, fragment = identifier.partition("#")
-            if uri:
-                base = joined_uri(self.base_of(pointer), uri)
-                if self.resources.setdefault(base, pointer) != pointer:
-                    return keyword
-                self.bases[pointer] = base
             # Some programs write the pointer of each schema as its "$id": that is no name.
             is_name = fragment and not fragment.startswith("/") and draft <= Draft.DRAFT_07
-            if is_name and not self._name(pointer, fragment):
+            base = joined_uri(self.base_of(pointer), uri) if uri else ""
+            if uri and not (is_name and base == self.base_of(pointer)):
+                is_alone = self._only(self.resources, base, pointer)
+                self.bases[pointer] = base
+                if not is_alone:
+                    return keyword
+            if is_name and not self._only(self.anchors, f"{self.base_of(pointer)}#{fragment}", pointer):
                 return keyword
         for keyword in ("$anchor", "$dynamicAnchor") if draft > Draft.DRAFT_07 else ():
             anchor = schema.get(keyword)
-            if isinstance(anchor, str) and not self._name(pointer, anchor):
+            name = f"{self.base_of(pointer)}#{anchor}"
+            if isinstance(anchor, str) and not self._only(self.anchors, name, pointer):
                 return keyword
         for name in _dynamic_anchors(schema, draft):
             self.dynamic.setdefault(self.resource_of(pointer), {})[name] = pointer
         return None
 
-    def _name(self, pointer: str, anchor: str) -> bool:
-        return self.anchors.setdefault(f"{self.base_of(pointer)}#{anchor}", pointer) == pointer
+    def _only(self, names: dict[str, str], name: str, pointer: str) -> bool:
+        """Record a name; tell whether no other schema has it."""
+        first = names.setdefault(name, pointer)
+        if first == pointer:
+            return True
+        self.doubled.setdefault(name, [first]).append(pointer)
+        return False
+
+    def _check_alone(self, root: Any, name: str, reference: str) -> None:
+        """See to it that a reference leads to one schema only, or to several that are alike."""
+        first, *others = self.doubled.get(name) or [""]
+        if any(value_at(root, other) != value_at(root, first) for other in others):
+            places = f"{first or 'the top'} or to {others[0]}"
+            raise UnresolvedError(
+                f"{shown_reference(reference)} may lead to {places}, which have the same name",
+                "Refer to it by its place, or give each schema a name of its own.",
+            )
 
     def base_of(self, pointer: str) -> str:
         """Return the URI against which references in a schema are resolved."""
@@ -173,6 +192,7 @@ class Identifiers:
         target = joined_uri(base, uri) if uri else base
         if target not in self.resources:
             raise UnresolvedError(f"{shown_reference(reference)} is in another document")
+        self._check_alone(root, target, reference)
         fragment, start = unquote(fragment), self.resources[target]
         if not fragment or fragment.startswith("/"):
             pointer = start + fragment
@@ -184,6 +204,7 @@ class Identifiers:
             if "/" in fragment:
                 hint = f"A pointer begins with a slash: #/{fragment}"
             raise UnresolvedError(f"there is no anchor {shown_reference(fragment)}", hint)
+        self._check_alone(root, anchor, reference)
         return self.anchors[anchor], value_at(root, self.anchors[anchor])
 
 

@@ -113,7 +113,9 @@ class _Reading:
                 doubled = self._read.identifiers.add(schema, pointer, draft)
             except UnresolvedError as error:
                 raise self._read.error(error.reason, pointer) from None
-            if doubled:
+            if doubled and draft <= Draft.DRAFT_07:  # in many schemas that were written by programs
+                self._tell("the name of another schema, too", doubled, pointer)
+            elif doubled:
                 reason = f'"{doubled}": another schema has the name {schema[doubled]} already'
                 raise self._read.error(reason, f"{pointer}/{doubled}")
             self._note(schema, pointer)

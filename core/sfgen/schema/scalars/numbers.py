@@ -32,6 +32,8 @@ MAX_DIGITS = 1_000
 MAX_LISTED = 20_000
 """Texts of multiples in a range that are listed one by one where their automaton would be too large."""
 
+_MOST_CHARACTERS = 400_000  # of texts that are listed although there are more
+
 DIGITS = 40
 """The most digits before the point where no bound says so, if the divisors need no more."""
 
@@ -131,18 +133,36 @@ def number_automaton(limits: NumberLimits) -> Dfa:
     >>> [prices.accepts(text) for text in ("19.99", "20", "20.0", "0.999", "-1", "1e2")]
     [True, True, True, False, False, False]
     """
+    return _numbers_of(limits)[0]
+
+
+def has_all_multiples(limits: NumberLimits) -> bool:
+    """Tell whether the automaton has all multiples; else it has those that are nearest to zero.
+
+    >>> has_all_multiples(NumberLimits(True, multiples=(Fraction(60),)))
+    True
+    """
+    return not limits.multiples or _numbers_of(limits)[1]
+
+
+@lru_cache
+def _numbers_of(limits: NumberLimits) -> tuple[Dfa, bool]:
+    """Return the automaton of the allowed numbers, and whether it has all multiples."""
     _check_sizes(limits)
     interval, step = limits.interval, limits.step
     if limits == NumberLimits(False):
-        return _any_number()
+        return _any_number(), True
     places, digits = 0 if limits.is_integer else _places(interval, step), _digits(step)
-    in_range = minimize(decimals(interval, digits, places))
-    found = Dfa(*(in_range if step is None else minimize(_multiples_in_range(in_range, interval, step, places))))
+    in_range, has_all = minimize(decimals(interval, digits, places)), True
+    if step is not None:
+        dividing, has_all = _multiples_in_range(in_range, interval, step, places)
+        in_range = minimize(dividing)
+    found = Dfa(*in_range)
     for number in limits.others:
         found -= Dfa(*minimize(decimals(Interval(number, True, number, True), digits, places)))
     for divisor in limits.no_multiples:
         found -= _multiples(divisor, places)
-    return found
+    return found, has_all
 
 
 def _digits(step: Step | None) -> int:
@@ -194,8 +214,10 @@ def _multiples(divisor: Fraction, places: int) -> Dfa:
     return Dfa(*minimize(dividing))
 
 
-def _multiples_in_range(in_range: Deterministic, interval: Interval, step: Step, places: int) -> Deterministic:
-    """Return the decimals of an automaton that are multiples of a step."""
+def _multiples_in_range(
+    in_range: Deterministic, interval: Interval, step: Step, places: int
+) -> tuple[Deterministic, bool]:
+    """Return the decimals of an automaton that are multiples of a step; tell whether these are all."""
     dividing = multiples(step, places, MAX_STATES)
     if dividing is not None:
         try:
@@ -204,24 +226,25 @@ def _multiples_in_range(in_range: Deterministic, interval: Interval, step: Step,
             pass
         else:
             if len(both.accepting) <= MAX_STATES:
-                return both
-    if interval.low is None or interval.high is None:
-        raise NumberTooLarge(
-            f"multipleOf needs more than {MAX_STATES:,} states",
-            hint="Give both a minimum and a maximum, close to each other, or a divisor with fewer digits.",
-        )
-    first, last = ceil(interval.low / step.value), floor(interval.high / step.value)
-    if (last - first + 1) * (places + 1) > MAX_LISTED:
-        raise NumberTooLarge(
-            f"multipleOf needs more than {MAX_STATES:,} states in this range",
-            hint="Bring minimum and maximum closer to each other, or take a divisor with fewer digits.",
-        )
-    texts = [
-        text for number in range(first, last + 1) for text in _decimals_of(number * step.digits, step.places, places)
-    ]
+                return both, True
+    listed, has_all = _listed(interval, step, places)
+    texts = [text for number in listed for text in _decimals_of(number * step.digits, step.places, places)]
     if not texts:
-        return Deterministic(np.full((1, 1), -1, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_))
-    return product(in_range, compile_choices(texts), Keep.BOTH, "")
+        return Deterministic(np.full((1, 1), -1, np.int32), np.zeros(256, np.uint8), np.zeros(1, np.bool_)), True
+    return product(in_range, compile_choices(texts), Keep.BOTH, ""), has_all
+
+
+def _listed(interval: Interval, step: Step, places: int) -> tuple[range, bool]:
+    """Return by what a step is multiplied: all numbers of an interval, or those nearest to zero, and whether all."""
+    first = None if interval.low is None else ceil(interval.low / step.value)
+    last = None if interval.high is None else floor(interval.high / step.value)
+    if first is not None and last is not None and (last - first + 1) * (places + 1) <= MAX_LISTED:
+        return range(first, last + 1), True
+    nearest = max(0 if first is None else first, 0) or min(0 if last is None else last, 0)
+    length = len(str(abs(nearest) * step.digits)) + len(str(step.digits)) + places
+    count = max(1, min(MAX_LISTED, _MOST_CHARACTERS // length) // (2 * (places + 1)))
+    begin, end = nearest - count, nearest + count
+    return range(begin if first is None else max(begin, first), 1 + (end if last is None else min(end, last))), False
 
 
 def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
@@ -234,6 +257,19 @@ def _decimals_of(number: int, shift: int, places: int) -> Iterator[str]:
     whole, fraction = digits[: len(digits) - shift], digits[len(digits) - shift :].rstrip("0")
     for count in range(len(fraction), places + 1):
         yield ("-" if number < 0 else "") + whole + ("." + fraction.ljust(count, "0") if count else "")
+
+
+def spelled(value: Decimal, places: int = PLACES_OF_MULTIPLES) -> str:
+    """Write a pattern of the spellings of a number, with some zeros at its end at most.
+
+    >>> spelled(Decimal("1.5")), spelled(Decimal(-20)), spelled(Decimal("1e3"))
+    ('1\\\\.5(0{0,2})', '-20(\\\\.0{1,2})?', '1000(\\\\.0{1,2})?')
+    """
+    if not value:
+        value = Decimal(0)  # without a sign
+    whole, _, fraction = f"{value:f}".partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{whole}\\.{fraction}(0{{0,{places}}})" if fraction else f"{whole}(\\.0{{1,{places}}})?"
 
 
 @cache

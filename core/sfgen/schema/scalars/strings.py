@@ -149,15 +149,30 @@ def _texts(limits: StringLimits) -> Dfa:
             smallest = smallest - Dfa.from_choices(list(limits.others))
         for name in limits.no_formats:
             smallest = smallest - at_most(name)
+        for alike in dict.fromkeys(map(_read_alike, limits.no_patterns)):
+            smallest = smallest & alike
         for pattern in limits.no_patterns:
-            found = texts_found_by_either(pattern) if has_modifiers(pattern) else pattern_texts(pattern)
-            smallest = (smallest & _read_alike(pattern)) - found
+            smallest = smallest - _found_by_anyone(pattern)
     except PatternTooLarge as error:
         raise SchemaTooLarge(
             f"the patterns and formats of a string together: {error.reason}",
             hint="Take simpler patterns, or fewer.",
         ) from None
     return smallest
+
+
+def divided(texts: Dfa, pattern: str) -> tuple[Dfa, Dfa]:
+    """Divide texts into those in which a pattern is found, and those in which it is not."""
+    try:
+        return texts & pattern_texts(pattern), (texts & _read_alike(pattern)) - _found_by_anyone(pattern)
+    except PatternTooLarge as error:
+        raise SchemaTooLarge(
+            f"the patterns of names together: {error.reason}", hint="Take simpler patterns, or fewer."
+        ) from None
+
+
+def _found_by_anyone(pattern: str) -> Dfa:
+    return texts_found_by_either(pattern) if has_modifiers(pattern) else pattern_texts(pattern)
 
 
 def _quotations(document: Substring) -> Dfa:

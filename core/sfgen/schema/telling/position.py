@@ -244,6 +244,7 @@ def _following(compiled: Compiled, rule: str, there: JsonPosition) -> list[Part]
 
 def _behind(parts: Sequence[Part], names: Sequence[str]) -> Sequence[Part]:
     """List the properties behind the last of these names, up to one that is needed."""
+    parts = [part for part in parts if part.name or not part.hits]  # the others have the same names
     known = [part.label for part in parts if not part.name]
     if not names:
         behind = parts

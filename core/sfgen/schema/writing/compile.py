@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.network import is_empty
@@ -20,11 +21,11 @@ from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits, shown_number
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.words import TYPE_WORDS, alternatives, meant, shown
 from sfgen.schema.scalars.formats import FORMATS, FORMATS_ELSEWHERE
-from sfgen.schema.scalars.numbers import NumberLimits
+from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
 from sfgen.schema.scalars.strings import StringLimits, is_clean
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, at_most, texts_of
-from sfgen.schema.writing.literals import in_all_orders, values_expression
+from sfgen.schema.writing.literals import every_spelling, in_all_orders, values_expression
 from sfgen.schema.writing.one_form import OneForm
 from sfgen.schema.writing.rules import RuleFinder
 from sfgen.schema.writing.skeleton import (
@@ -40,12 +41,14 @@ from sfgen.schema.writing.skeleton import (
     without_empty,
 )
 from sfgen.schema.writing.structures import (
+    MOST_IN_ANY_ORDER,
     WrittenProperty,
     array_expression,
     atoms,
     chosen_items,
     object_expression,
     object_in_any_order,
+    object_with_wanted,
 )
 
 _MOST_NAMED = 5  # of inferred types that are told one by one
@@ -111,6 +114,7 @@ class _Compiler:
         self._document = document
         self._options = options
         self._layout = Layout(options)
+        self._number = partial(every_spelling, draft=document.draft) if options.numbers == "any" else None
         self._watches_banned = False
         self._notes: list[str] = []
         self.inferred: Mapping[str, str] = {}
@@ -191,6 +195,23 @@ class _Compiler:
             )
         return expression
 
+    def _with_wanted(
+        self, limits: ObjectLimits, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules
+    ) -> Expression:
+        """Return the texts of an object that must have members which are told by what they are."""
+        in_any_order = self._options.order == "any"
+        names = {part.label for part in skeleton.parts if not part.name}
+        if in_any_order and len(names) > MOST_IN_ANY_ORDER:
+            in_any_order = False
+            self._notes.append(
+                "Some valid values are never written: as not says what one of many properties must be, they keep "
+                f"their order at {skeleton.pointer or 'the top'}."
+            )
+        expressions = {part.name: skeletons[part.name].expression for part in skeleton.parts if part.name}
+        sizes = {name: texts_of([leaf]) for name, leaf in expressions.items() if isinstance(leaf, Leaf)}
+        depth = skeleton.depth
+        return object_with_wanted(skeleton.parts, sizes, limits, self._layout, depth, extra_rules, in_any_order)
+
     def _expression(self, skeleton: Skeleton, skeletons: Skeletons, extra_rules: ExtraRules) -> Expression:
         layout, depth, parts = self._layout, skeleton.depth, skeleton.parts
         match skeleton.content:
@@ -198,7 +219,7 @@ class _Compiler:
                 return Alternation(tuple(Call(part.rule) for part in parts))
             case Values(values):
                 written = in_all_orders(values) if self._options.order == "any" else values
-                return values_expression(written, layout, depth, skeleton.pointer)
+                return values_expression(written, layout, depth, skeleton.pointer, self._number)
             case Names():
                 assert skeleton.expression is not None
                 return skeleton.expression
@@ -210,6 +231,8 @@ class _Compiler:
                 by_label = {part.label: part.rule for part in parts}
                 first = [by_label.get(f"[{index}]") for index in range(len(prefix))]
                 return array_expression(limits, first, by_label.get("[]"), layout, depth, extra_rules)
+            case Group(limits=ObjectLimits(wanted=[_, *_]) as limits):
+                return self._with_wanted(limits, skeleton, skeletons, extra_rules)
             case Group(limits=ObjectLimits() as limits):
                 named = [
                     WrittenProperty(write(part.label), part.rule, part.is_needed) for part in parts if not part.name
@@ -221,10 +244,15 @@ class _Compiler:
                 if self._options.order == "any" and len(named) + len(others) > 1:
                     return object_in_any_order(named, others, counts, layout, depth)
                 return object_expression(named, others, counts, layout, depth, extra_rules, most)
-            case Group():
+            case Group(limits=limits):
                 assert skeleton.expression is not None
                 if isinstance(skeleton.content.limits, StringLimits):
                     self._watches_banned |= not is_clean(skeleton.content.limits)
+                elif isinstance(limits, NumberLimits) and not has_all_multiples(limits):
+                    self._notes.append(
+                        "Some valid values are never written: of so many multiples only those nearest to zero are, at "
+                        f"{skeleton.pointer or 'the top'}."
+                    )
                 return skeleton.expression
 
 
@@ -265,6 +293,7 @@ def _may_be_empty(skeletons: Skeletons, start: str) -> bool:
         and skeleton.content.type == "object"
         and any(not part.name for part in skeleton.parts)
         and not any(part.is_needed for part in skeleton.parts)
+        and not (isinstance(skeleton.content.limits, ObjectLimits) and skeleton.content.limits.wanted)
         for skeleton in tops
     )
 
@@ -298,7 +327,7 @@ def _words(skeleton: Skeleton, skeletons: Skeletons, depth: int = 0) -> str:
         case Group(limits=ArrayLimits() as limits):
             return "an array" + _range(limits.minimum, limits.maximum, "items")
         case Group("object"):
-            names = [part.label for part in skeleton.parts if not part.name]
+            names = [part.label for part in skeleton.parts if not part.name and not part.hits]
             more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
             return f"an object with {', '.join(names[:_MOST_NAMES])}{more}" if names else "an object"
         case Group(kind):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ORDERS = ("schema", "any")
 SPACINGS = ("spaced", "compact", "any")
+NUMBERS = ("schema", "any")
 
 MAX_INDENT = 16
 """The most blanks for each depth."""
@@ -63,10 +64,14 @@ class WritingOptions:
     banned: BannedWords | None = None
     # whether a schema without ``type`` whose keywords are all about one type is written as that type
     infer_types: bool = True
+    # how numbers of ``enum`` and ``const`` are spelled: ``"schema"`` as the schema has them, ``"any"`` with or without
+    # zeros at their end
+    numbers: str = "schema"
 
     def __post_init__(self) -> None:
         arguments.one_of("order", self.order, ORDERS)
         arguments.one_of("spacing", self.spacing, SPACINGS)
+        arguments.one_of("numbers", self.numbers, NUMBERS)
         arguments.flag("extra_properties", self.extra_properties)
         arguments.flag("require_all", self.require_all)
         arguments.flag("infer_types", self.infer_types)

@@ -11,8 +11,9 @@ from sfgen.automata import Dfa
 from sfgen.errors import SchemaTooLarge, UsageError
 from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH
-from sfgen.schema.reading.keywords import json_type
+from sfgen.schema.reading.keywords import Draft, json_type
 from sfgen.schema.reading.strict_json import as_decimal
+from sfgen.schema.scalars.numbers import spelled
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import Layout, joined
 
@@ -27,15 +28,15 @@ MOST_ORDERS = 120
 
 
 def values_expression(
-    values: Sequence[Any], layout: Layout, depth: int, pointer: str, number: Callable[[Any], bytes] | None = None
+    values: Sequence[Any], layout: Layout, depth: int, pointer: str, number: Callable[[Any], Expression] | None = None
 ) -> Expression:
     """Build the expression of some values."""
-    # Each has one written form where the white space is fixed.
+    # Each has one written form where the white space is fixed, unless ``number`` writes numbers in several.
     texts: dict[bytes, None] = {}
     others: list[Expression] = []
     size = 0
     for value in values:
-        expression = joined(*_pieces(value, layout, depth, number or _written_number))
+        expression = joined(*_pieces(value, layout, depth, number or _one_spelling))
         if isinstance(expression, Literal):
             size += len(expression.data)
             texts[expression.data] = None
@@ -68,6 +69,19 @@ def as_integer(value: Any) -> Any:
     return int(number) if number == number.to_integral_value() and number.adjusted() < _MOST_DIGITS else value
 
 
+def _one_spelling(value: Any) -> Expression:
+    return Literal(_written_number(value))
+
+
+def every_spelling(value: Any, draft: Draft) -> Expression:
+    """Build the expression of a number, with or without zeros at its end."""
+    number, one = as_decimal(value), _written_number(value)
+    is_long = len(f"{number:f}") > _MOST_DIGITS if abs(number.adjusted()) < _MOST_DIGITS else True
+    if is_long or (number == number.to_integral_value() and draft <= Draft.DRAFT_04):
+        return Literal(one)
+    return Alternation((Literal(one), Leaf(Dfa.from_regex(spelled(number)))))
+
+
 def _written_number(value: Any) -> bytes:
     """Write a number as ``json.dumps`` does, exactly.
 
@@ -83,7 +97,7 @@ def _written_number(value: Any) -> bytes:
 
 
 def _pieces(
-    value: Any, layout: Layout, depth: int, number: Callable[[Any], bytes], nested: int = 0
+    value: Any, layout: Layout, depth: int, number: Callable[[Any], Expression], nested: int = 0
 ) -> Iterator[Expression]:
     """Yield the expressions that write a value, one after the other."""
     if nested > MAX_VALUE_DEPTH:
@@ -95,7 +109,7 @@ def _pieces(
     elif value is None or isinstance(value, bool):
         yield Literal({None: b"null", True: b"true", False: b"false"}[value])
     elif not isinstance(value, list | dict):
-        yield Literal(number(value))
+        yield number(value)
     elif not value:
         yield Literal(b"[]" if isinstance(value, list) else b"{}")
     else:

@@ -41,7 +41,17 @@ from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, counted_members, joined
 from sfgen.schema.writing.literals import values_expression
 from sfgen.schema.writing.skeleton import Part, Skeleton, Skeletons, Union, Values
-from sfgen.schema.writing.structures import MOST_COPIES, Atom, array_expression, atoms, chosen_items
+from sfgen.schema.writing.structures import (
+    MOST_COPIES,
+    Atom,
+    ChosenMember,
+    array_expression,
+    atoms,
+    bits,
+    chosen_items,
+    chosen_members,
+    wanted_members,
+)
 
 MAX_DEPTH = 40
 """How deep arrays and objects may stand in an item that must differ from others."""
@@ -163,7 +173,7 @@ class OneForm:
             self._layout,
             skeleton.depth,
             skeleton.pointer,
-            lambda value: _plain_number(value, skeleton.pointer),
+            lambda value: Literal(_plain_number(value, skeleton.pointer)),
         )
 
     def _array(
@@ -185,6 +195,8 @@ class OneForm:
 
     def _object(self, limits: ObjectLimits, skeleton: Skeleton, extra_rules: ExtraRules) -> Expression:
         layout, order = self._layout, self._order(skeleton)
+        if limits.wanted:
+            return self._object_with_wanted(limits, skeleton, extra_rules)
         named = sorted((part for part in skeleton.parts if not part.name), key=lambda part: order[part.label])
         members = [Member(joined(layout.name(write(part.label)), Call(part.rule)), part.is_needed) for part in named]
         for part in skeleton.parts:
@@ -206,6 +218,17 @@ class OneForm:
             return Literal(b"{}") if can_be_empty else NOTHING
         some = joined(opening, counted_members(members, None, comma, closing, (max(1, minimum), maximum), extra_rules))
         return Alternation((Literal(b"{}"), some)) if can_be_empty else some
+
+    def _object_with_wanted(self, limits: ObjectLimits, skeleton: Skeleton, extra_rules: ExtraRules) -> Expression:
+        layout, order = self._layout, self._order(skeleton)
+        named = sorted((part for part in skeleton.parts if not part.name), key=lambda part: order[part.label])
+        members = wanted_members(named, layout)
+        for part in skeleton.parts:
+            if part.name:
+                self.is_narrowed = True
+                other = joined(self._other_names(part, order), layout.colon, Call(part.rule))
+                members.append(ChosenMember(((other, bits(part.hits)),), False))
+        return chosen_members(members, [], limits, layout, skeleton.depth, extra_rules)
 
     def _other_names(self, part: Part, declared: Mapping[str, int]) -> Leaf:
         """Return the undeclared names of a sort, without those that an equal object may declare."""

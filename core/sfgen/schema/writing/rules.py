@@ -5,19 +5,23 @@ The parts of objects and arrays wait in a queue, so that depth costs no stack.
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, reduce
+from itertools import combinations
 from operator import or_
 from typing import Any, TypeAlias
 
 from sfgen.automata import Dfa
+from sfgen.automata.completions import completions
+from sfgen.automata.examples import examples
 from sfgen.ban import BannedWords, scan
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.grammar.rules import NOTHING, Leaf
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.branches import Branches
-from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, listed
+from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, both, listed
 from sfgen.schema.meaning.groups import (
     Group,
     Groups,
@@ -28,7 +32,8 @@ from sfgen.schema.meaning.groups import (
     scalar_expression,
     why_nothing,
 )
-from sfgen.schema.meaning.limits import ArrayLimits, Contradiction, ObjectLimits, Property
+from sfgen.schema.meaning.limits import ArrayLimits, Contradiction, ObjectLimits, Others, Property, may_be
+from sfgen.schema.meaning.negation import Wanted
 from sfgen.schema.meaning.satisfaction import Emptiness, Satisfaction
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import DEFINITIONS, says_nothing
@@ -45,6 +50,9 @@ MAX_RULES = 10_000
 
 MAX_PARTS = 100_000
 """The most properties and items, over all rules."""
+
+MOST_LISTED = 64
+"""The most undeclared names of one sort that are told one by one where some member is wanted."""
 
 _LONGEST_TITLE = 40  # characters
 
@@ -213,11 +221,53 @@ class RuleFinder:
         declared = tuple(one.name for one in limits.properties)
         has_declared = any(one.is_declared for one in limits.properties)
         is_open = limits.says_additional or not has_declared or self._options.extra_properties
-        for others in limits.others if is_open else [others for others in limits.others if others.found]:
-            label = " ".join(f"/{pattern}/" for pattern in others.found) or "*"
-            name = self._name_rule(Names(declared, others.found, others.not_found, limits.names))
-            parts.append(Part(label, self._value(others.value, f"{hint} value", depth, around), False, name))
+        if limits.wanted:
+            parts += self._wanted_properties(limits.properties, limits, depth, around)
+            few = list(self._few_others(declared, limits))
+            for one in few if is_open else [one for one in few if one.is_declared]:
+                parts.append(Part(one.name, self._property(one, limits.names, depth, around), False))
+            parts += self._wanted_properties(few, limits, depth, around)
+            declared = (*declared, *(one.name for one in few))
+        for others in limits.others:
+            for hits, wanted in _choices(enumerate(limits.wanted)):
+                if not (is_open or others.found or hits):
+                    continue
+                content = _names_of(declared, others, limits.names, wanted)
+                label = " ".join(f"/{pattern}/" for pattern in content.found) or "*"
+                value = reduce(both, (each.value for each in wanted), others.value)
+                rule = self._value(value, f"{hint} value", depth, around)
+                parts.append(Part(label, rule, False, self._name_rule(content), hits))
         return parts
+
+    def _few_others(self, declared: tuple[str, ...], limits: ObjectLimits) -> Iterator[Property]:
+        """Yield the undeclared properties of sorts of which there are few; those of patterns as declared ones."""
+        # Texts could use up their names before a wanted member is there: so each of them is told by itself.
+        known = set(declared)
+        for others in limits.others:
+            for _, wanted in _choices(enumerate(limits.wanted)):
+                names, _ = self._other_names.of(_names_of(declared, others, limits.names, wanted))
+                count = completions(names.dfa).get(0)
+                if count is None or count > MOST_LISTED:
+                    continue
+                for name in map(json.loads, examples(names.dfa, count)):
+                    if name not in known:
+                        known.add(name)
+                        yield Property(name, others.value, bool(others.found), False)
+
+    def _wanted_properties(
+        self, properties: Iterable[Property], limits: ObjectLimits, depth: int, around: _Around
+    ) -> Iterator[Part]:
+        """Yield the properties with names that are wanted members, too."""
+        for one in properties:
+            for hits, wanted in _choices(
+                (number, each)
+                for number, each in enumerate(limits.wanted)
+                if may_be(each, one.name) and self._satisfaction.of(one.name, each.names)
+            ):
+                if hits:
+                    value = reduce(both, (each.value for each in wanted), one.value)
+                    rule = self._property(one._replace(value=value), limits.names, depth, around)
+                    yield Part(one.name, rule, False, hits=hits)
 
     def _property(self, one: Property, names: Conjunction, depth: int, around: _Around) -> str:
         """Return the rule of a property's value; one without a text if its name is refused or banned."""
@@ -281,6 +331,24 @@ class RuleFinder:
             )
         self.skeletons[name] = skeleton
         return name
+
+
+def _choices(wanted: Iterable[tuple[int, Wanted]]) -> Iterator[tuple[tuple[int, ...], tuple[Wanted, ...]]]:
+    """Yield the sets of wanted members that one member may be: their numbers, and what they are."""
+    several = list(wanted)
+    for count in range(len(several) + 1):
+        for some in combinations(several, count):
+            yield tuple(number for number, _ in some), tuple(each for _, each in some)
+
+
+def _names_of(declared: tuple[str, ...], others: Others, names: Conjunction, wanted: tuple[Wanted, ...]) -> Names:
+    """Describe the undeclared names of some properties that are wanted members, too."""
+    return Names(
+        tuple(dict.fromkeys((*declared, *(name for each in wanted for name in each.declared)))),
+        tuple(dict.fromkeys((*others.found, *(pattern for each in wanted for pattern in each.found)))),
+        tuple(dict.fromkeys((*others.not_found, *(pattern for each in wanted for pattern in each.not_found)))),
+        reduce(both, (each.names for each in wanted), names),
+    )
 
 
 def _own_name(conjunction: Conjunction) -> str:

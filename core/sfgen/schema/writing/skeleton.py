@@ -64,6 +64,7 @@ class Part(NamedTuple):
     rule: str
     is_needed: bool  # whether no text of the rule is without it
     name: str = ""  # the rule of the names, for properties with other names
+    hits: tuple[int, ...] = ()  # which wanted members of the object it is
 
 
 @dataclass(eq=False)
@@ -98,8 +99,7 @@ def with_texts(skeletons: Mapping[str, Skeleton]) -> set[str]:
     ready: list[str] = []
     for name, skeleton in skeletons.items():
         needed = {part.rule for part in skeleton.parts if part.is_needed or skeleton.is_union}
-        lacking = _lacking(skeleton)
-        if skeleton.why_empty is None and lacking:
+        if skeleton.why_empty is None and (_lacking(skeleton) or _wanted(skeleton)):
             for part in skeleton.parts:
                 for rule in (part.rule, part.name):
                     if rule:
@@ -141,6 +141,12 @@ def _lacking(skeleton: Skeleton) -> int:
     return max(0, limits.minimum - sum(part.is_needed for part in skeleton.parts))
 
 
+def _wanted(skeleton: Skeleton) -> range:
+    """Number the members that an object must have by what they are."""
+    limits = getattr(skeleton.content, "limits", None)
+    return range(len(limits.wanted) if isinstance(limits, ObjectLimits) else 0)
+
+
 def _has_enough(skeleton: Skeleton, found: Collection[str]) -> bool:
     """Tell whether the parts that have texts are all that are needed, and as many as there must be."""
     limits = getattr(skeleton.content, "limits", None)
@@ -149,6 +155,9 @@ def _has_enough(skeleton: Skeleton, found: Collection[str]) -> bool:
     written = [part for part in skeleton.parts if part.rule in found and (not part.name or part.name in found)]
     if not all(part.rule in found for part in skeleton.parts if part.is_needed):
         return False
+    if not all(any(number in part.hits for part in written) for number in _wanted(skeleton)):
+        return False
+    written = [part for part in written if part.name or not part.hits]
     needed = sum(part.is_needed for part in skeleton.parts)
     return any(part.name for part in written) or len(written) >= needed + _lacking(skeleton)
 
@@ -177,7 +186,7 @@ def without_empty(skeletons: Skeletons, full: Collection[str]) -> list[str]:
         for part in skeletons[name].parts:
             if part.rule in full and (not part.name or part.name in full):
                 kept.append(part)
-            elif is_object and not part.name:
+            elif is_object and not part.name and not part.hits:
                 reason, pointer = _why(skeletons, part.rule, full)
                 if reason:
                     notes.append(f"The property {part.label!r} is never written: {reason} at {pointer or 'the top'}.")
@@ -212,6 +221,8 @@ def _why(skeletons: Skeletons, name: str, full: Collection[str]) -> tuple[str, s
             if isinstance(getattr(skeleton.content, "limits", None), ArrayLimits):
                 return "no item satisfies contains", skeleton.pointer
             return "minProperties is above the number of properties that there may be", skeleton.pointer
+        if not parts and _wanted(skeleton):
+            return "no property is what not says that one must be", skeleton.pointer
         if not parts:
             return "", skeleton.pointer
         # A part that is empty by itself says more than one that leads back.
@@ -263,5 +274,5 @@ def _without_places(content: Content) -> Hashable:
         some = (limits.minimum, limits.maximum, counts, limits.are_unique)
         return ("array", len(limits.prefix), limits.rest is None, *some)
     if isinstance(limits, ObjectLimits):
-        return ("object", limits.minimum, limits.maximum)
+        return ("object", limits.minimum, limits.maximum, len(limits.wanted))
     return content

@@ -7,6 +7,7 @@ Plain arrays are sequences. Arrays some of whose items must be something (``cont
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
@@ -30,8 +31,10 @@ from sfgen.grammar.rules import (
     Series,
 )
 from sfgen.schema.meaning.conjunction import Conjunction, both
-from sfgen.schema.meaning.limits import ArrayLimits, Contains
+from sfgen.schema.meaning.limits import ArrayLimits, Contains, ObjectLimits
+from sfgen.schema.scalars.written_text import write
 from sfgen.schema.writing.layout import BLANK, MAX_COPIES, ExtraRules, Layout, by_states, counted_members, joined
+from sfgen.schema.writing.skeleton import Part
 
 MOST_COPIES = 16
 """Counts above this are counted by a register."""
@@ -322,6 +325,98 @@ def _check_count(count: int, what: str) -> None:
         )
 
 
+class ChosenMember(NamedTuple):
+    """A member with a known name, by the wanted members that it may be: expressions, each with their bits."""
+
+    ways: tuple[tuple[Expression, int], ...]
+    is_needed: bool
+
+
+def bits(hits: Iterable[int]) -> int:
+    """Return numbers as bits of one."""
+    return sum(1 << number for number in hits)
+
+
+def wanted_members(parts: Sequence[Part], layout: Layout) -> list[ChosenMember]:
+    """Gather the parts with known names, each with the ways in which it is a wanted member."""
+    ways: dict[str, list[tuple[Expression, int]]] = {part.label: [] for part in parts if not part.name}
+    for part in parts:
+        if not part.name:
+            ways[part.label].append((joined(layout.name(write(part.label)), Call(part.rule)), bits(part.hits)))
+    needed = {part.label for part in parts if part.is_needed}
+    return [ChosenMember(tuple(several), name in needed) for name, several in ways.items()]
+
+
+MOST_IN_ANY_ORDER = 6
+"""The most known names whose order is left open where members are wanted: each set of them is a state."""
+
+
+def chosen_members(
+    members: Sequence[ChosenMember],
+    others: Sequence[tuple[Expression, int]],
+    limits: ObjectLimits,
+    layout: Layout,
+    depth: int,
+    extra_rules: ExtraRules,
+    *,
+    in_any_order: bool = False,
+) -> Expression:
+    """Build the expression of an object of some members, with all that are wanted among them."""
+    _check_count(len(members), "may be wanted members")
+    comma, closing = layout.comma(depth), Literal(layout.closing(b"}", depth))
+    minimum, maximum = limits.minimum, limits.maximum
+    top = max(1, minimum) if maximum is None else maximum
+    every = (1 << len(members)) - 1
+    needed = sum(member.is_needed << number for number, member in enumerate(members))
+
+    def branches(state: tuple[int, int, int]) -> Iterable[tuple[Expression, tuple[int, int, int] | None]]:
+        passed, count, seen = state  # the names that cannot follow, the members, and the wanted ones among them
+        may_end = needed & ~passed == 0
+        if may_end and count >= minimum and seen == (1 << len(limits.wanted)) - 1:
+            yield closing, None
+        if maximum is not None and count >= maximum:
+            return
+        after = min(count + 1, top)
+        for number, member in enumerate(members):
+            if passed >> number & 1:
+                continue
+            behind = passed | 1 << number if in_any_order else (2 << number) - 1
+            for expression, hits in member.ways:
+                yield joined(comma, expression) if count else expression, (behind, after, seen | hits)
+            if member.is_needed and not in_any_order:
+                break
+        if may_end or in_any_order:
+            for expression, hits in others:
+                behind = passed if in_any_order else every
+                yield joined(comma, expression) if count else expression, (behind, after, seen | hits)
+
+    return joined(Literal(layout.opening(b"{", depth)), by_states((0, 0, 0), branches, extra_rules))
+
+
+def object_with_wanted(
+    parts: Sequence[Part],
+    sizes: Mapping[str, int | None],
+    limits: ObjectLimits,
+    layout: Layout,
+    depth: int,
+    extra_rules: ExtraRules,
+    in_any_order: bool,
+) -> Expression:
+    """Build the expression of an object that must have members which are told by what they are."""
+    # Of names that end there are always some left for the wanted members, as there are no more members than that.
+    # ``sizes``: the texts of the rules of names; ``None``: endlessly many.
+    counts = [size for part in parts if part.hits and (size := sizes.get(part.name)) is not None]
+    if counts and (limits.maximum is None or limits.maximum > min(counts) - len(limits.wanted) + 1):
+        limits = replace(limits, maximum=min(counts) - len(limits.wanted) + 1)
+    others = [
+        (joined(Call(part.name, distinct=True), layout.colon, Call(part.rule)), bits(part.hits))
+        for part in parts
+        if part.name
+    ]
+    members = wanted_members(parts, layout)
+    return chosen_members(members, others, limits, layout, depth, extra_rules, in_any_order=in_any_order)
+
+
 def object_in_any_order(
     properties: Sequence[WrittenProperty],
     others: Sequence[tuple[str, str]],
@@ -332,10 +427,10 @@ def object_in_any_order(
     """Build the expression of an object with its properties in any order."""
     _check_count(len(properties), "stand in any order")
     needed = sum(one.is_needed for one in properties)
-    if needed > NARROW:
+    if counts[0] > needed > NARROW:
         raise SchemaTooLarge(
-            f"it needs {needed} properties, and in any order it can need {NARROW} at most",
-            hint="Do not require all of them, or keep the order of the schema.",
+            f"it needs {needed} properties in any order, above {NARROW}, and minProperties asks for more of them",
+            hint="Leave minProperties out, or keep the order of the schema.",
         )
     if len(properties) > NARROW:
         properties = sorted(properties, key=lambda one: not one.is_needed)
