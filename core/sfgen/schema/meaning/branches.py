@@ -5,7 +5,10 @@ References and ``allOf`` add to a conjunction; ``anyOf``, ``oneOf``, ``if`` and 
 *branches*: sets of subschemas of which only the plain keywords count.
 
 A value satisfies one branch of ``oneOf`` and none of the others. Where two branches have no value in common, which is
-proved branch by branch, nothing has to be added to the first; else the second is negated.
+proved branch by branch (:class:`~.satisfaction.Emptiness`), nothing has to be added to the first; else the second is
+negated. Such a question is about required members and items, whose branches have to be found first, with questions of
+their own: these stand in a list of work, so that no question waits for another one on Python's stack. In a circle a
+question is not decided: two branches are then taken to have a value in common.
 
 ``unevaluatedProperties`` and ``unevaluatedItems`` are about what no schema in the same place has spoken of. In a branch
 it is known which schemas hold, so it is known what they speak of. A value that satisfies another branch of ``anyOf``
@@ -15,13 +18,23 @@ besides may have more that is spoken of; such values are not written by this bra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, Subschema, both, conjunction_of, listed
+from sfgen.schema.meaning.conjunction import (
+    ANYTHING,
+    Conjunction,
+    Plain,
+    Subschema,
+    Union,
+    both,
+    conjunction_of,
+    listed,
+)
+from sfgen.schema.meaning.groups import Groups
 from sfgen.schema.meaning.negation import Wanted, absent, alternatives, item_words, made_of, present, with_value
+from sfgen.schema.meaning.satisfaction import Emptiness, UndecidedError
 from sfgen.schema.reading import openapi
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import COMBINATORS, Draft, says_nothing
@@ -39,46 +52,97 @@ MAX_APART = 300
 MAX_CHAIN = 100
 """How deep references and combinators may stand in each other without an object or an array between."""
 
-Union: TypeAlias = list[Plain]
-"""Branches, one of which is enough; without any there is no value."""
-
-_EVERYTHING: Union = [()]
-
 MOST_NAMES = 4
 """The most names of properties of which it is told case by case which are there."""
 
 
-class UndecidedError(Exception):
-    """Raised where the branches of a schema are asked for while they are being found."""
+class Found(NamedTuple):
+    """Branches of a schema, and whether they are the whole: else they lack values, as some keyword was not negated."""
+
+    branches: Union
+    is_whole: bool = True
+
+
+_EVERYTHING = Found([()])
+_NOTHING = Found([])
+
+_Task: TypeAlias = tuple[Conjunction, frozenset[str]]
+"""A conjunction whose branches are to be found, and the schemas whose branches wait for them."""
+
+
+class _AskedWithin(Exception):
+    """Raised where a question leads to a conjunction that asks another one: its branches have to be found first."""
+
+    def __init__(self, task: _Task) -> None:
+        super().__init__()
+        self.task = task
 
 
 class Branches:
     """The branches of conjunctions of a document. Not shared between threads."""
 
-    def __init__(self, document: SchemaDocument, has_no_value: Callable[[Plain], bool]) -> None:
+    def __init__(self, document: SchemaDocument, groups: Groups) -> None:
         self._document = document
         self._draft = document.draft
-        self._has_no_value = has_no_value
         self._ignores_siblings = self._draft < Draft.DRAFT_2019_09
-        self._found: dict[Conjunction, tuple[Union, bool]] = {}
-        self._of_one: dict[str, tuple[Union, bool]] = {}
-        self._open: set[str] = set()
+        self._emptiness = Emptiness(self._known, groups, self._draft)
+        self._found: dict[Conjunction, Found] = {}
+        self._of_one: dict[str, Found] = {}
         self._targets: dict[str, Conjunction] = {}  # of references, by the keys of the schemas with them
-        self.losses = 0
-        """How often branches were made or used that lack some values of their schema: what cannot be negated."""
+        self._open: set[str] = set()
+        """The schemas whose branches are being found."""
+        self._within: _Task | None = None
+        """What a question has led to."""
+        self._refused: set[_Task] = set()
+        """What a question has led to in vain."""
         self.left_out: dict[str, str] = {}
         """What could not be negated, so that some valid values are not written: where, and which keywords."""
 
-    def of(self, conjunction: Conjunction) -> Union:
+    def of(self, conjunction: Conjunction) -> Found:
         """Return the branches of a conjunction; none if nothing can satisfy it."""
-        known = self._found.get(conjunction)
-        if known is None:
-            before = self.losses
-            branches = self._all(conjunction, ())
-            known = self._found[conjunction] = branches, self.losses > before
-        elif known[1]:
-            self.losses += 1
-        return known[0]
+        if conjunction not in self._found:
+            work: list[_Task] = [(conjunction, frozenset())]
+            while work:
+                try:
+                    self._find(*work[-1])
+                except _AskedWithin as asked:
+                    work.append(asked.task)
+                    continue
+                except (SchemaError, UndecidedError):
+                    if len(work) == 1:
+                        raise
+                    self._refused.add(work[-1])
+                work.pop()
+        return self._found[conjunction]
+
+    def union(self, conjunction: Conjunction) -> Union:
+        """Return the branches of a conjunction, be they the whole or not."""
+        return self.of(conjunction).branches
+
+    def _find(self, conjunction: Conjunction, waiting: frozenset[str]) -> None:
+        self._open = set(waiting)
+        self._within = None
+        self._found[conjunction] = self._all(conjunction, ())
+
+    def _has_no_value(self, plain: Plain) -> bool:
+        """Tell whether a branch is known to have no value; put it off where this is asked within a question."""
+        if self._within is not None and not self._emptiness.has_decided(plain):
+            raise _AskedWithin(self._within)
+        return self._emptiness.proves(plain)
+
+    def _known(self, conjunction: Conjunction) -> Union:
+        """Return the branches to which a question leads; raise an error unless they are known as a whole."""
+        found = self._found.get(conjunction)
+        if found is None:
+            task = conjunction, frozenset(self._open)
+            if task in self._refused:
+                raise UndecidedError
+            self._within = task
+            found = self._found[conjunction] = self._all(conjunction, ())
+            self._within = None
+        if not found.is_whole:
+            raise UndecidedError
+        return found.branches
 
     def target(self, conjunction: Conjunction) -> Conjunction:
         """Follow schemas that are only references; return the conjunction behind."""
@@ -114,25 +178,25 @@ class Branches:
 
     # ---- what holds ------------------------------------------------------------------------------------------------
 
-    def _all(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Union:
-        branches = _EVERYTHING
+    def _all(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Found:
+        found = _EVERYTHING
         for one in conjunction:
-            branches = _product(branches, self._one(one, chain), one)
-        return branches
+            found = _product(found, self._one(one, chain), one)
+        return found
 
-    def _one(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+    def _one(self, one: Subschema, chain: tuple[str, ...]) -> Found:
         """Return the branches of one subschema."""
         if isinstance(one.schema, bool):
-            return _EVERYTHING if one.schema else []
+            return _EVERYTHING if one.schema else _NOTHING
         return self._once(one, one.key, chain, self._divided)
 
     def _once(
-        self, one: Subschema, key: str, chain: tuple[str, ...], find: Callable[[Subschema, tuple[str, ...]], Union]
-    ) -> Union:
+        self, one: Subschema, key: str, chain: tuple[str, ...], find: Callable[[Subschema, tuple[str, ...]], Found]
+    ) -> Found:
         if key in chain:
             raise _circle(one)
-        known = self._of_one.get(key)
-        if known is None:
+        found = self._of_one.get(key)
+        if found is None:
             if key in self._open:
                 raise UndecidedError
             if len(chain) > MAX_CHAIN:
@@ -142,80 +206,76 @@ class Branches:
                     hint="Put the schemas side by side in $defs.",
                 )
             self._open.add(key)
-            before = self.losses
             try:
-                branches = find(one, (*chain, key))
+                found = self._of_one[key] = find(one, (*chain, key))
             finally:
                 self._open.discard(key)
-            known = self._of_one[key] = branches, self.losses > before
-        elif known[1]:
-            self.losses += 1
-        return known[0]
+        return found
 
-    def _divided(self, one: Subschema, chain: tuple[str, ...]) -> Union:
-        found = ANYTHING
+    def _divided(self, one: Subschema, chain: tuple[str, ...]) -> Found:
+        together = ANYTHING
         if self._reference(one) is not None:
-            found = self._referred(one)
+            together = self._referred(one)
             if self._ignores_siblings and not one.is_made:
-                return self._all(found, chain)
-        found = tuple(dict.fromkeys([*found, *(some for _, part in _parts(one, "allOf") for some in part)]))
-        if len(found) > MAX_TOGETHER:
+                return self._all(together, chain)
+        together = tuple(dict.fromkeys([*together, *(some for _, part in _parts(one, "allOf") for some in part)]))
+        if len(together) > MAX_TOGETHER:
             raise SchemaTooLarge(
                 f"allOf has more than {MAX_TOGETHER:,} schemas", one.pointer, hint="Write some of them as one schema."
             )
-        branches = self._all(found, chain)
+        found = self._all(together, chain)
         if not says_nothing(one.schema):
             alone: Plain = (one,)
-            branches = [both(alone, branch) for branch in branches]
+            found = found._replace(branches=[both(alone, branch) for branch in found.branches])
         if "anyOf" in one.schema:
-            branches = _product(branches, self._any(one, chain), one)
+            found = _product(found, self._any(one, chain), one)
         if "oneOf" in one.schema:
-            branches = self._exactly_one(one, branches, chain)
+            found = self._exactly_one(one, found, chain)
         if "not" in one.schema:
-            branches = _product(branches, self._none(one.part("not"), chain), one)
+            found = _product(found, self._none(one.part("not"), chain), one)
         if one.says("if", self._draft):
-            branches = _product(branches, self._conditional(one, chain), one)
+            found = _product(found, self._conditional(one, chain), one)
         for name, needed in self._dependencies(one):
             met = self._all(both((present(one, name),), needed), chain)
-            branches = _product(branches, [*self._all((absent(one, name),), chain), *met], one)
-        evaluated = _with_unevaluated(one, branches, self._draft)
-        if evaluated != branches and len(branches) > 1:  # a value of several branches may have more in it
-            self.losses += 1
-        return evaluated
+            found = _product(found, _joined([self._all((absent(one, name),), chain), met]), one)
+        evaluated = _with_unevaluated(one, found.branches, self._draft)
+        # A value of several branches may have more in it.
+        loses = evaluated != found.branches and len(found.branches) > 1
+        return Found(evaluated, found.is_whole and not loses)
 
-    def _any(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+    def _any(self, one: Subschema, chain: tuple[str, ...]) -> Found:
         """Return the branches of ``anyOf``."""
-        parts = [self._told(one, "anyOf", index, self._all(part, chain), chain) for index, part in _parts(one, "anyOf")]
-        found = dict.fromkeys(plain for part in parts for plain in part)
-        return _values_together(found, one, self._draft)
+        found = _joined(
+            [self._told(one, "anyOf", index, self._all(part, chain), chain) for index, part in _parts(one, "anyOf")]
+        )
+        return found._replace(branches=_values_together(dict.fromkeys(found.branches), one, self._draft))
 
-    def _told(self, one: Subschema, word: str, index: int, branches: Union, chain: tuple[str, ...]) -> Union:
+    def _told(self, one: Subschema, word: str, index: int, found: Found, chain: tuple[str, ...]) -> Found:
         """Add the property by which a discriminator tells a schema of ``oneOf`` or ``anyOf`` to its branches."""
-        found = openapi.discriminating(one.schema)
+        discriminator = openapi.discriminating(one.schema)
         schema = one.schema[word][index]
-        if found is None or not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
-            return branches
-        values = openapi.values_of(schema["$ref"], found[1])
+        if discriminator is None or not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
+            return found
+        values = openapi.values_of(schema["$ref"], discriminator[1])
         if not values:
-            return branches
-        hint = with_value(one, found[0], values)
-        others = self._not(hint, chain)
-        if all(self._has_no_value(both(plain, other)) for plain in branches for other in others):
-            return branches  # the schema says so itself
-        hinted = [both(plain, (hint,)) for plain in branches]
+            return found
+        hint = with_value(one, discriminator[0], values)
+        others = self._not(hint, chain).branches
+        if all(self._has_no_value(both(plain, other)) for plain in found.branches for other in others):
+            return found  # the schema says so itself
+        hinted = [both(plain, (hint,)) for plain in found.branches]
         hinted = [plain for plain in hinted if not self._has_no_value(plain)]
-        self.losses += bool(hinted)
-        return hinted or branches
+        return Found(hinted, is_whole=False) if hinted else found
 
-    def _conditional(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+    def _conditional(self, one: Subschema, chain: tuple[str, ...]) -> Found:
         """Return the branches of ``if``, ``then`` and ``else``."""
         condition, met, unmet = (one.part(word) if word in one.schema else ANYTHING for word in ("if", "then", "else"))
         if not met and not unmet:
             return _EVERYTHING
         then = self._all(both(condition, met), chain)
-        return [*then, *_product(self._none(condition, chain), self._all(unmet, chain), one)]
+        return _joined([then, _product(self._none(condition, chain), self._all(unmet, chain), one)])
 
-    def _exactly_one(self, one: Subschema, around: Union, chain: tuple[str, ...]) -> Union:
+    def _exactly_one(self, one: Subschema, around: Found, chain: tuple[str, ...]) -> Found:
         """Return the branches of ``oneOf`` with what stands beside it."""
         schemas = _constants_together(list(_parts(one, "oneOf")), one, self._draft)
         if len(schemas) > MAX_APART:
@@ -224,30 +284,30 @@ class Branches:
                 one.pointer,
                 hint="Write anyOf, or fewer of them.",
             )
-        parts: list[Union] = []
-        is_whole: list[bool] = []
-        for _, part in schemas:
-            before = self.losses
-            parts.append(self._all(part, chain))
-            is_whole.append(self.losses == before)
+        parts = [self._all(part, chain) for _, part in schemas]
         necessary = [self._necessary(part) for _, part in schemas]
         found: dict[Plain, None] = {}
+        is_whole = True
         for index, own in enumerate(parts):
-            for branch in _product(around, self._told(one, "oneOf", schemas[index][0], own, chain), one):
+            told = _product(around, self._told(one, "oneOf", schemas[index][0], own, chain), one)
+            is_whole = is_whole and told.is_whole
+            for branch in told.branches:
                 if self._has_no_value(branch):
                     continue
-                kept: Union = [branch]
-                for other, others in enumerate(parts):
-                    if other == index:
-                        continue
-                    are_apart = self._has_no_value(both(branch, necessary[other])) or (
-                        is_whole[other] and all(self._has_no_value(both(branch, plain)) for plain in others)
-                    )
-                    if not are_apart:
+                kept = Found([branch])
+                for other, part in enumerate(parts):
+                    if other != index and not self._are_apart(branch, part, necessary[other]):
                         kept = _product(kept, self._none(schemas[other][1], chain), one)
-                found.update(dict.fromkeys(kept))
+                found.update(dict.fromkeys(kept.branches))
+                is_whole = is_whole and kept.is_whole
                 _check_number(len(found), one)
-        return list(found)
+        return Found(list(found), is_whole)
+
+    def _are_apart(self, branch: Plain, other: Found, necessary: Plain) -> bool:
+        """Tell whether a branch is known to have no value in common with another schema of ``oneOf``."""
+        return self._has_no_value(both(branch, necessary)) or (
+            other.is_whole and all(self._has_no_value(both(branch, plain)) for plain in other.branches)
+        )
 
     def _necessary(self, conjunction: Conjunction) -> Plain:
         """Return a branch that leaves out no value of a conjunction: all but its unions."""
@@ -278,39 +338,47 @@ class Branches:
 
     # ---- what does not hold ----------------------------------------------------------------------------------------
 
-    def _none(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Union:
+    def _none(self, conjunction: Conjunction, chain: tuple[str, ...]) -> Found:
         """Return the branches of the values that do not satisfy a conjunction."""
-        return list(dict.fromkeys(plain for one in conjunction for plain in self._not(one, chain)))
+        found = _joined([self._not(one, chain) for one in conjunction])
+        return found._replace(branches=list(dict.fromkeys(found.branches)))
 
-    def _not(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+    def _not(self, one: Subschema, chain: tuple[str, ...]) -> Found:
         if isinstance(one.schema, bool):
-            return [] if one.schema else _EVERYTHING
+            return _NOTHING if one.schema else _EVERYTHING
         return self._once(one, f"none of {one.key}", chain, self._negated)
 
-    def _negated(self, one: Subschema, chain: tuple[str, ...]) -> Union:
+    def _negated(self, one: Subschema, chain: tuple[str, ...]) -> Found:
         found: dict[Plain, None] = {}
+        is_whole = True
 
-        def add(branches: Union) -> None:
-            found.update(dict.fromkeys(branches))
+        def add(more: Found) -> None:
+            nonlocal is_whole
+            found.update(dict.fromkeys(more.branches))
+            is_whole = is_whole and more.is_whole
             _check_number(len(found), one)
 
-        def each(conjunctions: Iterable[Conjunction], of: Callable[[Conjunction, tuple[str, ...]], Union]) -> Union:
-            return reduce(lambda left, right: _product(left, of(right, chain), one), conjunctions, _EVERYTHING)
+        def none_of_each(parts: Iterable[Conjunction]) -> Found:
+            product = _EVERYTHING
+            for part in parts:
+                product = _product(product, self._none(part, chain), one)
+            return product
 
         if self._reference(one) is not None:
             add(self._none(self._referred(one), chain))
             if self._ignores_siblings and not one.is_made:
-                return list(found)  # silent already
+                return Found(list(found), is_whole)  # silent already
         for _, part in _parts(one, "allOf"):
             add(self._none(part, chain))
         if "anyOf" in one.schema:
-            add(each((part for _, part in _parts(one, "anyOf")), self._none))
+            add(none_of_each(part for _, part in _parts(one, "anyOf")))
         if "oneOf" in one.schema:
             parts = [part for _, part in _parts(one, "oneOf")]
-            add(each(parts, self._none))
+            add(none_of_each(parts))
             for index, part in enumerate(parts):
                 for other in parts[:index]:
-                    add([plain for plain in self._all(both(other, part), chain) if not self._has_no_value(plain)])
+                    two = self._all(both(other, part), chain)
+                    add(two._replace(branches=[plain for plain in two.branches if not self._has_no_value(plain)]))
         if "not" in one.schema:
             add(self._all(one.part("not"), chain))
         if one.says("if", self._draft):
@@ -338,8 +406,8 @@ class Branches:
                     hint="Say what a value may be instead; of oneOf, write anyOf, or branches that exclude each other.",
                 )
             self.left_out[one.pointer] = ", ".join(others)
-            self.losses += 1
-        return list(dict.fromkeys(tuple(some.silent for some in plain) for plain in found))
+        silent = dict.fromkeys(tuple(some.silent for some in plain) for plain in found)
+        return Found(list(silent), is_whole and not others)
 
     def _in_place(self, one: Subschema) -> tuple[list[Subschema], bool]:
         """Return a schema and all that may hold of the same value, and whether all of them must."""
@@ -366,13 +434,21 @@ def _parts(one: Subschema, word: str) -> Iterator[tuple[int, Conjunction]]:
     return ((index, one.part(word, index)) for index in range(len(one.schema.get(word, ()))))
 
 
-def _product(left: Union, right: Union, one: Subschema) -> Union:
-    if left == _EVERYTHING or right == _EVERYTHING:
-        return right if left == _EVERYTHING else left
-    _check_number(len(left) * len(right), one)
-    if len(left) == len(right) == 1:
-        return [both(left[0], right[0])]
-    return list(dict.fromkeys(both(first, second) for first in left for second in right))
+def _product(left: Found, right: Found, one: Subschema) -> Found:
+    """Return the branches of values that satisfy a branch of each."""
+    is_whole = left.is_whole and right.is_whole
+    if left.branches == [()] or right.branches == [()]:
+        return Found(right.branches if left.branches == [()] else left.branches, is_whole)
+    _check_number(len(left.branches) * len(right.branches), one)
+    if len(left.branches) == len(right.branches) == 1:
+        return Found([both(left.branches[0], right.branches[0])], is_whole)
+    pairs = (both(first, second) for first in left.branches for second in right.branches)
+    return Found(list(dict.fromkeys(pairs)), is_whole)
+
+
+def _joined(parts: list[Found]) -> Found:
+    """Return the branches of values that satisfy a branch of any."""
+    return Found([plain for part in parts for plain in part.branches], all(part.is_whole for part in parts))
 
 
 def _check_number(count: int, one: Subschema) -> None:

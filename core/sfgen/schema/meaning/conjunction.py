@@ -80,6 +80,9 @@ Conjunction: TypeAlias = tuple[Subschema, ...]
 Plain: TypeAlias = tuple[Subschema, ...]
 """Subschemas, true and false aside, of which everything but references and combinators must be satisfied."""
 
+Union: TypeAlias = list[Plain]
+"""Branches, one of which is enough; without any there is no value."""
+
 ANYTHING: Conjunction = ()
 
 NONE: Conjunction = (Subschema(False, "", "nothing"),)

@@ -6,13 +6,13 @@ values contradict each other is enough. Where nothing is proved, a branch is tak
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from sfgen.errors import PatternError, SchemaError, SchemaTooLarge
 from sfgen.grammar.rules import NOTHING
-from sfgen.schema.meaning.branches import Branches, UndecidedError
-from sfgen.schema.meaning.conjunction import Conjunction, Plain, listed
+from sfgen.schema.meaning.conjunction import Conjunction, Plain, Union, listed
 from sfgen.schema.meaning.groups import Group, Groups, error_at, scalar_expression
 from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH, ArrayLimits, ObjectLimits, may_be
 from sfgen.schema.meaning.negation import CHECKED_SINCE
@@ -23,14 +23,21 @@ from sfgen.schema.scalars.strings import StringLimits
 
 _DEEPEST = 6
 
+Unions: TypeAlias = Callable[[Conjunction], Union]
+"""The branches of each conjunction."""
+
+
+class UndecidedError(Exception):
+    """Raised where not all branches are known: some cannot be told, or they are asked for while they are found."""
+
 
 class Satisfaction:
     """Decides exactly whether a value satisfies schemas of a document."""
 
     # The writing options make no difference.
 
-    def __init__(self, branches: Branches, groups: Groups) -> None:
-        self._branches = branches
+    def __init__(self, unions: Unions, groups: Groups) -> None:
+        self._unions = unions
         self._groups = groups
         self._keys: dict[Plain, frozenset[Any] | None] = {}
 
@@ -38,7 +45,7 @@ class Satisfaction:
         """Tell whether a value satisfies a conjunction."""
         if not conjunction:
             return True
-        return any(self.of_branch(value, plain, depth) for plain in self._branches.of(conjunction))
+        return any(self.of_branch(value, plain, depth) for plain in self._unions(conjunction))
 
     def of_branch(self, value: Any, plain: Plain, depth: int = 0) -> bool:
         """Tell whether a value satisfies one branch."""
@@ -103,30 +110,29 @@ class Satisfaction:
 
 
 class Emptiness:
-    """Proves that branches of a document have no value."""
+    """Proves that branches of a document have no value, from unions that lack no value."""
 
     # It is not to be shared between threads.
 
-    def __init__(self, branches: Branches, groups: Groups, satisfaction: Satisfaction, draft: Draft) -> None:
+    def __init__(self, unions: Unions, groups: Groups, draft: Draft) -> None:
         self._draft = draft
-        self._branches = branches
+        self._unions = unions
         self._groups = groups
-        self._satisfaction = satisfaction
-        self._known: dict[Plain, bool] = {}
+        self._satisfaction = Satisfaction(unions, groups)
+        self._decided: dict[Plain, bool] = {}
+
+    def has_decided(self, plain: Plain) -> bool:
+        """Tell whether it was asked about a branch before."""
+        return plain in self._decided
 
     def proves(self, plain: Plain) -> bool:
         """Tell whether a branch is known to have no value."""
-        found = self._known.get(plain)
+        found = self._decided.get(plain)
         if found is None:
-            found = self._known[plain] = self._is_known(plain, 0)
+            found = self._decided[plain] = self._is_known(plain, 0)
         return found
 
     def _is_known(self, plain: Plain, depth: int) -> bool:
-        before = self._branches.losses
-        return self._seems(plain, depth) and self._branches.losses == before
-
-    def _seems(self, plain: Plain, depth: int) -> bool:
-        """Tell whether no value of a branch is found; where branches lack values, there may be some."""
         try:
             values = listed(plain)
             if values is not None:
@@ -157,6 +163,6 @@ class Emptiness:
         if not conjunction or depth > _DEEPEST:
             return False
         try:
-            return all(self._is_known(plain, depth) for plain in self._branches.of(conjunction))
+            return all(self._is_known(plain, depth) for plain in self._unions(conjunction))
         except (SchemaError, UndecidedError):
             return False

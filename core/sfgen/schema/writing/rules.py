@@ -34,7 +34,7 @@ from sfgen.schema.meaning.groups import (
 )
 from sfgen.schema.meaning.limits import ArrayLimits, Contradiction, ObjectLimits, Others, Property, may_be
 from sfgen.schema.meaning.negation import Wanted
-from sfgen.schema.meaning.satisfaction import Emptiness, Satisfaction
+from sfgen.schema.meaning.satisfaction import Satisfaction
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import DEFINITIONS, says_nothing
 from sfgen.schema.scalars.numbers import NumberLimits
@@ -67,10 +67,9 @@ class RuleFinder:
         self._document = document
         self._options = options
         self._layout = layout
-        self._branches = Branches(document, lambda plain: self._emptiness.proves(plain))
         self.groups = Groups(document, options.banned)
-        self._satisfaction = Satisfaction(self._branches, self.groups)
-        self._emptiness = Emptiness(self._branches, self.groups, self._satisfaction, document.draft)
+        self._branches = Branches(document, self.groups)
+        self._satisfaction = Satisfaction(self._branches.union, self.groups)
         self._by_conjunction: dict[tuple[Conjunction, int], str] = {}
         self._by_content: dict[tuple[Content, int], str] = {}
         self._names: dict[str, int] = {}
@@ -117,7 +116,7 @@ class RuleFinder:
         contents: dict[Group | Values, Plain] = {}
         values: list[object] = []
         why: Contradiction | None = None
-        for plain in self._branches.of(conjunction):
+        for plain in self._branches.union(conjunction):
             groups, reason = self.groups.of(plain)
             groups = self._of_inferred_type(groups, plain)
             names = listed(plain)
@@ -430,7 +429,7 @@ class _OtherNames:
 
     def _allowed(self, names: Conjunction) -> Dfa:
         """Return the written forms of the strings that satisfy a conjunction."""
-        return reduce(or_, (self._of_branch(plain) for plain in self._branches.of(names)), no_text())
+        return reduce(or_, (self._of_branch(plain) for plain in self._branches.union(names)), no_text())
 
     def _of_branch(self, plain: Plain) -> Dfa:
         groups, _ = self._groups.of(plain)
