@@ -18,7 +18,6 @@ besides may have more that is spoken of; such values are not written by this bra
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
 from sfgen.errors import SchemaError, SchemaTooLarge
@@ -33,7 +32,7 @@ from sfgen.schema.meaning.conjunction import (
     listed,
 )
 from sfgen.schema.meaning.groups import Groups
-from sfgen.schema.meaning.negation import Wanted, absent, alternatives, item_words, made_of, present, with_value
+from sfgen.schema.meaning.negation import absent, alternatives, item_words, made_of, present, with_more, with_value
 from sfgen.schema.meaning.satisfaction import Emptiness, UndecidedError
 from sfgen.schema.reading import openapi
 from sfgen.schema.reading.document import SchemaDocument
@@ -51,9 +50,6 @@ MAX_APART = 300
 
 MAX_CHAIN = 100
 """How deep references and combinators may stand in each other without an object or an array between."""
-
-MOST_NAMES = 4
-"""The most names of properties of which it is told case by case which are there."""
 
 
 class Found(NamedTuple):
@@ -393,7 +389,7 @@ class Branches:
         for word in ("unevaluatedProperties", "unevaluatedItems"):
             if one.says(word, self._draft) and one.part(word):
                 known, all_hold = self._in_place(one)
-                made = _with_more(one, known, word, self._draft)
+                made = with_more(one, known, word, self._draft)
                 formed += made_of(one, word, made)
                 others += [] if made and all_hold else [word]
         for alternative in formed:
@@ -436,14 +432,14 @@ def _parts(one: Subschema, word: str) -> Iterator[tuple[int, Conjunction]]:
 
 def _product(left: Found, right: Found, one: Subschema) -> Found:
     """Return the branches of values that satisfy a branch of each."""
-    is_whole = left.is_whole and right.is_whole
-    if left.branches == [()] or right.branches == [()]:
-        return Found(right.branches if left.branches == [()] else left.branches, is_whole)
+    if left == _EVERYTHING or right == _EVERYTHING:
+        return right if left == _EVERYTHING else left
     _check_number(len(left.branches) * len(right.branches), one)
     if len(left.branches) == len(right.branches) == 1:
-        return Found([both(left.branches[0], right.branches[0])], is_whole)
-    pairs = (both(first, second) for first in left.branches for second in right.branches)
-    return Found(list(dict.fromkeys(pairs)), is_whole)
+        together = [both(left.branches[0], right.branches[0])]
+    else:
+        together = list(dict.fromkeys(both(first, second) for first in left.branches for second in right.branches))
+    return Found(together, left.is_whole and right.is_whole)
 
 
 def _joined(parts: list[Found]) -> Found:
@@ -517,50 +513,6 @@ def _with_unevaluated(one: Subschema, branches: list[Plain], draft: Draft) -> li
     if one.says("unevaluatedItems", draft):
         branches = [both(branch, _items(one, branch, draft)) for branch in branches]
     return branches
-
-
-def _with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
-    """Describe the values with an unevaluated property or item, which are refused."""
-    listed, others = item_words(draft)
-    if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
-        return []
-    if word == "unevaluatedItems":
-        first = [some.schema.get(listed, []) for some in known]
-        if any("contains" in some.schema or others in some.schema for some in known):
-            return []
-        if not all(isinstance(found, list) for found in first):
-            return []
-        return [{"type": "array", "minItems": max(map(len, first)) + 1}]
-    if any("additionalProperties" in some.schema for some in known):
-        return []
-    names = sorted({name for some in known for name in some.schema.get("properties", ())})
-    patterns = tuple(dict.fromkeys(pattern for some in known for pattern in some.schema.get("patternProperties", ())))
-    if patterns or len(names) > MOST_NAMES:
-        return [{"type": "object", "-members": [Wanted(not_found=patterns, declared=tuple(names))]}]
-    return _objects_with_more(names)
-
-
-def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
-    """Describe objects with a property besides some names, which are few.
-
-    Which of the names are there is divided into cases, so that the number of properties tells of others.
-
-    >>> _objects_with_more(["a"])[1] == {
-    ...     "type": "object", "required": ["a"], "properties": {}, "additionalProperties": True, "minProperties": 2
-    ... }
-    True
-    """
-    return [
-        {
-            "type": "object",
-            "required": [name for name in names if name in there],
-            "properties": {name: False for name in names if name not in there},
-            "additionalProperties": True,
-            "minProperties": len(there) + 1,
-        }
-        for count in range(len(names) + 1)
-        for there in combinations(names, count)
-    ]
 
 
 def _properties(one: Subschema, branch: Plain) -> Plain:

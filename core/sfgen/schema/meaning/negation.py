@@ -12,7 +12,7 @@ what none of them can say has a name that begins with a hyphen, which no schema 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import combinations, islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -28,6 +28,9 @@ CHECKED_SINCE: Mapping[str, Draft] = MappingProxyType(
 
 MOST_OTHERS = 200
 """The most schemas that say what all values but some are."""
+
+MOST_NAMES = 4
+"""The most names of properties of which it is told case by case which are there."""
 
 
 class Wanted(NamedTuple):
@@ -88,6 +91,50 @@ def made_of(one: Subschema, word: str, schemas: list[dict[str, Any]]) -> list[Co
     """Make the conjunctions that together are the contrary of a keyword."""
     # A value must satisfy one of them.
     return [(Subschema(schema, one.pointer, f"not {word} {index} {one.key}"),) for index, schema in enumerate(schemas)]
+
+
+def with_more(one: Subschema, known: list[Subschema], word: str, draft: Draft) -> list[dict[str, Any]]:
+    """Describe the values with an unevaluated property or item, which are refused."""
+    listed, others = item_words(draft)
+    if one.schema[word] is not False or any(word in some.schema for some in known if some != one):
+        return []
+    if word == "unevaluatedItems":
+        first = [some.schema.get(listed, []) for some in known]
+        if any("contains" in some.schema or others in some.schema for some in known):
+            return []
+        if not all(isinstance(found, list) for found in first):
+            return []
+        return [{"type": "array", "minItems": max(map(len, first)) + 1}]
+    if any("additionalProperties" in some.schema for some in known):
+        return []
+    names = sorted({name for some in known for name in some.schema.get("properties", ())})
+    patterns = tuple(dict.fromkeys(pattern for some in known for pattern in some.schema.get("patternProperties", ())))
+    if patterns or len(names) > MOST_NAMES:
+        return [{"type": "object", "-members": [Wanted(not_found=patterns, declared=tuple(names))]}]
+    return _objects_with_more(names)
+
+
+def _objects_with_more(names: list[str]) -> list[dict[str, Any]]:
+    """Describe objects with a property besides some names, which are few.
+
+    Which of the names are there is divided into cases, so that the number of properties tells of others.
+
+    >>> _objects_with_more(["a"])[1] == {
+    ...     "type": "object", "required": ["a"], "properties": {}, "additionalProperties": True, "minProperties": 2
+    ... }
+    True
+    """
+    return [
+        {
+            "type": "object",
+            "required": [name for name in names if name in there],
+            "properties": {name: False for name in names if name not in there},
+            "additionalProperties": True,
+            "minProperties": len(there) + 1,
+        }
+        for count in range(len(names) + 1)
+        for there in combinations(names, count)
+    ]
 
 
 def _contrary(one: Subschema, word: str, draft: Draft) -> list[dict[str, Any]] | None:
