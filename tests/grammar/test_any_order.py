@@ -14,10 +14,10 @@ from tests.support.models.vocabularies import BYTES
 from tests.support.running.tried import rounds
 
 from sfgen import Dfa, Vocabulary
-from sfgen.grammar.any_order import NARROW, in_one_order
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
+from sfgen.grammar.registers.names import NARROW, in_one_order
 from sfgen.grammar.rules import AnyOrder, Call, Grammar, Leaf, Literal, NamedMember, OtherMember
 
 ONE = Leaf(Dfa.from_regex("[01]"))

@@ -51,7 +51,8 @@ CIRCLES: list[dict[str, Any]] = [
 def test_in_circles_nothing_invalid_is_written(schema: dict[str, Any]) -> None:
     constraint = JsonSchema(schema)
     valid = jsonschema.Draft202012Validator(schema).is_valid
-    for end in (1, "b", None, {}):
+    ends: tuple[Any, ...] = (1, "b", None, {})
+    for end in ends:
         for depth in range(6):
             value = _members(depth, end)
             assert constraint.accepts(json.dumps(value)) is valid(value), value

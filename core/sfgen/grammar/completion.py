@@ -7,29 +7,28 @@ that write it fall by one with each token: a limit of that many tokens can alway
 
 from __future__ import annotations
 
-import heapq
-import threading
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import cast
 
 import numpy as np
 
 from sfgen.errors import InternalError, TextTooLong
-from sfgen.grammar.any_order import texts_read, with_name, with_text
 from sfgen.grammar.distances import FAR, Distances
-from sfgen.grammar.network import DEAD, Network, Push, Way
+from sfgen.grammar.network import Network
 from sfgen.grammar.read import Reader
-from sfgen.grammar.rule_automata import CLOSES, COUNTS
-from sfgen.grammar.stack import Configuration, Frame, Node, Position, Register, Shortest
+from sfgen.grammar.registers.register import Register, texts_read, with_text
+from sfgen.grammar.registers.texts import NewTexts, NoTextLeft
+from sfgen.grammar.stack import Configuration, Frame, Node, Position, Shortest
+from sfgen.grammar.table import DEAD, Way
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE, fewest_tokens
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14
 """The configurations whose fewest tokens are cached."""
 
-_KEPT_SEARCHES = 256
-"""The searches for new texts that are kept, to be continued."""
+_BELOW = Node((), 0, False)
+"""Stands for the stack below a rule; only open texts ask it."""
 
 _NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
 """The rest where too few distinct texts are left for any way to the end."""
@@ -43,10 +42,6 @@ class _Unknown(Exception):
         self.key = state, register
 
 
-class _NoTextLeft(Exception):
-    """Every distinct text was read."""
-
-
 class Completion:
     """Finds shortest completions over one vocabulary. Safe to share between threads."""
 
@@ -56,17 +51,20 @@ class Completion:
         usable = np.ones(256, dtype=np.bool_)
         if vocabulary is not None and not vocabulary.trie.single_bytes.all():
             usable = vocabulary.trie.single_bytes
-        self._network = network if usable.all() else network.over(usable)
+        self._network = network
+        self._registers = distances.registers
         # The smallest usable byte of each class, with the class, in byte order.
         classes, first = np.unique(network.byte_classes[usable], return_index=True)
         smallest = np.flatnonzero(usable)[first]
         self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
-        self._bytes = [(byte, int(network.byte_classes[byte])) for byte in np.flatnonzero(usable).tolist()]
-        self._takes = network.takes
-        self._has_distinct = any(site.is_distinct for sites in network.calls.values() for site in sites)
+        by_byte = [(byte, int(network.byte_classes[byte])) for byte in np.flatnonzero(usable).tolist()]
+        distinct = network.registers.distinct
+        self._new_texts = NewTexts(
+            network, distinct if usable.all() else distinct.over(usable), distances.base, by_byte
+        )
+        self._has_distinct = bool(network.registers.distinct.leaves)
         self._rests: dict[tuple[int, Register], tuple[bytes, Register]] = {}
         self._tokens: dict[Configuration, int] = {}
-        self._in_order: dict[tuple[tuple[bytes, int], ...], _TextsInOrder] = {}
 
     def text(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end, which must exist."""
@@ -113,7 +111,7 @@ class Completion:
             return _shortest(self._by_new_text(state, text, frame) for frame in self._open(node))
         try:
             rest = self.rest(state, register)
-        except _NoTextLeft:
+        except NoTextLeft:
             return _NO_WAY
         return self._before(rest, self._below(node))
 
@@ -121,7 +119,7 @@ class Completion:
         """Return the shortest text to an end in which the open distinct text becomes a new one."""
         try:
             rest = self._new_rest(state, text, texts_read(frame.register))
-        except _NoTextLeft:
+        except NoTextLeft:
             return _NO_WAY
         below = self._of(Configuration(frame.state, with_text(frame.register, text + rest), frame.below))
         return self._before(rest, below)
@@ -181,7 +179,7 @@ class Completion:
             if self._distances.of(frame.state, frame.register) > LONGEST_TEXT:
                 continue  # no limit is near
             text = cast(bytes, register)
-            with suppress(_NoTextLeft):
+            with suppress(NoTextLeft):
                 after = with_text(frame.register, text + self._new_rest(state, text, texts_read(frame.register)))
                 later |= texts_read(self._rest(frame.state, after)[1]) - after.texts
         return later
@@ -228,8 +226,8 @@ class Completion:
                 continue
             ways = (Way(row[label], (), False),) if row[label] >= 0 else self._network.actions[-2 - row[label]]
             for way in ways:
-                kept = self._entered(way, register)
-                if kept is not None and not self._is_used_up(byte, way, register):
+                kept = self._entered(way, register, byte)
+                if kept is not None and not self._new_texts.is_used_up(byte, way, register):
                     length = self._length(way, kept, register)
                     if length >= FAR:
                         continue
@@ -241,32 +239,14 @@ class Completion:
             if least is not None and least[0] == wanted:
                 break
         if least is None:
-            raise _NoTextLeft
+            raise NoTextLeft
         _, byte, good = least
         way, behind = min(good, key=lambda way: self._text_of(state, byte, *way)) if len(good) > 1 else good[0]
         return byte, way, behind
 
-    def _is_used_up(self, byte: int, way: Way, register: Register) -> bool:
-        """Tell whether all texts of a distinct call that begin with a byte were read; distances ignore that."""
-        if len(way.pushes) != 1 or not way.pushes[0].is_distinct or way.state not in self._network.completions:
-            return False
-        own, texts = int(self._network.byte_classes[byte]), texts_read(register)
-        alike = [bytes([other]) for other, label in self._bytes if label == own]
-        return all(self._network.new_texts(way.state, begun, texts) == 0 for begun in alike)
-
-    def _entered(self, way: Way, register: Register) -> Register | None:
-        """Return the register behind a way; ``None`` where the count forbids it."""
-        kind = self._network.kinds[way.state]
-        if way.is_fresh:
-            register = 0
-        if way.state in self._takes:
-            return with_name(register, self._takes[way.state])
-        if not isinstance(register, int) or kind not in (COUNTS, CLOSES):
-            return register
-        least, most = int(self._network.minimum[way.state]), int(self._network.maximum[way.state])
-        if kind == CLOSES:
-            return 0 if register >= least else None
-        return register + 1 if register + 1 + int(self._network.owes[way.state]) <= most else None
+    def _entered(self, way: Way, register: Register, byte: int) -> Register | None:
+        """Return the register behind a way; ``None`` where the register forbids it."""
+        return self._registers.after_step(way.state, 0 if way.is_fresh else register, byte, _BELOW)
 
     def _length(self, way: Way, kept: Register, register: Register) -> int:
         """Return the bytes behind a way to the end of the rule."""
@@ -287,7 +267,7 @@ class Completion:
         text = bytes([byte]) + self._known(way.state, 0)
         if len(way.pushes) == 1 and way.pushes[0].is_distinct:
             if text in texts_read(register):
-                text = self._new_text(self._first_bytes(state, way.pushes), texts_read(register))
+                text = self._new_texts.of_call(state, way.pushes, texts_read(register))
             return text, with_text(register, text)
         for push in way.pushes[:0:-1]:
             text += self._known(push.state, with_text(0, text) if push.is_distinct else 0)
@@ -295,34 +275,7 @@ class Completion:
 
     def _new_rest(self, state: int, text: bytes, texts: frozenset[bytes]) -> bytes:
         """Return the shortest rest of a leaf that makes a text outside ``texts``."""
-        rest = self.rest(state, 0)
-        if text + rest not in texts:
-            return rest
-        begun = frozenset(other[len(text) :] for other in texts if other.startswith(text))
-        return self._new_text([(b"", state)], begun)
-
-    def _first_bytes(self, state: int, pushes: tuple[Push, ...]) -> list[tuple[bytes, int]]:
-        """Return the first bytes of a call in a state, with the called rule's states behind them."""
-        row = self._network.table[state].tolist()
-        return [
-            (bytes([byte]), way.state)
-            for byte, label in self._bytes
-            if row[label] < DEAD
-            for way in self._network.actions[-2 - row[label]]
-            if way.pushes == pushes
-        ]
-
-    def _new_text(self, begun: list[tuple[bytes, int]], texts: frozenset[bytes]) -> bytes:
-        """Return the first text of a leaf, by length, then bytes, outside ``texts``; ``begun`` are beginnings and
-        states.
-        """
-        key = tuple(begun)
-        search = self._in_order.get(key)
-        if search is None:
-            if len(self._in_order) >= _KEPT_SEARCHES:
-                self._in_order.clear()
-            search = self._in_order[key] = _TextsInOrder(self._network, self._distances, self._bytes, key)
-        return search.first_beside(texts)
+        return self._new_texts.rest(state, text, self.rest(state, 0), texts)
 
 
 def shortest_text(reader: Reader) -> bytes:
@@ -334,48 +287,6 @@ def shortest_text(reader: Reader) -> bytes:
     b'hi'
     """
     return Completion(reader.network, reader.stacks.distances, None).text(reader.start)
-
-
-class _TextsInOrder:
-    """The texts of a leaf with some beginnings, by length, then bytes. Safe to share between threads."""
-
-    def __init__(
-        self,
-        network: Network,
-        distances: Distances,
-        labels: Sequence[tuple[int, int]],
-        begun: Sequence[tuple[bytes, int]],
-    ) -> None:
-        self._network = network
-        self._distances = distances
-        self._labels = labels
-        self._found: list[bytes] = []
-        self._waiting = [(len(text) + distances.of(state, 0), text, state) for text, state in begun]
-        heapq.heapify(self._waiting)
-        self._lock = threading.Lock()
-
-    def first_beside(self, texts: Collection[bytes]) -> bytes:
-        """Return the first text outside ``texts``."""
-        number = 0
-        while True:
-            with self._lock:
-                while number >= len(self._found):
-                    self._find()
-            if self._found[number] not in texts:
-                return self._found[number]
-            number += 1
-
-    def _find(self) -> None:
-        """Take a step of the search."""
-        if not self._waiting:
-            raise _NoTextLeft
-        _, text, state = heapq.heappop(self._waiting)
-        if self._network.accepting[state]:
-            self._found.append(text)
-        row = self._network.table[state].tolist()
-        for byte, label in self._labels:  # every byte: bytes of one class make different texts
-            if row[label] >= 0 and (left := self._distances.of(row[label], 0)) < FAR:
-                heapq.heappush(self._waiting, (len(text) + 1 + left, text + bytes([byte]), row[label]))
 
 
 def _shortest(completions: Iterable[Shortest]) -> Shortest:

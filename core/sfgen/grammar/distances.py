@@ -4,29 +4,25 @@ The distance of a configuration is the sum of D over the frames of its stack. D 
 every step costs something, so there is one solution (Knuth, 1977, has the general case). The states are swept until
 nothing changes, from the last to the first, since most steps lead forwards.
 
-In a rule that counts, D has two parts: ``base``, the way to the end by any count, and ``unit``, the bytes of one more
-count, times the count that the register lacks. In a rule with members in any order D depends on the register as well:
-see ``sfgen.grammar.member_distances``.
+Where a rule remembers something, D depends on its register as well (see ``sfgen.grammar.registers``). The sweeps find D
+by an empty register, and the kinds of register add their bytes until nothing changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.any_order import names_taken
-from sfgen.grammar.member_distances import FAR as FAR
-from sfgen.grammar.member_distances import MemberDistances, find_member_states
 from sfgen.grammar.network import Network
-from sfgen.grammar.rule_automata import CLOSES, COUNTS
+from sfgen.grammar.registers.counts import CountRegisters
+from sfgen.grammar.registers.names import NameRegisters
+from sfgen.grammar.registers.register import FAR as FAR
+from sfgen.grammar.registers.register import Register
+from sfgen.grammar.registers.registers import Registers
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
-
-_MOST_MISSING = 1 << 50
-"""The most bytes missing to a minimum, more than ``FAR``; sums over the frames of a stack fit into 64 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,29 +30,17 @@ class Distances:
     """The fewest bytes from each state to the end of its rule, over the usable bytes.
 
     Attributes:
-        base: Bytes by any count, int64 ``[states]``; ``FAR`` or more where there is no way.
-        unit: Bytes of one more count, int64 ``[states]``; 0 where nothing more is counted.
-        needs: The count that a register of 0 lacks, int32 ``[states]``.
-        members: The distances of the rule, for each state of a rule with members in any order. Its ``base`` is that
-            of an empty register, and only where a text of the rule may begin.
+        base: Bytes by any count, int64 ``[states]``; ``FAR`` or more where there is no way. In a rule with members in
+            any order it is that of an empty register, and only where a text of the rule may begin.
+        registers: The registers over these bytes.
     """
 
     base: NDArray[np.int64]
-    unit: NDArray[np.int64]
-    needs: NDArray[np.int32]
-    members: Mapping[int, MemberDistances]
+    registers: Registers
 
-    def of(self, state: int, register: object) -> int:
+    def of(self, state: int, register: Register) -> int:
         """Return the fewest bytes from a state, with its register, to the end of its rule."""
-        if state in self.members:
-            return self.members[state].of(state, names_taken(register))
-        distance = self.base.item(state)
-        unit = self.unit.item(state)
-        if unit and isinstance(register, int):
-            missing = self.needs.item(state) - register
-            if missing > 0:
-                distance += unit * missing
-        return int(distance)
+        return self.registers.bytes_left(state, register)
 
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
@@ -77,92 +61,31 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
     if usable is not None:
         classes[:] = False
         classes[network.byte_classes[usable]] = True
-    needs = np.maximum(0, network.minimum - network.owes)
-    members = [MemberDistances(new_unit) for new_unit in find_member_states(network, classes)]
-    unit = np.zeros(len(network), dtype=np.int64)
-    counting = _before_closing(network)
+    counters, names_in, distinct = network.registers
+    counts, names = CountRegisters(network, counters, classes), NameRegisters(network, names_in, classes)
     order = _ordered(network, len(classes))
-    most = _MOST_MISSING // np.maximum(1, needs.astype(np.int64))
     while True:
-        base = _bases(network, classes, order, members, unit * needs, _missing_behind(network, unit, needs))
-        new_unit = np.zeros_like(unit)
-        for states in counting:
-            new_unit[states] = np.minimum(_unit(network, states, base + unit * needs, classes), most[states])
-        if np.array_equal(new_unit, unit):
-            return Distances(base, unit, needs, {state: each for each in members for state in each.member_states})
-        unit = new_unit
+        base = _bases(network, classes, order, names, counts.missing, counts.missing_behind())
+        if counts.set_base(base):
+            return Distances(base, Registers(network, distinct, base, counts, names, counters))
 
 
 def _bases(
     network: Network,
     classes: NDArray[np.bool_],
     order: NDArray[np.int32],
-    members: Collection[MemberDistances],
+    names: NameRegisters,
     missing: NDArray[np.int64],
     behind: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Find the distances by any count; those of members in any order follow from their values."""
     base = np.full(len(network), FAR, dtype=np.int64)
     given = np.zeros(len(network), dtype=np.bool_)
-    for each in members:
-        given[list(each.member_states)] = True
+    given[names.states] = True
     while True:
         _sweep(base, order, given, missing, behind, classes, network.accepting, *network.flat)
-        is_new = False
-        for each in members:
-            each.update(base + missing)
-            for state in each.openings:
-                length = each.of(state, 0)
-                is_new = is_new or length < base[state]
-                base[state] = min(base[state], length)
-        if not is_new:
+        if not names.lower(base, missing):
             return base
-
-
-def _missing_behind(network: Network, unit: NDArray[np.int64], needs: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the bytes missing to the minimum behind a first step into each state; ``FAR`` where it is dead."""
-    counts, closes = network.kinds == COUNTS, network.kinds == CLOSES
-    missing: NDArray[np.int64] = unit * np.maximum(0, needs - counts)
-    missing[(closes & (network.minimum > 0)) | (counts & (network.owes + 1 > network.maximum))] = FAR
-    return missing
-
-
-def _before_closing(network: Network) -> list[NDArray[np.intp]]:
-    """Return the states before the closing step of each rule with a minimum."""
-    groups = []
-    closes = network.kinds == CLOSES
-    for rule in np.unique(network.rule_of[closes & (network.minimum > 0)]).tolist():
-        states = np.flatnonzero(network.rule_of == rule)
-        later = set(np.flatnonzero(closes & (network.rule_of == rule)).tolist())
-        waiting = list(later)
-        while waiting:  # states behind the closing step
-            for target in np.unique(network.table[waiting.pop()]).tolist():
-                if target >= 0 and target not in later:
-                    later.add(target)
-                    waiting.append(target)
-        groups.append(np.setdiff1d(states, list(later)))
-    return groups
-
-
-def _unit(network: Network, states: NDArray[np.intp], whole: NDArray[np.int64], classes: NDArray[np.bool_]) -> int:
-    """Return the fewest bytes from one counting step to the next, in the rule of some states."""
-    counts = [state for state in states.tolist() if network.kinds[state] == COUNTS]
-    best = FAR
-    for start in counts:
-        length = {start: 0}
-        front = [start]
-        while front:  # few states: a search without a heap
-            state = min(front, key=length.__getitem__)
-            front.remove(state)
-            steps = [(int(target), 1) for target in np.unique(network.table[state, classes]).tolist() if target >= 0]
-            steps += [(site.target, int(whole[site.entry])) for site in network.calls.get(state, ())]
-            for target, cost in steps:
-                if network.kinds[target] == COUNTS:
-                    best = min(best, length[state] + cost)
-                elif network.kinds[target] != CLOSES and length[state] + cost < length.get(target, FAR):
-                    length[target] = length[state] + cost
-                    front.append(target)
-    return best
 
 
 def _ordered(network: Network, classes: int) -> NDArray[np.int32]:

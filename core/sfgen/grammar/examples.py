@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Set
 
 from sfgen.automata.dfa import Dfa
 from sfgen.automata.examples import examples as texts_of_automaton
-from sfgen.grammar.any_order import in_one_order
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
+from sfgen.grammar.registers.names import in_one_order
 from sfgen.grammar.rules import (
     NOTHING,
     Alternation,

@@ -17,15 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
+from sfgen.grammar.registers.counts import CountedMasks
 from sfgen.grammar.rules import CountedText, Leaf
-from sfgen.index.mask_ids import mask_of_bits
 from sfgen.index.mask_store import MaskStore
-from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int64sOut, UInt8s, UInt8sOut, kernel
+from sfgen.kernels import Flags, Int, Int32s, Int32sOut, Int32Table, Int64sOut, UInt8s, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
-
-_NOT_READ, _MANY = 255, 254
-"""The count of a token that cannot be read, and the cap of all other counts."""
 
 
 class LocalMask(NamedTuple):
@@ -46,24 +43,6 @@ class LocalMask(NamedTuple):
     doubtful_exits: bool = False
 
 
-class _Counts(NamedTuple):
-    """The counts of the tokens that a state reads.
-
-    Attributes:
-        of_token: The count of each token and of its shortest way to the closing step, uint8 ``[len(vocabulary)]``.
-        closes: Whether the text closes at the token's end, bool ``[len(vocabulary)]``.
-        exits: The exits, int32.
-        of_exit: The count before each exit, int32.
-        highest: The highest count of tokens and exits.
-    """
-
-    of_token: NDArray[np.uint8]
-    closes: NDArray[np.bool_]
-    exits: Int32
-    of_exit: Int32
-    highest: int
-
-
 class LeafMasks:
     """The masks of one leaf over one vocabulary. Safe to share between threads.
 
@@ -76,7 +55,6 @@ class LeafMasks:
         self._has_all_goals = goal is None
         self._store = MaskStore(dfa, vocabulary, goal, with_ends=False)
         self._known_exits: dict[int, Int32] = {}
-        self._counted: dict[tuple[int, bytes], _Counts] = {}
 
     @cached_property
     def closing_byte(self) -> int | None:
@@ -101,23 +79,10 @@ class LeafMasks:
             exits = self._known_exits[state] = self._exits(state, nothing)[0]
         return self._store.made(state)[0], exits
 
-    def counted_mask(self, text: CountedText, owes: Int32, state: int, missing: int, room: int) -> tuple[Mask, Int32]:
-        """Return the mask and the exits of a counted text.
-
-        ``owes`` is as in ``Network``, for the states of the leaf. ``missing`` must still be counted before the text
-        closes, and ``room`` at most.
-        """
-        if missing <= 0 and room >= self._vocabulary.trie.max_depth:  # no token counts more than its bytes
-            return self.mask(state)
-        counts = self._counts(text, owes, state)
-        if missing <= 0 and room >= counts.highest:
-            return self.mask(state)
-        fits = (counts.of_token <= min(room, _MANY)) & ~(counts.closes & (counts.of_token < missing))
-        mask = mask_of_bits(fits)
-        if not self._has_all_goals:
-            mask &= self.mask(state)[0]
-        mask.setflags(write=False)
-        return mask, counts.exits[(counts.of_exit >= missing) & (counts.of_exit <= room)]
+    @cached_property
+    def counted(self) -> CountedMasks:
+        """The masks of counted texts with this automaton."""
+        return CountedMasks(self._dfa, self._vocabulary, self, self._exits, has_all_goals=self._has_all_goals)
 
     def _exits(self, state: int, counts: NDArray[np.bool_]) -> tuple[Int32, Int32]:
         """Return the trie nodes at which the leaf may end, and the count before each."""
@@ -131,24 +96,6 @@ class LeafMasks:
             trie.bytes, trie.depths, trie.subtree_ends,
         )  # fmt: skip
         return exits[:count].copy(), sums[:count].copy()
-
-    def _counts(self, text: CountedText, owes: Int32, state: int) -> _Counts:
-        key = state, text.counts.tobytes()
-        counts = self._counted.get(key)
-        if counts is None:
-            trie = self._vocabulary.trie
-            of_token = np.full(len(self._vocabulary), _NOT_READ, dtype=np.uint8)
-            closes = np.zeros(len(self._vocabulary), dtype=np.bool_)
-            stack, sums = np.zeros((2, trie.max_depth + 1), dtype=np.int32)
-            highest: int = _count_tokens(
-                state, of_token, closes, stack, sums, self._dfa.transitions, self._dfa.byte_classes,
-                self._dfa.accepting, text.counts, owes, trie.bytes, trie.depths, trie.subtree_ends,
-                trie.token_starts, trie.token_ids,
-            )  # fmt: skip
-            exits, of_exit = self._exits(state, text.counts)
-            highest = max(highest, int(of_exit.max(initial=0)))
-            counts = self._counted[key] = _Counts(of_token, closes, exits, of_exit, highest)
-        return counts
 
 
 class LeafMasksBut(LeafMasks):
@@ -300,39 +247,6 @@ def _list_exits(
             count += 1
         position += 1
     return count
-
-
-@kernel
-def _count_tokens(
-    state: Int, found: UInt8sOut, closes: FlagsOut, stack: Int32sOut, sums: Int32sOut, transitions: Int32Table,
-    byte_classes: UInt8s, accepting: Flags, counts: Flags, owes: Int32s, labels: UInt8s, depths: Int32s,
-    subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
-) -> Int:  # fmt: skip
-    """Count each token that ``state`` reads, as ``_Counts`` has it; return the highest count."""
-    stack[0] = state
-    node, end, highest = np.uintp(0), np.uintp(labels.size), np.int64(0)
-    while node < end:
-        depth = np.uintp(depths[node])
-        before = np.uintp(stack[depth - np.uintp(1)])
-        target = transitions[before, np.uintp(byte_classes[np.uintp(labels[node])])]
-        if target < 0:
-            node = np.uintp(subtree_ends[node])
-            continue
-        there = np.uintp(target)
-        stack[depth] = target
-        total = np.int32(sums[depth - np.uintp(1)] + np.int32(counts[there]))
-        sums[depth] = total
-        first, last = np.uintp(token_starts[node]), np.uintp(token_starts[node + np.uintp(1)])
-        if first < last:
-            count = np.int64(total + owes[there])
-            highest = max(highest, count)
-            while first < last:
-                token = np.uintp(token_ids[first])
-                found[token] = min(count, np.int64(254))
-                closes[token] = accepting[there]
-                first += np.uintp(1)
-        node += np.uintp(1)
-    return highest
 
 
 @kernel

@@ -11,19 +11,16 @@ Masks are cached by state, register and stack node.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.grammar.any_order import names_taken, narrow
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks, list_children
-from sfgen.grammar.member_distances import NO_MEMBER, flat_members
 from sfgen.grammar.network import Network
-from sfgen.grammar.rule_automata import UNBOUNDED
+from sfgen.grammar.registers.register import narrow, number_of
 from sfgen.grammar.rules import CountedText
 from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.grammar.walk import (
@@ -31,7 +28,6 @@ from sfgen.grammar.walk import (
     DOUBTFUL_EXITS,
     DOUBTS,
     EXITS,
-    FACTS,
     FARTHEST,
     FIELDS_OF_COUNTS,
     FRAME_FIELDS,
@@ -108,12 +104,10 @@ class Masks:
         trie = vocabulary.trie
         self._words = (len(vocabulary) + 31) // 32
         self._goal = None if (distances.base < FAR).all() else distances.base < FAR
-        member_states, members = flat_members(distances.members)
-        self._facts = _facts(network, distances, member_states)
-        self._lengths = np.stack([distances.base, distances.unit], axis=1).reshape(-1)
+        facts, lengths, members = distances.registers.for_kernels()
         table, actions = network.flat
         self._network_arguments: tuple[Any, ...] = (
-            table, network.table.shape[1], network.byte_classes, self._facts, self._lengths, members, actions,
+            table, network.table.shape[1], network.byte_classes, facts, lengths, members, actions,
         )  # fmt: skip
         self._trie_arguments: tuple[Any, ...] = (
             trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.token_starts, trie.token_ids,
@@ -169,7 +163,7 @@ class Masks:
                 doubts.append(tokens_of_row(behind) if local.doubtful_exits else doubtful)
         if accepts:
             for frame in node.frames:
-                register_below = names_taken(frame.register)
+                register_below = number_of(frame.register)
                 below = self.of(frame.state, register_below, frame.below)
                 mask |= below.mask
                 farthest = max(
@@ -212,15 +206,10 @@ class Masks:
         network, distances = self._network, self._distances
         first = self._first_of_rule(state)
         leaf = network.leaves[first]
-        own = slice(first, first + len(leaf.dfa))
-        needs = np.maximum(0, network.minimum[own] - network.owes[own] - register)
-        lengths = distances.base[own] + distances.unit[own] * needs
+        lengths = distances.registers.lengths(slice(first, first + len(leaf.dfa)), register)
         farthest = int(lengths[lengths < FAR].max())
         if isinstance(leaf, CountedText):
-            missing = int(network.minimum[state]) - register
-            maximum = int(network.maximum[state])
-            room = maximum if maximum == UNBOUNDED else maximum - register
-            mask, exits = masks.counted_mask(leaf, network.owes[own], state - first, missing, room)
+            mask, exits = distances.registers.counted_mask(masks.counted, leaf, first, state, register)
         else:
             mask, exits = masks.mask(state - first)
         return LocalMask(mask, self._behind(exits), NO_TRIE_NODES, farthest)
@@ -375,24 +364,3 @@ def _is_sparse(dfa: Dfa) -> bool:
 
 _BELOW = Node((), 0, False)
 """Stands for any stack below a rule while its local masks are made."""
-
-
-def _narrow(network: Network) -> NDArray[np.bool_]:
-    """Tell which states complete a text of a distinct call in finitely many ways, bool ``[states]``."""
-    is_narrow = np.zeros(len(network), dtype=np.bool_)
-    is_narrow[list(network.completions)] = True
-    return is_narrow
-
-
-def _facts(network: Network, distances: Distances, member_states: Mapping[int, int]) -> NDArray[np.int32]:
-    """Return the facts of each state for kernels, int32 ``[states * FACTS]``."""
-    member_of = np.full(len(network), NO_MEMBER, dtype=np.int32)
-    member_of[list(member_states)] = list(member_states.values())
-    facts = np.zeros((len(network), FACTS), dtype=np.int32)
-    columns = (
-        network.accepting, network.is_end, network.kinds, network.minimum, network.maximum, network.owes,
-        distances.needs, _narrow(network), member_of,
-    )  # fmt: skip
-    for number, column in enumerate(columns):
-        facts[:, number] = column
-    return facts.reshape(-1)

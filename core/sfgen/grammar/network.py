@@ -4,32 +4,27 @@ All automata lie in one table. An entry is the next state, ``DEAD``, or an *acti
 call is no step of its own. A state that calls a rule reads the rule's first byte at once and pushes the return state; a
 rule that begins with another call pushes several (see ``_Openings``). Leaves stay automata.
 
-A frame of the stack has a return state and a register. A step into a state of ``COUNTS`` adds one, and is dead beyond
-the maximum; a step into a state of ``CLOSES`` is dead below the minimum. A caller of *distinct* calls remembers the
-texts that they have read. A rule with members in any order remembers the set of their names (see
-``sfgen.grammar.any_order``).
+A frame of the stack has a return state and a register, what its rule remembers (see ``sfgen.grammar.registers``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.by_character import distinct
-from sfgen.automata.completions import completions
 from sfgen.errors import UsageError
-from sfgen.grammar.any_order import Names
-from sfgen.grammar.rule_automata import UNBOUNDED, RuleAutomaton, automata_of
+from sfgen.grammar.registers.counts import Counter, Counters
+from sfgen.grammar.registers.names import Names
+from sfgen.grammar.registers.registers import RuleRegisters
+from sfgen.grammar.registers.texts import distinct_calls
+from sfgen.grammar.rule_automata import RuleAutomaton, automata_of
 from sfgen.grammar.rules import NOTHING, CountedText, Grammar, GrammarTooLarge, Leaf
 from sfgen.grammar.simplify import simplify, without_copies
-
-DEAD = -1
-"""The entry of a refused byte; an entry ``v`` below is the action at ``-2 - v`` in ``FlatTable.actions``."""
+from sfgen.grammar.table import DEAD, CallSite, Push, Table, Way
 
 MAX_CELLS = 60_000_000
 """The most entries of the table."""
@@ -46,145 +41,21 @@ class LeftRecursion(UsageError):
         super().__init__(message, hint=hint)
 
 
-class Push(NamedTuple):
-    """A frame to push.
-
-    Attributes:
-        state: The return state.
-        keeps: Whether the frame keeps the register.
-        is_distinct: Whether the call is distinct.
-    """
-
-    state: int
-    keeps: bool
-    is_distinct: bool
-
-
-class Way(NamedTuple):
-    """One way to read a byte.
-
-    Attributes:
-        state: The next state.
-        pushes: The frames to push first, the outermost first.
-        is_fresh: Whether the register is new. A call at the end of a rule pushes no frame and has a new register
-            too.
-    """
-
-    state: int
-    pushes: tuple[Push, ...]
-    is_fresh: bool
-
-
-class CallSite(NamedTuple):
-    """A call in a state.
-
-    Attributes:
-        entry: The first state of the called rule.
-        target: The return state.
-        is_distinct: Whether the texts of such calls differ from each other.
-    """
-
-    entry: int
-    target: int
-    is_distinct: bool
-
-
-class FlatTable(NamedTuple):
-    """A table and its actions, for kernels.
-
-    Attributes:
-        table: The network's table, flat, int32.
-        actions: The actions end to end, int32. Each has its number of ways. Each way has its state, whether its
-            register is new, its number of pushes, and for each push the return state and flags: 1 if the frame
-            keeps the register, 2 if the call is distinct.
-    """
-
-    table: NDArray[np.int32]
-    actions: NDArray[np.int32]
-
-
 @dataclass(frozen=True, eq=False)
-class Network:
+class Network(Table):
     """The automata of rules. Immutable.
 
     Attributes:
         names: The rules, that of a whole text first, without those copied into others.
         start: The first state.
-        rule_of: The rule of each state, int32 ``[states]``.
-        table: The next state, ``DEAD`` or an action, int32 ``[states, classes]``.
-        byte_classes: uint8 ``[256]``.
-        accepting: Whether the rule may end in each state, bool ``[states]``.
-        is_end: Whether it must end there, as nothing is read; bool ``[states]``.
-        kinds: ``PLAIN``, ``COUNTS`` or ``CLOSES``, uint8 ``[states]``.
-        minimum: The least count of the state's rule, int32 ``[states]``.
-        maximum: The highest count of the state's rule, int32 ``[states]``; ``UNBOUNDED`` without one.
-        owes: The count still to come on the shortest way to the closing step, int32 ``[states]``: 1 inside a
-            character.
-        actions: The ways of each action, by its place in ``flat.actions``.
-        calls: The calls of each state with some.
         leaves: The leaf of each rule that is one, by its first state.
-        completions: The number of ways to complete a text of a distinct call, by state, where it is finite.
-        usable: The bytes of these ways, bool ``[256]``; see :meth:`over`.
-        names_in: The names of each rule with members in any order, by the rule's number.
+        registers: What the rules remember.
     """
 
     names: tuple[str, ...]
     start: int
-    rule_of: NDArray[np.int32]
-    table: NDArray[np.int32]
-    byte_classes: NDArray[np.uint8]
-    accepting: NDArray[np.bool_]
-    is_end: NDArray[np.bool_]
-    kinds: NDArray[np.uint8]
-    minimum: NDArray[np.int32]
-    maximum: NDArray[np.int32]
-    owes: NDArray[np.int32]
-    actions: Mapping[int, tuple[Way, ...]]
-    calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
     leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
-    completions: Mapping[int, int] = field(repr=False)
-    names_in: Mapping[int, Names] = field(repr=False)
-    usable: NDArray[np.bool_] = field(default_factory=lambda: np.ones(256, dtype=np.bool_), repr=False)
-
-    def __len__(self) -> int:
-        """The number of states."""
-        return len(self.accepting)
-
-    @cached_property
-    def flat(self) -> FlatTable:
-        """The table and the actions for kernels."""
-        numbers = list[int]()
-        for ways in self.actions.values():
-            numbers.append(len(ways))
-            for way in ways:
-                numbers += [way.state, way.is_fresh, len(way.pushes)]
-                for push in way.pushes:
-                    numbers += [push.state, push.keeps + 2 * push.is_distinct]
-        return FlatTable(self.table.reshape(-1), np.array(numbers, dtype=np.int32))
-
-    def over(self, usable: NDArray[np.bool_]) -> Network:
-        """Restrict the texts of distinct calls to some bytes, bool ``[256]``."""
-        return replace(self, completions=_completions(self.calls, self.leaves, usable), usable=usable)
-
-    def new_texts(self, state: int, begun: bytes, texts: Collection[bytes]) -> int | None:
-        """Count the texts of a leaf that begin with ``begun``, without some others; ``None`` if infinitely many."""
-        count = self.completions.get(state)
-        if count is None:
-            return None
-        return count - sum(text.startswith(begun) and self._ends(state, text[len(begun) :]) for text in texts)
-
-    def _ends(self, state: int, rest: bytes) -> bool:
-        """Tell whether a leaf ends behind usable bytes."""
-        for byte in rest:
-            state = int(self.table[state, self.byte_classes[byte]])
-            if state < 0 or not self.usable[byte]:
-                return False
-        return bool(self.accepting[state])
-
-    @cached_property
-    def takes(self) -> dict[int, int]:
-        """The number of the name that a step into each state completes."""
-        return {state: number for names in self.names_in.values() for state, number in names.takes.items()}
+    registers: RuleRegisters = field(repr=False)
 
     def __repr__(self) -> str:
         """One line."""
@@ -243,12 +114,13 @@ class _States:
         self.byte_classes = classes.astype(np.uint8)
         self.table = np.full((firsts[-1], len(self._bytes)), DEAD, dtype=np.int32)
         self.accepting = np.zeros(firsts[-1], dtype=np.bool_)
-        self.kinds = np.zeros(firsts[-1], dtype=np.uint8)
-        self.minimum, self.maximum, self.owes, self.rule_of = np.zeros((4, firsts[-1]), dtype=np.int32)
-        self.maximum[:] = UNBOUNDED
+        self.rule_of = np.zeros(firsts[-1], dtype=np.int32)
+        self._size = firsts[-1]
+        self._copied = list[int]()
+        self._counters = dict[int, Counter]()
         self.calls: dict[int, tuple[CallSite, ...]] = {}
         self.leaves: dict[int, Leaf | CountedText] = {}
-        self.names_in: dict[int, Names] = {}
+        self._names_in: dict[int, Names] = {}
         for first, part in zip(firsts, parts, strict=False):
             self._add(first, part)
 
@@ -261,16 +133,14 @@ class _States:
         self.accepting[own] = part.accepting
         self.rule_of[own] = np.array([self._number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
         if part.counter is not None:
-            self.kinds[own], self.owes[own] = part.counter.kinds, part.counter.owes
-            self.minimum[own], self.maximum[own] = part.counter.minimum, part.counter.maximum
+            self._counters[first] = part.counter
         for state, call, target in part.calls:
             site = CallSite(self.entries[call.rule], first + target, call.distinct)
             self.calls[first + state] = (*self.calls.get(first + state, ()), site)
         if part.leaf is not None:
             self.leaves[first] = part.leaf
         for name, told in part.names.items():
-            takes = {first + state: number for state, number in told.takes.items()}
-            self.names_in[self._number_of[name]] = told._replace(takes=takes)
+            self._names_in[self._number_of[name]] = told.moved(first)
 
     def split_empty(self) -> None:
         """Call a copy of each entry whose rule has the empty text; the copy reads something.
@@ -282,16 +152,19 @@ class _States:
         if not empty:
             return
         copies = {entry: len(self.table) + number for number, entry in enumerate(empty)}
-        self.table, self.rule_of, self.kinds, self.minimum, self.maximum, self.owes = (
-            np.concatenate([array, array[empty]])
-            for array in (self.table, self.rule_of, self.kinds, self.minimum, self.maximum, self.owes)
-        )
+        self.table, self.rule_of = (np.concatenate([array, array[empty]]) for array in (self.table, self.rule_of))
+        self._copied = empty
         self.accepting = np.concatenate([self.accepting, np.zeros(len(empty), dtype=np.bool_)])
         self.calls |= {copies[entry]: self.calls[entry] for entry in empty if entry in self.calls}
         self.calls = {
             state: tuple(site._replace(entry=copies.get(site.entry, site.entry)) for site in sites)
             for state, sites in self.calls.items()
         }
+
+    def registers(self) -> RuleRegisters:
+        """Return what the rules remember, once the states are copied."""
+        counters = Counters.joined(self._size, self._counters, self._copied)
+        return RuleRegisters(counters, self._names_in, distinct_calls(self.calls, self.leaves))
 
     def ends(self) -> NDArray[np.bool_]:
         """Tell in which states a rule must end, since nothing is read there."""
@@ -320,38 +193,12 @@ def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], *, pushes_al
     states.split_empty()
     is_end = states.ends()
     actions = states.open_calls(np.zeros_like(is_end) if pushes_all else is_end)
-    network = Network(
-        names, states.entries[names[0]], states.rule_of, states.table, states.byte_classes, states.accepting, is_end,
-        states.kinds, states.minimum, states.maximum, states.owes, actions, states.calls, states.leaves,
-        _completions(states.calls, states.leaves, None), states.names_in,
-    )  # fmt: skip
-    arrays = (
-        network.table,
-        network.accepting,
-        is_end,
-        network.kinds,
-        network.minimum,
-        network.maximum,
-        network.owes,
-        network.rule_of,
-    )
-    for array in arrays:
+    for array in (states.table, states.accepting, is_end, states.rule_of):
         array.setflags(write=False)
-    return network
-
-
-def _completions(
-    calls: Mapping[int, tuple[CallSite, ...]],
-    leaves: Mapping[int, Leaf | CountedText],
-    usable: NDArray[np.bool_] | None,
-) -> dict[int, int]:
-    """Count the ways to complete a text of a distinct call from each state, where there are finitely many."""
-    counts: dict[int, int] = {}
-    for entry in sorted({site.entry for sites in calls.values() for site in sites if site.is_distinct}):
-        leaf = leaves.get(entry)
-        if isinstance(leaf, Leaf):
-            counts |= {entry + state: number for state, number in completions(leaf.dfa, usable).items()}
-    return counts
+    return Network(
+        states.rule_of, states.table, states.byte_classes, states.accepting, is_end, actions, states.calls,
+        names, states.entries[names[0]], states.leaves, states.registers(),
+    )  # fmt: skip
 
 
 _Ways = dict[int, tuple[Way, ...]]

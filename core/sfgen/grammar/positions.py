@@ -8,29 +8,24 @@ shortest.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.automata.completions import spread
 from sfgen.errors import DeadEnd, TextTooLong
-from sfgen.grammar.any_order import NARROW, Seen, names_taken, texts_read
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.distances import FAR, distances_of
 from sfgen.grammar.masks import Masks, Places, TokenMask, TooManyWays
 from sfgen.grammar.network import Network
 from sfgen.grammar.read import REFUSED, ReadByBytes, Reader
-from sfgen.grammar.rules import Leaf
-from sfgen.grammar.stack import Configuration, Node, Position, texts_in
+from sfgen.grammar.registers.register import number_of
+from sfgen.grammar.registers.repeated import RepeatedTexts, has_texts, without_text
+from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
-from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
@@ -38,18 +33,6 @@ from sfgen.vocabulary import Vocabulary
 _KEPT = 1024  # cached masks of positions with several configurations or with texts
 
 _FEW = 12  # tokens, which are read one by one
-
-_NO_TEXT = b"\xff"
-"""The beginning of no text: a register without texts to compare."""
-
-_Pieces = dict[int, frozenset[bytes] | None]
-
-_pieces: WeakKeyDictionary[Vocabulary, dict[int, _Pieces]] = WeakKeyDictionary()
-"""The pieces of each vocabulary's tokens of some length or more, for all grammars; see ``_pieces_of``."""
-
-_KEPT_PIECES = 1 << 12
-_UNKNOWN: Any = object()
-"""In place of what was not looked for."""
 
 _KEPT_PLACES = 64
 """The positions near a limit whose places are cached."""
@@ -73,15 +56,9 @@ class TokenPositions:
         self._distances = distances
         self.reader = Reader(network, distances, trie.max_depth)
         self._masks = Masks(network, self.vocabulary, distances)
+        self._repeated = RepeatedTexts(network, self.vocabulary, distances)
         # Then neither distances nor cached masks decide, and each token is tried.
-        self._may_fall_short = not self.has_all_bytes and _may_fall_short(network, network.over(trie.single_bytes))
-        entries = sorted({site.entry for sites in network.calls.values() for site in sites if site.is_distinct})
-        self._distinct = [network.leaves.get(entry) for entry in entries]
-        self._may_run_out = _may_run_out(network)
-        self._has_narrow = _has_narrow(network)
-        self._least = max(1, min((int(distances.base[entry]) for entry in entries), default=1))
-        self._pieces = _pieces.setdefault(self.vocabulary, {}).setdefault(self._least, {})
-        self._spreads: dict[int, int] = {}
+        self._may_fall_short = not self.has_all_bytes and self._repeated.may_fall_short(trie.single_bytes)
         self._kept: dict[Position, Mask] = {}
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
@@ -106,7 +83,7 @@ class TokenPositions:
         """Return the mask of a position from the masks of its configurations."""
         if masks is None:
             return self._remembered(position, lambda: self._plain_mask(position))
-        if len(masks) == 1 and not masks[0].doubts.size and not _has_texts(position):
+        if len(masks) == 1 and not masks[0].doubts.size and not has_texts(position):
             return masks[0].mask
         return self._remembered(position, lambda: self._joined(position, masks))
 
@@ -155,8 +132,7 @@ class TokenPositions:
             mask = mask.copy()
             for more in masks[1:]:
                 mask |= more.mask
-        doubts = [masked.doubts for masked in masks if masked.doubts.size] + list(self._repeating(position))
-        doubtful = self._doubtful(position, np.unique(np.concatenate(doubts)).tolist() if doubts else [])
+        doubtful = self._repeated.among(position, [masked.doubts for masked in masks])
         repeated = self._refused(position, [token for token in doubtful if mask.item(token >> 5) >> (token & 31) & 1])
         if not self.reader.accepts(position):
             repeated += [token for token in self.vocabulary.end_token_ids if mask.item(token >> 5) >> (token & 31) & 1]
@@ -175,87 +151,6 @@ class TokenPositions:
             ]
         read = ReadByBytes(self.reader, position)
         return [token for token, data in zip(tokens, texts, strict=True) if read.after(data) == REFUSED]
-
-    def _doubtful(self, position: Position, tokens: list[int]) -> list[int]:
-        """Return the tokens that may repeat a text of a distinct call.
-
-        Between such texts these are tokens that hold a text already read, or the same bytes twice. Inside the first one
-        these are tokens that end it and hold it once more: they have more bytes than were read of it.
-        """
-        if self._has_narrow or not tokens:
-            return tokens
-        texts = frozenset[bytes]().union(*(texts_read(register) | node.texts for _, register, node in position))
-        begun = [len(register) for _, register, _ in position if isinstance(register, bytes)]
-        if not begun:
-            return [
-                token for token in tokens if (pieces := self._pieces_of(token)) is None or not pieces.isdisjoint(texts)
-            ]
-        if texts:
-            return tokens
-        least = min(begun) + 2
-        return [token for token in tokens if len(self.vocabulary.tokens[token] or b"") >= least]
-
-    def _pieces_of(self, token: int) -> frozenset[bytes] | None:
-        """Return the pieces of a token as long as a text of a distinct call; ``None`` if one occurs twice."""
-        found: frozenset[bytes] | None = self._pieces.get(token, _UNKNOWN)
-        if found is _UNKNOWN:
-            data, least = self.vocabulary.tokens[token] or b"", self._least
-            pieces = [data[start:end] for start in range(len(data)) for end in range(start + least, len(data) + 1)]
-            is_twice = any(data.find(piece, data.find(piece) + len(piece)) >= 0 for piece in set(pieces))
-            if len(self._pieces) >= _KEPT_PIECES:
-                self._pieces.clear()
-            found = self._pieces[token] = None if is_twice else frozenset(pieces)
-        return found
-
-    def _repeating(self, position: Position) -> Iterator[Int32]:
-        """Yield the tokens by which a text of a distinct call may repeat an earlier one.
-
-        They complete it. Where few texts begin so, beginnings count too, as all texts behind them may be read.
-        """
-        for rest in self._rests_of_others(position):
-            yield self._tokens_beginning_with(rest)
-            if self.network.completions:
-                yield np.array(sorted(self._tokens_of_beginnings(rest)), dtype=np.int32)
-
-    def _rests_of_others(self, position: Position) -> Iterator[bytes]:
-        """Yield the rests of the earlier texts that begin as the open text does."""
-        for _, text, node in position:
-            if isinstance(text, bytes):
-                for frame in node.frames:
-                    for other in texts_read(frame.register):
-                        if other.startswith(text):
-                            yield other[len(text) :]
-
-    def _rests_of_later(self, position: Position) -> Iterator[bytes]:
-        """Yield the rests of the open text that a later call of the shortest completion needs."""
-        for configuration in position:
-            if isinstance(configuration.register, bytes):
-                for later in self._completion.later_texts(configuration):
-                    if later.startswith(configuration.register):
-                        yield later[len(configuration.register) :]
-
-    def _tokens_beginning_with(self, data: bytes) -> Int32:
-        """Return the tokens that begin with some bytes."""
-        trie = self.vocabulary.trie
-        if not data:
-            return trie.token_ids
-        node = self._node_of(data)
-        if node is None:
-            return NO_TOKENS
-        return trie.token_ids[trie.token_starts[node] : trie.token_starts[trie.subtree_ends[node]]]
-
-    def _node_of(self, data: bytes) -> int | None:
-        """Return the trie node of some bytes; ``None`` if no token begins with them."""
-        trie = self.vocabulary.trie
-        node, stop = 0, len(trie)
-        for depth, byte in enumerate(data):
-            node, stop = (int(trie.roots[byte]), int(trie.roots[byte + 1])) if depth == 0 else (node + 1, stop)
-            while node < stop and trie.bytes[node] != byte:
-                node = int(trie.subtree_ends[node])
-            if node >= stop:
-                return None
-            stop = int(trie.subtree_ends[node])
-        return node
 
     def _plain_mask(self, position: Position) -> Mask:
         """Make a mask by trying each token."""
@@ -293,31 +188,9 @@ class TokenPositions:
         if room is None:
             return any(self._distances.of(state, register) + node.distance < FAR for state, register, node in position)
         distance = self.distance(position)
-        if distance <= room and distance + self._excess(position, distance) <= room:
+        if distance <= room and distance + self._repeated.excess(position, distance) <= room:
             return True
         return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left(position) <= room
-
-    def _excess(self, position: Position, distance: int) -> int:
-        """Bound the bytes by which distinct texts can put the end farther away than a distance.
-
-        A distance of ``n`` bytes leaves at most ``n`` texts to write. Each has a new text among the shortest, one more
-        than were read and are needed. A token that comes first reads some more.
-        """
-        if not self._distinct:
-            return 0
-        if self._may_run_out:
-            return FAR  # unbounded: completions are computed exactly
-        needed = distance + 1
-        read = max(max(node.remembers, texts_in(register)) for _, register, node in position)
-        return needed * self._spread(read + needed + self.vocabulary.trie.max_depth)
-
-    def _spread(self, number: int) -> int:
-        """Return the bytes by which the number-th shortest text of a distinct call may exceed the shortest."""
-        number = 1 << number.bit_length()  # rounded up, to compute few
-        if number not in self._spreads:
-            spreads = [spread(leaf.dfa, number) if isinstance(leaf, Leaf) else None for leaf in self._distinct]
-            self._spreads[number] = FAR if None in spreads else max(each for each in spreads if each is not None)
-        return self._spreads[number]
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
         """Return the token mask of a position with ``room`` tokens left."""
@@ -332,7 +205,7 @@ class TokenPositions:
             self.distance((configuration,)) + masked.growth
             for configuration, masked in zip(position, masks, strict=True)
         )
-        if farthest <= room - 1 and farthest + self._excess(position, farthest) <= room - 1:
+        if farthest <= room - 1 and farthest + self._repeated.excess(position, farthest) <= room - 1:
             return plain
         try:
             places = self._places_of(position)
@@ -343,7 +216,7 @@ class TokenPositions:
             for configuration in places.configurations
         ]
         alone = self._looked_at_alone(position, places)
-        if not _has_texts(position) and all(fits[FIRST_GROUP:]) and not alone.size:
+        if not has_texts(position) and all(fits[FIRST_GROUP:]) and not alone.size:
             return plain
         tokens = np.flatnonzero(np.array(fits)[places.group_of])
         tokens = np.setdiff1d(tokens, alone, assume_unique=True) if alone.size else tokens
@@ -359,7 +232,7 @@ class TokenPositions:
         """Return the places behind the tokens of a position; the last few are cached, as positions inside a text share
         them.
         """
-        key = tuple([Configuration(state, names_taken(register), node) for state, register, node in position])
+        key = tuple([Configuration(state, number_of(register), node) for state, register, node in position])
         places = self._places.get(key)
         if places is None:
             places = self._masks.places(position)
@@ -371,43 +244,24 @@ class TokenPositions:
 
     def _configuration_fits(self, configuration: Configuration, room: int) -> bool:
         """Tell whether ``room`` tokens complete the text from a place, distinct texts not compared."""
-        if configuration.node.is_distinct:
-            configuration = configuration._replace(register=_NO_TEXT)
-        return self.fits((configuration,), room)
+        return self.fits((without_text(configuration),), room)
 
     def _looked_at_alone(self, position: Position, places: Places) -> Int32:
-        """Return the tokens to check one by one: those without a single place, and those near distinct texts.
-
-        Inside a distinct text only tokens matter that go on as another text does. The shortest text is checked too, so
-        that there is always a way to the end within the limit.
-        """
-        group_of = places.group_of
-        alone = group_of == ALONE
-        if _has_texts(position):
-            # Tokens inside the rule keep its register, except the text of a name.
-            nodes = {node for _, register, node in position if not isinstance(register, Seen)}
-            inside = [place is not None and place.node in nodes for place in places.configurations]
-            alone = (group_of > 0) & ~np.array(inside)[group_of]
-            # Inside a text, tokens that go on as another text does.
-            rests = [*self._rests_of_others(position)]
-            with suppress(TextTooLong):  # no limit is near
-                rests.append(self.shortest(position)[: self.vocabulary.trie.max_depth])
-            rests += self._rests_of_later(position)
-            for rest in rests:
-                for token in self._tokens_of_beginnings(rest):
-                    alone[token] = group_of[token] > 0
+        """Return the tokens to check one by one: those without a single place, and those near distinct texts."""
+        alone = places.group_of == ALONE
+        if has_texts(position):
+            alone = self._repeated.looked_at_alone(
+                position, places.group_of, places.configurations,
+                lambda: self._beginning_of_shortest(position), lambda each: self._completion.later_texts(each),
+            )  # fmt: skip
         return np.flatnonzero(alone).astype(np.int32)
 
-    def _tokens_of_beginnings(self, data: bytes) -> set[int]:
-        """Return the tokens that are prefixes of some bytes, the whole included."""
-        tokens = set[int]()
-        for end in range(1, len(data) + 1):
-            node = self._node_of(data[:end])
-            if node is None:
-                break
-            trie = self.vocabulary.trie
-            tokens |= set(trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]].tolist())
-        return tokens
+    def _beginning_of_shortest(self, position: Position) -> bytes:
+        """Return the shortest text to an end, as far as a token may reach; nothing if no limit is near."""
+        try:
+            return self.shortest(position)[: self.vocabulary.trie.max_depth]
+        except TextTooLong:
+            return b""
 
     def _one_by_one(self, position: Position, tokens: Int32, room: int) -> Int32:
         """Return the tokens, of some, after which ``room`` tokens complete the text."""
@@ -429,29 +283,3 @@ def cannot_be_written() -> DeadEnd:
         "no sequence of tokens of this vocabulary writes a text of the grammar",
         hint="Use a model whose tokenizer can write every byte.",
     )
-
-
-def _may_run_out(network: Network) -> bool:
-    """Tell whether distinct texts of one kind may run out beside others, so that the shortest way may be closed."""
-    return any(
-        (len(entries) > 1 or int(network.rule_of[state]) in network.names_in)
-        and not entries.isdisjoint(network.completions)
-        for state, sites in network.calls.items()
-        if (entries := {site.entry for site in sites if site.is_distinct})
-    )
-
-
-def _may_fall_short(network: Network, usable: Network) -> bool:
-    """Tell whether the usable bytes write fewer texts of a distinct call than the rules count on."""
-    return any(count and network.completions.get(state) != count for state, count in usable.completions.items())
-
-
-def _has_narrow(network: Network) -> bool:
-    """Tell whether a token without a whole text of a distinct call may be doubtful."""
-    ends = all(count == 1 and network.accepting[state] for state, count in network.completions.items())
-    return not ends or any(names.size > NARROW for names in network.names_in.values())
-
-
-def _has_texts(position: Position) -> bool:
-    """Tell whether there are texts from which others must differ."""
-    return any(node.remembers or not isinstance(register, int) for _, register, node in position)

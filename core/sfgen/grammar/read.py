@@ -9,24 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfgen import arguments
-from sfgen.grammar.any_order import names_taken, texts_read, with_name, with_text
-from sfgen.grammar.distances import FAR, Distances, distances_of
-from sfgen.grammar.network import DEAD, Network, Push
-from sfgen.grammar.rule_automata import COUNTS, PLAIN, UNBOUNDED
-from sfgen.grammar.stack import Configuration, Node, Position, Register, Stacks
+from sfgen.grammar.distances import Distances, distances_of
+from sfgen.grammar.network import Network
+from sfgen.grammar.registers.register import Register
+from sfgen.grammar.registers.registers import CHANGES, KEEPS, KEEPS_IF_OPEN
+from sfgen.grammar.registers.texts import returned
+from sfgen.grammar.stack import Configuration, Node, Position, Stacks
+from sfgen.grammar.table import DEAD, Push
 
 Found = dict[tuple[int, Register], list[Node]]
 """The stack nodes of each state and register, while configurations are gathered."""
-
-_CHANGES, _KEEPS, _KEEPS_IF_OPEN = 0, 1, 2
-"""A step into a state changes register or stack; keeps both; keeps both if there is a way to the end of the rule."""
-
-_KEPT = 1 << 16
-"""The states and registers that are known to have a way to the end."""
 
 REFUSED = -1
 """In place of a position's number: the bytes are refused."""
@@ -45,25 +38,12 @@ class Reader:
         self._classes = network.byte_classes.tobytes()
         self._accepting = network.accepting.tobytes()
         self._is_end = network.is_end.tobytes()
-        self._kinds = network.kinds.tobytes()
-        self._least: list[int] = network.minimum.tolist()
-        self._most: list[int] = network.maximum.tolist()
-        self._owes: list[int] = network.owes.tolist()
-        self._completions = network.completions
-        self._members = self.stacks.distances.members
-        self._takes = network.takes
-        self._steps_into = self._kinds_of_steps().tobytes()
-        self._open_members: set[tuple[int, int]] = set()  # states and registers with a way to the end
-
-    def _kinds_of_steps(self) -> NDArray[np.uint8]:
-        """Tell how plain a step into each state is, uint8 ``[states]``."""
-        network = self.network
-        keeps = (network.kinds == PLAIN) & (network.maximum == UNBOUNDED) & ~network.is_end
-        keeps[list(self._takes)] = False
-        kinds = np.where(keeps, _KEEPS, _CHANGES).astype(np.uint8)
-        members = np.array([*self._members], dtype=np.intp)
-        kinds[members] = np.where(keeps[members], _KEEPS_IF_OPEN, _CHANGES)
-        return kinds
+        self._registers = self.stacks.distances.registers
+        self._is_narrow = self._registers.is_narrow
+        self._is_open = self._registers.is_open
+        steps_into = self._registers.steps_into()
+        steps_into[network.is_end] = CHANGES
+        self._steps_into = steps_into.tobytes()
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """Return the position after some bytes; ``None`` where they are refused."""
@@ -96,9 +76,9 @@ class Reader:
                 break
             kind = steps_into[entry]
             if is_text:
-                if kind == _CHANGES or entry in self._completions:
+                if kind == CHANGES or self._is_narrow(entry):
                     break
-            elif kind != _KEEPS and not (kind == _KEEPS_IF_OPEN and self._is_open(entry, register)):
+            elif kind != KEEPS and not (kind == KEEPS_IF_OPEN and self._is_open(entry, register)):
                 break
             state = entry
             place += 1
@@ -122,29 +102,17 @@ class Reader:
                 return None
             if entry == DEAD:
                 continue
-            kind = steps_into[entry] if entry >= 0 else _CHANGES
+            kind = steps_into[entry] if entry >= 0 else CHANGES
             if isinstance(register, bytes):
-                if kind == _CHANGES or entry in self._completions:
+                if kind == CHANGES or self._is_narrow(entry):
                     return None
                 register += bytes((byte,))
-            elif kind != _KEEPS and not (kind == _KEEPS_IF_OPEN and self._is_open(entry, register)):
+            elif kind != KEEPS and not (kind == KEEPS_IF_OPEN and self._is_open(entry, register)):
                 return None
             if (entry, register) in reached:
                 return None
             reached[entry, register] = Configuration(entry, register, node)
         return tuple(reached.values()) or None
-
-    def _is_open(self, state: int, register: Register) -> bool:
-        """Tell whether there is a way from a state to the end of its rule, whose members have any order."""
-        key = state, names_taken(register)
-        if key in self._open_members:
-            return True
-        if self.stacks.distances.of(state, register) >= FAR:
-            return False
-        if len(self._open_members) >= _KEPT:
-            self._open_members.clear()
-        self._open_members.add(key)
-        return True
 
     def _read_byte(self, position: Position, byte: int) -> Position | None:
         """Return the position after one byte; ``None`` where it is refused."""
@@ -241,43 +209,16 @@ class Reader:
         """Push frames; ``None`` without room for another member."""
         for push in pushes:
             kept = register if push.keeps else 0
-            if push.state in self._members and self.stacks.distances.of(push.state, kept) >= FAR:
+            if not self._registers.may_return(push.state, kept):
                 return None
             below = self.stacks.push(push.state, kept, below, push.is_distinct)
         return below
 
     def _enter(self, reached: Found, state: int, register: Register, node: Node, byte: int) -> None:
         """Add the configuration of a step into a state to ``reached``; return from ended rules."""
-        kind = self._kinds[state]
-        if isinstance(register, bytes):
-            register += bytes([byte])
-            if not self._can_differ(state, register, node):
-                return
-        elif state in self._members:
-            taken = with_name(register, self._takes[state]) if state in self._takes else register
-            if taken is None or self.stacks.distances.of(state, taken) >= FAR:
-                return
-            register = taken
-        elif kind:
-            count = cast(int, register)
-            if kind == COUNTS:
-                count += 1
-                if self._most[state] == UNBOUNDED and count > self._least[state]:
-                    count = self._least[state]
-                register = count
-            elif count < self._least[state]:
-                return
-            else:
-                register = 0
-        if self._most[state] != UNBOUNDED and cast(int, register) + self._owes[state] > self._most[state]:
-            return
-        self._add(reached, state, register, node)
-
-    def _can_differ(self, state: int, text: bytes, node: Node) -> bool:
-        """Tell whether a text of a distinct call can still become a new one."""
-        if state not in self._completions:
-            return True
-        return any(self.network.new_texts(state, text, texts_read(frame.register)) != 0 for frame in node.frames)
+        after = self._registers.after_step(state, register, byte, node)
+        if after is not None:
+            self._add(reached, state, after, node)
 
     def _add(self, reached: Found, state: int, register: Register, node: Node) -> None:
         while self._is_end[state] and node.frames:
@@ -295,12 +236,11 @@ class Reader:
         """Return the configurations behind the end of a rule; a repeated text of a distinct call has none."""
         if not node.is_distinct:
             return [Configuration(*frame) for frame in node.frames]
-        text = cast(bytes, register)
-        configurations = []
-        for state, below_register, below in node.frames:
-            if text not in texts_read(below_register):
-                configurations.append(Configuration(state, with_text(below_register, text), below))
-        return configurations
+        return [
+            Configuration(state, after, below)
+            for state, below_register, below in node.frames
+            if (after := returned(register, below_register)) is not None
+        ]
 
 
 class ReadByBytes:

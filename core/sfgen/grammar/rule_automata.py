@@ -10,21 +10,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.automata import Dfa
-from sfgen.automata.by_character import distinct
-from sfgen.automata.completions import least_costs
 from sfgen.automata.determinize import subset_automaton
 from sfgen.automata.minimize import equal_states, numbered
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import InternalError, PatternTooLarge
-from sfgen.grammar.any_order import Names, names_of, with_marks
+from sfgen.grammar.registers.counts import CountedAutomaton, Counter, counted_list, counted_text
+from sfgen.grammar.registers.names import Names, names_of, with_marks
 from sfgen.grammar.rules import (
     Alternation,
     AnyOrder,
@@ -51,27 +48,11 @@ BYTES = 256
 MAX_EDGES = 2_000_000
 """The most states and edges of an automaton of rules, checked during construction."""
 
-PLAIN, COUNTS, CLOSES = 0, 1, 2
-"""The effect on the register of a step into a state."""
-
-UNBOUNDED = 2**31 - 1
-"""The maximum of a count without one."""
-
 _TOGETHER = 48
 """The most rules that are built together: the table has a column for each of their calls."""
 
 _CALLS_TOGETHER = 64
 """The most calls of the rules that are built together: the table has a sparse column for each."""
-
-
-class Counter(NamedTuple):
-    """The count of a rule."""
-
-    kinds: NDArray[np.uint8]  # ``PLAIN``, ``COUNTS`` or ``CLOSES`` of each state, uint8 ``[states]``
-    # the count still to come on the shortest way from each state to the closing step, int32 ``[states]``
-    owes: NDArray[np.int32]
-    minimum: int
-    maximum: int
 
 
 class RuleAutomaton(NamedTuple):
@@ -98,11 +79,11 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
             case Leaf():
                 automata.append(_leaf(name, expression))
             case CountedText():
-                automata.append(_counted_text(name, expression))
+                automata.append(_counted(name, counted_text(expression), expression))
             case CountedList():
                 if expression.item.rule in nullable:
                     raise InternalError(f"the items of {name!r} are counted, and may be empty")
-                automata.append(_counted_list(name, expression))
+                automata.append(_counted(name, counted_list(expression), None))
             case AnyOrder() if nullable & {call.rule for call in calls(expression) if not call.distinct}:
                 raise InternalError(f"the members of {name!r} have any order, and may be empty")
             case _:
@@ -212,67 +193,10 @@ def _leaf(name: str, leaf: Leaf) -> RuleAutomaton:
     )  # fmt: skip
 
 
-def _counted_text(name: str, text: CountedText) -> RuleAutomaton:
-    dfa = text.dfa
-    kinds = np.where(text.counts, COUNTS, np.where(text.needs_minimum, CLOSES, PLAIN)).astype(np.uint8)
-    maximum = UNBOUNDED if text.maximum is None else text.maximum
-    return RuleAutomaton(
-        dfa.transitions, dfa.byte_classes.astype(np.int32), dfa.accepting, (), {name: 0},
-        np.zeros(len(dfa), dtype=np.int32), Counter(kinds, _owed(dfa, kinds), text.minimum, maximum), text,
-    )  # fmt: skip
-
-
-@lru_cache(maxsize=64)
-def _owed_of(dfa: Dfa, kinds: bytes) -> NDArray[np.int32]:
-    """Return the least count from each state to the closing step, int32 ``[states]``."""
-    of_state = np.frombuffer(kinds, dtype=np.uint8)
-    known = np.where(dfa.accepting | (of_state == CLOSES), np.int64(0), np.int64(UNBOUNDED))
-    owed = least_costs(dfa, (of_state == COUNTS).astype(np.int64), known)
-    assert owed is not None, "it may take any work"
-    return owed.astype(np.int32)
-
-
-def _owed(dfa: Dfa, kinds: NDArray[np.uint8]) -> NDArray[np.int32]:
-    return _owed_of(dfa, kinds.tobytes())
-
-
-def _counted_list(name: str, items: CountedList) -> RuleAutomaton:
-    """Build a counted list. Separators are counted, so the bounds are one less than those of the items."""
-    opening, separator, closing = items.opening, items.separator, items.closing
-    if not (opening and separator and closing) or separator[0] == closing[0]:
-        raise InternalError("a counted list needs brackets and separators that differ at their first byte")
-    if items.item.distinct:
-        raise InternalError("items that are counted cannot be distinct: the register has the count")
-    opened = len(opening)
-    after = opened + 1
-    again = after + len(separator)
-    end = again + len(closing)
-    table = np.full((end + 1, BYTES), -1, dtype=np.int32)
-    for number, byte in enumerate(opening):
-        table[number, byte] = number + 1
-    calls = list[tuple[int, Call, int]]()
-    states = [after, *range(after + 1, again), again]
-    for source, target, byte in zip(states, [*range(after + 1, again), again], separator, strict=False):
-        table[source, byte] = target
-    closed = [*range(again + 1, end), end]
-    for source, target, byte in zip([after, *closed], closed, closing, strict=False):
-        table[source, byte] = target
-    minimum = max(0, items.minimum - 1)
-    maximum = UNBOUNDED if items.maximum is None else max(0, items.maximum - 1)
-    if items.minimum == 0:
-        table[opened, closing[0]] = closed[0]
-    if items.maximum != 0:
-        calls = [(opened, items.item, after), (again, items.item, after)]
-    kinds = np.zeros(end + 1, dtype=np.uint8)
-    kinds[states[1]], kinds[closed[0]] = COUNTS, CLOSES
-    counter = Counter(kinds, np.zeros(end + 1, dtype=np.int32), minimum, maximum)
-    accepting = np.zeros(end + 1, dtype=np.bool_)
-    accepting[end] = True
-    columns, classes = distinct(table.T)
-    return RuleAutomaton(
-        table[:, columns], classes.astype(np.int32), accepting, calls, {name: 0},
-        np.zeros(end + 1, dtype=np.int32), counter, None,
-    )  # fmt: skip
+def _counted(name: str, automaton: CountedAutomaton, leaf: CountedText | None) -> RuleAutomaton:
+    transitions, byte_classes, accepting, calls, counter = automaton
+    rules = np.zeros(len(transitions), dtype=np.int32)
+    return RuleAutomaton(transitions, byte_classes, accepting, calls, {name: 0}, rules, counter, leaf)
 
 
 class RulesAutomaton:

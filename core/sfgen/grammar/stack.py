@@ -13,25 +13,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.any_order import Seen, names_taken, texts_read
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import Network
+from sfgen.grammar.registers.register import NO_TEXTS, Register, texts_in, texts_read
 
 _KEPT = 1 << 16
 """The nodes that are found again by their frames; when there are more, all are forgotten and made anew."""
-
-Register: TypeAlias = int | bytes | Seen
-"""The memory of a rule: a count; the names read, as bits; for a distinct call the text read so far; and for a rule that
-made such calls, ``Seen``.
-"""
-
-
-_NO_TEXTS: frozenset[bytes] = frozenset()
-
-
-def texts_in(register: Register) -> int:
-    """Count the texts in a register."""
-    return 0 if isinstance(register, int) else 1 if isinstance(register, bytes) else len(register.texts)
 
 
 class Shortest(NamedTuple):
@@ -80,7 +67,7 @@ class Node:
             if not unknown:
                 node = waiting.pop()
                 node._texts = frozenset[bytes]().union(
-                    *(texts_read(frame.register) | (frame.below._texts or _NO_TEXTS) for frame in node.frames)
+                    *(texts_read(frame.register) | (frame.below._texts or NO_TEXTS) for frame in node.frames)
                 )
             waiting += unknown
         assert self._texts is not None
@@ -130,8 +117,6 @@ class Stacks:
         self.bottom = Node((), 0, False)
         self._known: dict[tuple[frozenset[Frame], bool] | tuple[int, Register, Node, bool], Node] = {}
         self._lock = threading.Lock()
-        self._most: list[int] = network.maximum.tolist()
-        self._least: list[int] = network.minimum.tolist()
         self._longest = longest
 
     def push(self, state: int, register: Register, below: Node, is_distinct: bool = False) -> Node:
@@ -176,19 +161,5 @@ class Stacks:
         return least
 
     def canonical_register(self, state: int, register: Register) -> int:
-        """Return the register that stands for all registers with the same masks.
-
-        Texts are dropped, counts kept only near their bounds, names kept. Masks are cached by canonical registers; the
-        texts are checked besides.
-        """
-        if state in self.distances.members:
-            return names_taken(register)
-        if not isinstance(register, int):
-            return 0
-        count, longest = register, self._longest
-        if self._most[state] - count <= longest:
-            return count
-        least = self._least[state]
-        if count >= least:
-            return least
-        return 0 if least - count > longest else count
+        """Return the register that stands for all registers with the same masks."""
+        return self.distances.registers.canonical(state, register, self._longest)

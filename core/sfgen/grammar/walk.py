@@ -14,9 +14,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfgen.grammar.any_order import NARROW
-from sfgen.grammar.distances import FAR
-from sfgen.grammar.member_distances import MEMBER_IS_DOUBTFUL, MEMBER_TAIL, MEMBER_TAKES, NO_MEMBER, to_end
+from sfgen.grammar.registers.register import ACCEPTS, FACTS, FAR, IS_END, REFUSED
+from sfgen.grammar.registers.registers import (
+    after_step,
+    bytes_left,
+    changes_unseen,
+    is_unsure,
+    keeps_register,
+    may_be_used_up,
+    must_be_open,
+)
 from sfgen.kernels import (
     Flag,
     Int,
@@ -30,10 +37,6 @@ from sfgen.kernels import (
     UInt32sOut,
     kernel,
 )
-
-FACTS = 9
-ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = 0, 1, 2, 3, 4, 5, 6, 7, 8
-"""The columns of ``facts``, by state."""
 
 NODE_FIELDS = 3
 FIRST_FRAME, NODE_DISTANCE, IS_DISTINCT = 0, 1, 2
@@ -72,9 +75,6 @@ LEAVES_DISTINCT = 2
 
 _NO_TOKEN = 0x80000000
 
-_COUNTS, _CLOSES = 1, 2
-_ENDLESS = 2**31 - 1
-
 
 @kernel
 def walk(
@@ -102,9 +102,7 @@ def walk(
     # table, actions: See ``Network.flat``.
     # width: The columns of ``table``.
     # classes: ``Network.byte_classes``.
-    # facts: ``FACTS`` numbers of each state.
-    # distances: The base and the unit of each state.
-    # members: See ``flat_members``.
+    # facts, distances, members: See ``ForKernels``.
     # nodes: ``NODE_FIELDS`` numbers of each stack node.
     # frames: ``FRAME_FIELDS`` numbers of each frame; a made node has the frame of its own number.
     # sets: Three numbers of each configuration: state, register, node.
@@ -149,16 +147,13 @@ def walk(
                 doubtful = marks[4 * depth + 3] != 0
                 for position in range(marks[4 * depth], top):
                     distance = min(distance, _distance(position, facts, distances, members, nodes, sets))
-                    member = np.int64(facts[FACTS * sets[3 * position] + MEMBER])
-                    doubtful = doubtful or (member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0)
+                    doubtful = doubtful or is_unsure(sets[3 * position], facts, members)
                     inside = sets[3 * position + 2]
                     if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
-                        doubtful = doubtful or facts[FACTS * sets[3 * position] + IS_NARROW] != 0
+                        doubtful = doubtful or may_be_used_up(sets[3 * position], facts)
                 if group_of.size > 0 and distance < FAR:
                     group = np.int64(ALONE)
-                    member = np.int64(facts[FACTS * sets[3 * marks[4 * depth]] + MEMBER])
-                    is_doubtful = member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0
-                    if marks[4 * depth + 3] == 0 and not is_doubtful:
+                    if marks[4 * depth + 3] == 0 and not is_unsure(sets[3 * marks[4 * depth]], facts, members):
                         group = _group(marks[4 * depth], top, loaded, positions, counts, sets)
                     for position in range(token_starts[node], token_starts[node + 1]):
                         group_of[token_ids[position]] = group
@@ -185,7 +180,7 @@ def walk(
 def _distance(position: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
     """Return the fewest bytes from a configuration to the end of the text."""
     state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
-    return _to_end_of_rule(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
+    return bytes_left(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
 
 
 @kernel(is_part=True)
@@ -224,17 +219,6 @@ def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int6
 
 
 @kernel(is_part=True)
-def _to_end_of_rule(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
-    """Return the fewest bytes from a state, with its register, to its rule's end."""
-    # facts, distances, members: See ``walk``.
-    member = np.int64(facts[FACTS * state + MEMBER])
-    if member != NO_MEMBER:
-        return to_end(member, register, members)
-    missing = np.int64(facts[FACTS * state + NEEDS]) - register
-    return distances[2 * state] + distances[2 * state + 1] * max(np.int64(0), missing)
-
-
-@kernel(is_part=True)
 def _step_plainly(
     before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
     frames: Int64s, sets: Int64sOut,
@@ -258,10 +242,9 @@ def _step_plainly(
             return np.int64(OTHERWISE)
     top, entry = np.int64(end), np.int64(table[state * width + label])
     if entry >= 0:
-        fact = FACTS * entry
-        if facts[fact + KIND] != 0 or facts[fact + MOST] != _ENDLESS or facts[fact + MEMBER] != NO_MEMBER:
+        if not keeps_register(entry, facts):
             return np.int64(OTHERWISE)
-        if has_frames and facts[fact + IS_END] != 0:
+        if has_frames and facts[FACTS * entry + IS_END] != 0:
             return np.int64(OTHERWISE)
         if 3 * top + 3 > sets.size:
             return np.int64(OTHERWISE)
@@ -328,8 +311,8 @@ def _step_all(
                         frames[FRAME_FIELDS * made + NEXT_FRAME] = -1
                         nodes[NODE_FIELDS * made + FIRST_FRAME] = made
                         nodes[NODE_FIELDS * made + IS_DISTINCT] = (flags >> 1) & 1
-                        length = _to_end_of_rule(np.int64(actions[at]), kept, facts, distances, members)
-                        has_room = has_room and (length < FAR or facts[FACTS * actions[at] + MEMBER] == NO_MEMBER)
+                        length = bytes_left(np.int64(actions[at]), kept, facts, distances, members)
+                        has_room = has_room and (length < FAR or not must_be_open(np.int64(actions[at]), facts))
                         nodes[NODE_FIELDS * made + NODE_DISTANCE] = nodes[NODE_FIELDS * below + NODE_DISTANCE] + length
                         below = made
                         made += 1
@@ -380,31 +363,11 @@ def _enter(
 
     The end is -1 without room.
     """
-    kind = facts[FACTS * state + KIND]
-    most = np.int64(facts[FACTS * state + MOST])
-    if kind == _COUNTS:
-        register += 1
-        if most == _ENDLESS:
-            register = min(register, np.int64(facts[FACTS * state + LEAST]))
-    elif kind == _CLOSES:
-        if register < facts[FACTS * state + LEAST]:
-            return top, doubt
-        register = np.int64(0)
-    member = np.int64(facts[FACTS * state + MEMBER])
-    if member != NO_MEMBER:
-        if members[member + MEMBER_TAKES] >= NARROW:
-            doubt = np.int64(1)
-        elif members[member + MEMBER_TAKES] >= 0:
-            name = np.int64(1) << members[member + MEMBER_TAKES]
-            if register & name != 0:
-                return top, doubt
-            register |= name
-        if (members[member + MEMBER_TAKES] >= 0 or members[member + MEMBER_TAIL] < 0) and to_end(
-            member, register, members
-        ) >= FAR:
-            return top, doubt
-    if most != _ENDLESS and register + facts[FACTS * state + OWES] > most:
+    register = after_step(state, register, facts, members)
+    if register == REFUSED:
         return top, doubt
+    if changes_unseen(state, facts, members):
+        doubt = np.int64(1)
     stop = waiting
     while True:
         if facts[FACTS * state + IS_END] != 0 and nodes[NODE_FIELDS * node + FIRST_FRAME] >= 0:

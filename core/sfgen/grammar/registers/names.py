@@ -1,11 +1,14 @@
-"""The fewest bytes to the end of a rule with members in any order, by the names already read.
+"""Members in any order: the names that were read, one bit each.
 
-Missing members come in any order, so their bytes add up: each missing required member costs its name, its value and a
-separator. If the rule counts its members, the cheapest optional ones fill the count. Inside a name, the cheapest of the
-names that are still free is taken.
+The automaton of such a rule reads any member at any time. If its states told which members were read, there would be
+two to the power of the names. A step that completes a name *takes* it instead: the register is a set of names.
+
+The fewest bytes to the end of the rule depend on the names already read. Missing members come in any order, so their
+bytes add up: each missing required member costs its name, its value and a separator. If the rule counts its members,
+the cheapest optional ones fill the count. Inside a name, the cheapest of the names that are still free is taken.
 
 ``find_member_states`` finds, once for a network and its usable bytes, the bytes around the calls of each state.
-``MemberDistances`` adds the lengths of the called rules. ``flat_members`` and ``to_end`` are the same for kernels.
+``MemberDistances`` adds the lengths of the called rules. ``to_end`` is the same for kernels.
 """
 
 from __future__ import annotations
@@ -18,15 +21,95 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.any_order import NARROW, Names
-from sfgen.grammar.network import DEAD, Network
-from sfgen.kernels import Int, Int64s, kernel
-
-FAR = 1 << 40
-"""The distance where there is no way to the end."""
+from sfgen.errors import InternalError
+from sfgen.grammar.registers.register import (
+    FAR,
+    MEMBER,
+    NARROW,
+    REFUSED,
+    Below,
+    Register,
+    number_of,
+    with_number,
+)
+from sfgen.grammar.rules import Alternation, AnyOrder, Concatenation, Expression, Literal, Member, Repeat, Series, Take
+from sfgen.grammar.table import DEAD, Table
+from sfgen.kernels import Flag, Int, Int64s, kernel
 
 ENDLESS = 1 << 20
 """The room for members without a maximum."""
+
+# ---- the automaton -------------------------------------------------------------------------------------------------
+
+
+class Names(NamedTuple):
+    """The names of one rule with members in any order."""
+
+    size: int
+    needed: int  # the required names, one bit each
+    minimum: int
+    maximum: int | None  # the most members; ``None``: any number
+    takes: Mapping[int, int]  # the number of the name that a step into each state completes
+
+    def moved(self, by: int) -> Names:
+        """Move the states."""
+        return self._replace(takes={state + by: name for state, name in self.takes.items()})
+
+
+def names_of(members: AnyOrder, takes: Mapping[int, int]) -> Names:
+    """Describe the names of a rule, given the name that a step into each state takes."""
+    needed = sum(1 << number for number, member in enumerate(members.members) if member.is_needed)
+    return Names(len(members.members), needed, members.minimum, members.maximum, takes)
+
+
+def with_marks(members: AnyOrder) -> Expression:
+    """Repeat all members any number of times, with marks behind their names.
+
+    This is the automaton's expression; the register checks the rest.
+    """
+    needed = sum(member.is_needed for member in members.members)
+    if members.minimum > needed and any(member.is_needed for member in members.members[NARROW:]):
+        raise InternalError(f"where more are needed than {NARROW} members, the count of all asks for no more")
+    sorts: list[Expression] = [
+        Concatenation((Literal(member.name), Take(number), members.colon, member.value))
+        for number, member in enumerate(members.members)
+    ]
+    sorts += [Concatenation((other.name, members.colon, other.value)) for other in members.others]
+    branches: list[Expression] = []
+    if members.minimum == 0 and not any(member.is_needed for member in members.members):
+        branches.append(Literal(members.empty))
+    if sorts and members.maximum != 0:
+        most = None if members.maximum is None else members.maximum - 1
+        member = Alternation(tuple(sorts))
+        more = Repeat(Concatenation((members.separator, member)), max(0, members.minimum - 1), most)
+        branches.append(Concatenation((Literal(members.opening), member, more, Literal(members.closing))))
+    return Alternation(tuple(branches))
+
+
+def in_one_order(members: AnyOrder) -> Expression:
+    """Put the members in the order of the list: some of the texts, among them those with the fewest members."""
+    lacking = max(0, members.minimum - sum(member.is_needed for member in members.members))
+    most = len(members.members) if members.maximum is None else members.maximum
+    listed: list[Member] = []
+    optional = most - sum(member.is_needed for member in members.members)
+    for member in members.members:
+        if member.is_needed or optional > 0:
+            text = Concatenation((Literal(member.name), members.colon, member.value))
+            listed.append(Member(text, member.is_needed or lacking > 0))
+            lacking -= not member.is_needed
+            optional -= not member.is_needed
+    others: list[Expression] = [Concatenation((other.name, members.colon, other.value)) for other in members.others]
+    listed += [Member(Alternation(tuple(others)), True)] * (lacking if others else 0)
+    more = Alternation(tuple(others)) if others and members.maximum is None else None
+    text = Concatenation(
+        (Literal(members.opening), Series(tuple(listed), members.separator, more), Literal(members.closing))
+    )
+    if any(member.is_needed for member in listed):
+        return text
+    return Alternation((Literal(members.empty), text)) if members.empty != members.opening + members.closing else text
+
+
+# ---- distances -----------------------------------------------------------------------------------------------------
 
 
 class _MemberState(NamedTuple):
@@ -52,22 +135,22 @@ class _MemberStates(NamedTuple):
     openings: tuple[int, ...]  # the first state, and those behind the first byte
 
 
-def find_member_states(network: Network, usable: NDArray[np.bool_]) -> list[_MemberStates]:
+def find_member_states(table: Table, names_in: Mapping[int, Names], usable: NDArray[np.bool_]) -> list[_MemberStates]:
     """Find the member states of each rule with members in any order; ``usable`` is bool ``[classes]``."""
-    of_rule: dict[int, list[int]] = {rule: [] for rule in network.names_in}
-    for state in np.flatnonzero(np.isin(network.rule_of, list(of_rule))).tolist():
-        of_rule[int(network.rule_of[state])].append(state)
-    return [_Finder(network, network.names_in[rule], states, usable).found() for rule, states in of_rule.items()]
+    of_rule: dict[int, list[int]] = {rule: [] for rule in names_in}
+    for state in np.flatnonzero(np.isin(table.rule_of, list(of_rule))).tolist():
+        of_rule[int(table.rule_of[state])].append(state)
+    return [_Finder(table, names_in[rule], states, usable).found() for rule, states in of_rule.items()]
 
 
 class _Finder:
     """Finds the member states of one rule."""
 
-    def __init__(self, network: Network, names: Names, states: list[int], usable: NDArray[np.bool_]) -> None:
-        self._network = network
+    def __init__(self, table: Table, names: Names, states: list[int], usable: NDArray[np.bool_]) -> None:
+        self._table = table
         self._names = names
         self._states = states
-        rows = np.where(usable, network.table[states], DEAD)
+        rows = np.where(usable, table.table[states], DEAD)
         self._after: dict[int, set[int]] = {state: set() for state in states}
         sources, labels = np.nonzero(rows != DEAD)
         found = np.unique(rows[sources, labels].astype(np.int64) * len(states) + sources)  # each step between two once
@@ -77,13 +160,13 @@ class _Finder:
             if entry >= 0:
                 after.add(entry)
             else:
-                ways = network.actions[-2 - entry]
+                ways = table.actions[-2 - entry]
                 after |= {way.state for way in ways if not way.pushes and not way.is_fresh}
         self._before: dict[int, set[int]] = {state: set() for state in states}
         for state, targets in self._after.items():
             for target in targets:
                 self._before[target].add(state)
-        self._sites = [(state, site) for state in states for site in network.calls.get(state, ())]
+        self._sites = [(state, site) for state in states for site in table.calls.get(state, ())]
 
     def found(self) -> _MemberStates:
         """Return all member states."""
@@ -105,7 +188,7 @@ class _Finder:
                 rest, value = tails[site.target]
                 for earlier, length in self._back([state], ended).items():
                     others.setdefault(earlier, set()).add((length + rest, site.entry, value))
-        close = self._back([state for state in self._states if self._network.accepting[state]], ended)
+        close = self._back([state for state in self._states if self._table.accepting[state]], ended)
         lacks, room = self._lacks(), self._room()
         member_states = {
             state: _MemberState(
@@ -160,7 +243,7 @@ class _Finder:
         before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
         for state, target, begins in self._steps():
             before[target].append((state, begins))
-        fewest = {state: 0 for state in self._states if self._network.accepting[state]}
+        fewest = {state: 0 for state in self._states if self._table.accepting[state]}
         queue = deque(fewest)
         while queue:
             state = queue.popleft()
@@ -312,6 +395,91 @@ class MemberDistances:
         return total + max(0, lacks) * self.prices.other
 
 
+class NameRegisters:
+    """The registers of all rules with members in any order; see ``Kind``.
+
+    Attributes:
+        states: The states of these rules, intp.
+        members: The distances of the rule of each of these states.
+    """
+
+    def __init__(self, table: Table, names_in: Mapping[int, Names], usable: NDArray[np.bool_]) -> None:
+        self._size = len(table)
+        self._distances = [MemberDistances(each) for each in find_member_states(table, names_in, usable)]
+        self.members: Mapping[int, MemberDistances] = {
+            state: each for each in self._distances for state in each.member_states
+        }
+        self.states = np.array([*self.members], dtype=np.intp)
+        self._takes = {state: number for names in names_in.values() for state, number in names.takes.items()}
+        self._open: set[tuple[int, int]] = set()  # states and numbers with a way to the end
+
+    def keeps(self) -> NDArray[np.bool_]:
+        """Tell into which states a step completes no name."""
+        keeps = np.ones(self._size, dtype=np.bool_)
+        keeps[list(self._takes)] = False
+        return keeps
+
+    def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
+        """Take the name that the step completes; refuse one that was taken, and what leaves no way to the end."""
+        taken = number_of(register)
+        number = self._takes.get(state)
+        if number is None:
+            return register if self.bytes_left(state, taken) < FAR else None
+        if taken >> number & 1:
+            return None
+        taken |= 1 << number
+        return with_number(register, taken) if self.bytes_left(state, taken) < FAR else None
+
+    def canonical(self, state: int, number: int, longest: int) -> int:
+        """Keep all names."""
+        return number
+
+    def bytes_left(self, state: int, number: int) -> int:
+        """Return the fewest bytes from a state to the end of its rule."""
+        return self.members[state].of(state, number)
+
+    def is_open(self, state: int, register: Register) -> bool:
+        """Tell whether there is a way from a state to the end of its rule."""
+        key = state, number_of(register)
+        if key in self._open:
+            return True
+        if self.bytes_left(*key) >= FAR:
+            return False
+        if len(self._open) >= _KEPT:
+            self._open.clear()
+        self._open.add(key)
+        return True
+
+    def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
+        """Lower the distances of first states to what members cost now; tell whether one was lowered."""
+        is_new = False
+        for each in self._distances:
+            each.update(base + missing)
+            for state in each.openings:
+                length = each.of(state, 0)
+                is_new = is_new or length < base[state]
+                base[state] = min(base[state], length)
+        return is_new
+
+    def facts(self) -> dict[int, NDArray[np.int32]]:
+        """Return the place of each state in ``flat``; ``NO_MEMBER`` without one."""
+        member_of = np.full(self._size, NO_MEMBER, dtype=np.int32)
+        member_of[list(self._flattened[0])] = list(self._flattened[0].values())
+        return {MEMBER: member_of}
+
+    @property
+    def flat(self) -> NDArray[np.int64]:
+        """The distances of members for kernels."""
+        return self._flattened[1]
+
+    @cached_property
+    def _flattened(self) -> tuple[dict[int, int], NDArray[np.int64]]:
+        return flat_members(self.members)
+
+
+# ---- for kernels -----------------------------------------------------------------------------------------------------
+
+
 NO_MEMBER = -1
 """In place of a member state, in rules without members in any order."""
 
@@ -406,3 +574,23 @@ def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> In
             total += numbers[prices + name]
             lacks -= 1
     return total + max(np.int64(0), lacks) * other
+
+
+@kernel(is_part=True)
+def names_after(member: Int, register: Int, members: Int64s) -> Int:
+    """Return the names behind a step into a member state, or ``REFUSED``; see ``NameRegisters.after_step``."""
+    takes = members[member + MEMBER_TAKES]
+    if takes >= 0 and takes < NARROW:
+        name = np.int64(1) << takes
+        if register & name != 0:
+            return np.int64(REFUSED)
+        register |= name
+    if (takes >= 0 or members[member + MEMBER_TAIL] < 0) and to_end(member, register, members) >= FAR:
+        return np.int64(REFUSED)
+    return register
+
+
+@kernel(is_part=True)
+def takes_unseen(member: Int, members: Int64s) -> Flag:
+    """Tell whether a step into a member state takes a name that kernels do not distinguish."""
+    return members[member + MEMBER_TAKES] >= NARROW

@@ -1,0 +1,212 @@
+"""The registers of a network: each state has one kind, and what is asked of a register goes to its kind.
+
+``RuleRegisters`` is what the rules remember, ``Registers`` the same over some usable bytes, with the distances. The
+kernels below are the same for the walk of the trie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.grammar.registers.counts import (
+    CountedMasks,
+    Counters,
+    CountRegisters,
+    count_after,
+    counted_bytes_left,
+    is_counted,
+)
+from sfgen.grammar.registers.names import (
+    MEMBER_IS_DOUBTFUL,
+    NO_MEMBER,
+    NameRegisters,
+    Names,
+    names_after,
+    takes_unseen,
+    to_end,
+)
+from sfgen.grammar.registers.register import (
+    ACCEPTS,
+    FACTS,
+    FAR,
+    IS_END,
+    IS_NARROW,
+    MEMBER,
+    NARROW,
+    Below,
+    Kind,
+    Register,
+    number_of,
+)
+from sfgen.grammar.registers.texts import DistinctCalls, TextRegisters
+from sfgen.grammar.rules import CountedText
+from sfgen.grammar.table import Table
+from sfgen.kernels import Flag, Int, Int32s, Int64s, kernel
+from sfgen.protocols import Int32, Mask
+
+CHANGES, KEEPS, KEEPS_IF_OPEN = 0, 1, 2
+"""A step into a state changes register or stack; keeps both; keeps both if there is a way to the end of the rule."""
+
+_COUNT, _NAMES = 1, 2
+"""The kind of a state's number; 0 without one."""
+
+
+class RuleRegisters(NamedTuple):
+    """What the rules of a network remember."""
+
+    counters: Counters
+    names_in: Mapping[int, Names]  # by the rule's number
+    distinct: DistinctCalls
+
+    def over(self, usable: NDArray[np.bool_]) -> RuleRegisters:
+        """Restrict the texts of distinct calls to some bytes, bool ``[256]``."""
+        return self._replace(distinct=self.distinct.over(usable))
+
+    @property
+    def may_be_unseen(self) -> bool:
+        """Whether a step may change a register in a way that kernels do not see."""
+        return any(names.size > NARROW for names in self.names_in.values())
+
+
+class ForKernels(NamedTuple):
+    """The registers of a network as arrays."""
+
+    facts: NDArray[np.int32]  # ``FACTS`` numbers of each state
+    distances: NDArray[np.int64]  # the base and the unit of each state
+    members: NDArray[np.int64]  # see ``flat_members``
+
+
+class Registers:
+    """The registers of a network over usable bytes. Safe to share between threads.
+
+    ``base`` are the fewest bytes from each state to the end of its rule, by an empty register, int64 ``[states]``.
+    """
+
+    def __init__(
+        self, table: Table, distinct: DistinctCalls, base: NDArray[np.int64], counts: CountRegisters,
+        names: NameRegisters, counters: Counters,
+    ) -> None:  # fmt: skip
+        self._table = table
+        self._base = base
+        self._counts = counts
+        self._names = names
+        self._texts = TextRegisters(table, distinct, base)
+        self.is_open = names.is_open
+        self.is_narrow = self._texts.is_narrow
+        kinds = np.where(counters.are_counted, np.uint8(_COUNT), np.uint8(0))
+        kinds[names.states] = _NAMES
+        self._kind_of = kinds.tobytes()
+        self._kinds: tuple[Kind, ...] = (self._texts, counts, names)
+
+    def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
+        """Return the register behind a step into a state; ``None`` where the step is dead."""
+        if isinstance(register, bytes):
+            return self._texts.after_step(state, register, byte, below)
+        kind = self._kind_of[state]
+        return self._kinds[kind].after_step(state, register, byte, below) if kind else register
+
+    def canonical(self, state: int, register: Register, longest: int) -> int:
+        """Return the number that stands for all registers with the same masks.
+
+        Masks are cached by it. Texts are checked besides.
+        """
+        kind = self._kind_of[state]
+        return self._kinds[kind].canonical(state, number_of(register), longest) if kind else 0
+
+    def bytes_left(self, state: int, register: Register) -> int:
+        """Return the fewest bytes from a state to the end of its rule; ``FAR`` or more without a way."""
+        kind = self._kind_of[state]
+        return self._kinds[kind].bytes_left(state, number_of(register)) if kind else self._base.item(state)
+
+    def may_return(self, state: int, register: Register) -> bool:
+        """Tell whether the rule of a frame has a way to its end behind the call, as far as its kind asks."""
+        return self._kind_of[state] != _NAMES or self._names.bytes_left(state, number_of(register)) < FAR
+
+    def steps_into(self) -> NDArray[np.uint8]:
+        """Tell how plain a step into each state is for registers, uint8 ``[states]``."""
+        keeps = self._counts.keeps() & self._names.keeps()
+        steps = np.where(keeps, KEEPS, CHANGES).astype(np.uint8)
+        members = self._names.states
+        steps[members] = np.where(keeps[members], KEEPS_IF_OPEN, CHANGES)
+        return steps
+
+    # ---- masks -----------------------------------------------------------------------------------------------------
+
+    def lengths(self, states: slice, number: int) -> NDArray[np.int64]:
+        """Return the fewest bytes from each state of a leaf to its end, by one register."""
+        return self._counts.lengths(states, number)
+
+    def counted_mask(
+        self, masks: CountedMasks, text: CountedText, first: int, state: int, number: int
+    ) -> tuple[Mask, Int32]:
+        """Return mask and exits of a state of a counted text, whose first state is ``first``."""
+        return self._counts.mask(masks, text, first, state, number)
+
+    def for_kernels(self) -> ForKernels:
+        """Return the arrays that the kernels below read."""
+        facts = np.zeros((len(self._table), FACTS), dtype=np.int32)
+        columns: dict[int, NDArray[np.generic]] = {ACCEPTS: self._table.accepting, IS_END: self._table.is_end}
+        for kind in self._kinds:
+            columns |= kind.facts()
+        for column, values in columns.items():
+            facts[:, column] = values
+        lengths = np.stack([self._base, self._counts.unit], axis=1).reshape(-1)
+        return ForKernels(facts.reshape(-1), lengths, self._names.flat)
+
+
+# ---- for kernels -----------------------------------------------------------------------------------------------------
+
+
+@kernel(is_part=True)
+def after_step(state: Int, register: Int, facts: Int32s, members: Int64s) -> Int:
+    """Return the register behind a step into a state, or ``REFUSED``."""
+    # facts, members: See ``ForKernels``.
+    member = np.int64(facts[FACTS * state + MEMBER])
+    if member != NO_MEMBER:
+        return names_after(member, register, members)
+    return count_after(state, register, facts)
+
+
+@kernel(is_part=True)
+def bytes_left(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
+    """Return the fewest bytes from a state, with its register, to its rule's end."""
+    member = np.int64(facts[FACTS * state + MEMBER])
+    if member != NO_MEMBER:
+        return to_end(member, register, members)
+    return counted_bytes_left(state, register, facts, distances)
+
+
+@kernel(is_part=True)
+def keeps_register(state: Int, facts: Int32s) -> Flag:
+    """Tell whether a step into a state keeps every register."""
+    return not is_counted(state, facts) and facts[FACTS * state + MEMBER] == NO_MEMBER
+
+
+@kernel(is_part=True)
+def must_be_open(state: Int, facts: Int32s) -> Flag:
+    """Tell whether a frame is pushed only if its rule has a way to its end."""
+    return facts[FACTS * state + MEMBER] != NO_MEMBER
+
+
+@kernel(is_part=True)
+def changes_unseen(state: Int, facts: Int32s, members: Int64s) -> Flag:
+    """Tell whether a step into a state changes the register in a way that kernels do not see."""
+    member = np.int64(facts[FACTS * state + MEMBER])
+    return member != NO_MEMBER and takes_unseen(member, members)
+
+
+@kernel(is_part=True)
+def is_unsure(state: Int, facts: Int32s, members: Int64s) -> Flag:
+    """Tell whether what kernels do not see of the register may refuse a state."""
+    member = np.int64(facts[FACTS * state + MEMBER])
+    return member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0
+
+
+@kernel(is_part=True)
+def may_be_used_up(state: Int, facts: Int32s) -> Flag:
+    """Tell whether the texts of an open distinct call may all have been read."""
+    return facts[FACTS * state + IS_NARROW] != 0

@@ -1,0 +1,92 @@
+"""The table of a network: its states, the steps between them, and the calls.
+
+An entry of the table is the next state, ``DEAD``, or an *action*: several ways to read the byte, each of which may push
+frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+DEAD = -1
+"""The entry of a refused byte; an entry ``v`` below is the action at ``-2 - v`` in ``FlatTable.actions``."""
+
+
+class Push(NamedTuple):
+    """A frame to push."""
+
+    state: int  # the return state
+    keeps: bool  # whether the frame keeps the register
+    is_distinct: bool  # whether the call is distinct
+
+
+class Way(NamedTuple):
+    """One way to read a byte."""
+
+    state: int
+    pushes: tuple[Push, ...]  # pushed first, the outermost first
+    # Whether the register is new. A call at the end of a rule pushes no frame and has a new register too.
+    is_fresh: bool
+
+
+class CallSite(NamedTuple):
+    """A call in a state."""
+
+    entry: int  # the first state of the called rule
+    target: int  # the return state
+    is_distinct: bool  # whether the texts of such calls differ from each other
+
+
+class FlatTable(NamedTuple):
+    """A table and its actions, for kernels."""
+
+    table: NDArray[np.int32]  # the network's table, flat
+    # The actions end to end. Each has its number of ways. Each way has its state, whether its register is new, its
+    # number of pushes, and for each push the return state and flags: 1 if the frame keeps the register, 2 if the call
+    # is distinct.
+    actions: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The states of all rules, under one numbering. Immutable.
+
+    Attributes:
+        rule_of: The rule of each state, int32 ``[states]``.
+        table: The next state, ``DEAD`` or an action, int32 ``[states, classes]``.
+        byte_classes: uint8 ``[256]``.
+        accepting: Whether the rule may end in each state, bool ``[states]``.
+        is_end: Whether it must end there, as nothing is read; bool ``[states]``.
+        actions: The ways of each action, by its place in ``flat.actions``.
+        calls: The calls of each state with some.
+    """
+
+    rule_of: NDArray[np.int32]
+    table: NDArray[np.int32]
+    byte_classes: NDArray[np.uint8]
+    accepting: NDArray[np.bool_]
+    is_end: NDArray[np.bool_]
+    actions: Mapping[int, tuple[Way, ...]]
+    calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
+
+    def __len__(self) -> int:
+        """The number of states."""
+        return len(self.accepting)
+
+    @cached_property
+    def flat(self) -> FlatTable:
+        """The table and the actions for kernels."""
+        numbers = list[int]()
+        for ways in self.actions.values():
+            numbers.append(len(ways))
+            for way in ways:
+                numbers += [way.state, way.is_fresh, len(way.pushes)]
+                for push in way.pushes:
+                    numbers += [push.state, push.keeps + 2 * push.is_distinct]
+        return FlatTable(self.table.reshape(-1), np.array(numbers, dtype=np.int32))
