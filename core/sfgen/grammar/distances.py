@@ -10,22 +10,19 @@ by an empty register, and the kinds of register add their bytes until nothing ch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.network import Network
-from sfgen.grammar.registers.counts import CountRegisters
-from sfgen.grammar.registers.names import NameRegisters
 from sfgen.grammar.registers.register import FAR as FAR
 from sfgen.grammar.registers.register import Register
-from sfgen.grammar.registers.registers import Registers
+from sfgen.grammar.registers.registers import OpenRegisters, Registers
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
 
 
-@dataclass(frozen=True, eq=False)
 class Distances:
     """The fewest bytes from each state to the end of its rule, over the usable bytes.
 
@@ -33,14 +30,13 @@ class Distances:
         base: Bytes by any count, int64 ``[states]``; ``FAR`` or more where there is no way. In a rule with members in
             any order it is that of an empty register, and only where a text of the rule may begin.
         registers: The registers over these bytes.
+        of: The fewest bytes from a state, with its register, to the end of its rule.
     """
 
-    base: NDArray[np.int64]
-    registers: Registers
-
-    def of(self, state: int, register: Register) -> int:
-        """Return the fewest bytes from a state, with its register, to the end of its rule."""
-        return self.registers.bytes_left(state, register)
+    def __init__(self, base: NDArray[np.int64], registers: Registers) -> None:
+        self.base = base
+        self.registers = registers
+        self.of: Callable[[int, Register], int] = registers.bytes_left
 
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
@@ -61,30 +57,23 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
     if usable is not None:
         classes[:] = False
         classes[network.byte_classes[usable]] = True
-    counters, names_in, distinct = network.registers
-    counts, names = CountRegisters(network, counters, classes), NameRegisters(network, names_in, classes)
-    order = _ordered(network, len(classes))
+    registers, order = OpenRegisters(network, network.registers, classes), _ordered(network, len(classes))
     while True:
-        base = _bases(network, classes, order, names, counts.missing, counts.missing_behind())
-        if counts.set_base(base):
-            return Distances(base, Registers(network, distinct, base, counts, names, counters))
+        base = _bases(network, classes, order, registers)
+        solved = registers.solved_by(base)
+        if solved is not None:
+            return Distances(base, solved)
 
 
 def _bases(
-    network: Network,
-    classes: NDArray[np.bool_],
-    order: NDArray[np.int32],
-    names: NameRegisters,
-    missing: NDArray[np.int64],
-    behind: NDArray[np.int64],
+    network: Network, classes: NDArray[np.bool_], order: NDArray[np.int32], registers: OpenRegisters
 ) -> NDArray[np.int64]:
-    """Find the distances by any count; those of members in any order follow from their values."""
+    """Find the distances by an empty register, without the bytes that it lacks."""
     base = np.full(len(network), FAR, dtype=np.int64)
-    given = np.zeros(len(network), dtype=np.bool_)
-    given[names.states] = True
+    given, missing, behind = registers.given(), registers.missing, registers.missing_behind()
     while True:
         _sweep(base, order, given, missing, behind, classes, network.accepting, *network.flat)
-        if not names.lower(base, missing):
+        if not registers.lower(base, missing):
             return base
 
 

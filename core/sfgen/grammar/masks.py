@@ -312,14 +312,14 @@ class _Room:
             self.nodes[: len(_WITHOUT_FRAMES)] = _WITHOUT_FRAMES
             self.sets[:3] = configurations[0].state, narrow(configurations[0].register), BELOW
             return _FIRST_NODE
-        number_of: dict[Node, int] = {}
+        numbers: dict[Node, int] = {}
         nodes: list[int] = _WITHOUT_FRAMES.tolist()
         frames: list[int] = []
         order: list[Node] = [_BELOW, _BELOW]
         for configuration in configurations:
             if configuration.node is not _BELOW:
-                number_of.setdefault(configuration.node, len(order))
-                if number_of[configuration.node] == len(order):
+                numbers.setdefault(configuration.node, len(order))
+                if numbers[configuration.node] == len(order):
                     order.append(configuration.node)
         at = 2
         while at < len(order):
@@ -330,7 +330,7 @@ class _Room:
                 continue
             nodes += [len(frames) // FRAME_FIELDS, node.distance, node.is_distinct]
             for rest, (state, register, below) in enumerate(reversed(node.frames)):
-                number = number_of.setdefault(below, len(order))
+                number = numbers.setdefault(below, len(order))
                 if number == len(order):
                     order.append(below)
                 last = rest == len(node.frames) - 1
@@ -345,7 +345,7 @@ class _Room:
         sets = [
             number
             for state, register, node in configurations
-            for number in (state, narrow(register), number_of.get(node, BELOW))
+            for number in (state, narrow(register), numbers.get(node, BELOW))
         ]
         self.sets[: len(sets)] = sets
         if loaded is not None:

@@ -17,10 +17,7 @@ from numpy.typing import NDArray
 
 from sfgen.automata.by_character import distinct
 from sfgen.errors import UsageError
-from sfgen.grammar.registers.counts import Counter, Counters
-from sfgen.grammar.registers.names import Names
-from sfgen.grammar.registers.registers import RuleRegisters
-from sfgen.grammar.registers.texts import distinct_calls
+from sfgen.grammar.registers.registers import Joining, RuleRegisters
 from sfgen.grammar.rule_automata import RuleAutomaton, automata_of
 from sfgen.grammar.rules import NOTHING, CountedText, Grammar, GrammarTooLarge, Leaf
 from sfgen.grammar.simplify import simplify, without_copies
@@ -117,10 +114,9 @@ class _States:
         self.rule_of = np.zeros(firsts[-1], dtype=np.int32)
         self._size = firsts[-1]
         self._copied = list[int]()
-        self._counters = dict[int, Counter]()
+        self._registers = Joining()
         self.calls: dict[int, tuple[CallSite, ...]] = {}
         self.leaves: dict[int, Leaf | CountedText] = {}
-        self._names_in: dict[int, Names] = {}
         for first, part in zip(firsts, parts, strict=False):
             self._add(first, part)
 
@@ -132,15 +128,12 @@ class _States:
         np.add(rows, np.int32(first), out=rows, where=rows >= 0)
         self.accepting[own] = part.accepting
         self.rule_of[own] = np.array([self._number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
-        if part.counter is not None:
-            self._counters[first] = part.counter
+        self._registers.add(first, [self._number_of[name] for name in part.entries], part.remembers)
         for state, call, target in part.calls:
             site = CallSite(self.entries[call.rule], first + target, call.distinct)
             self.calls[first + state] = (*self.calls.get(first + state, ()), site)
         if part.leaf is not None:
             self.leaves[first] = part.leaf
-        for name, told in part.names.items():
-            self._names_in[self._number_of[name]] = told.moved(first)
 
     def split_empty(self) -> None:
         """Call a copy of each entry whose rule has the empty text; the copy reads something.
@@ -163,8 +156,7 @@ class _States:
 
     def registers(self) -> RuleRegisters:
         """Return what the rules remember, once the states are copied."""
-        counters = Counters.joined(self._size, self._counters, self._copied)
-        return RuleRegisters(counters, self._names_in, distinct_calls(self.calls, self.leaves))
+        return self._registers.joined(self._size, self._copied, self.calls, self.leaves)
 
     def ends(self) -> NDArray[np.bool_]:
         """Tell in which states a rule must end, since nothing is read there."""

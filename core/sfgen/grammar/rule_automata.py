@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,9 @@ from sfgen.automata.determinize import subset_automaton
 from sfgen.automata.minimize import equal_states, numbered
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import InternalError, PatternTooLarge
-from sfgen.grammar.registers.counts import CountedAutomaton, Counter, counted_list, counted_text
-from sfgen.grammar.registers.names import Names, names_of, with_marks
+from sfgen.grammar.registers.counts import CountedAutomaton, counted_list, counted_text
+from sfgen.grammar.registers.names import names_of, with_marks, without_marks
+from sfgen.grammar.registers.registers import Remembers
 from sfgen.grammar.rules import (
     Alternation,
     AnyOrder,
@@ -64,10 +64,8 @@ class RuleAutomaton(NamedTuple):
     calls: Sequence[tuple[int, Call, int]]  # state, call, return state
     entries: Mapping[str, int]
     rules: NDArray[np.int32]  # the number of each state's rule in ``entries``, int32 ``[states]``
-    counter: Counter | None  # ``None`` without a count
     leaf: Leaf | CountedText | None
-    # of the rules with members in any order
-    names: Mapping[str, Names] = MappingProxyType({})
+    remembers: Remembers = Remembers()
 
 
 def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
@@ -129,12 +127,12 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
     kept = np.flatnonzero(rule_of >= 0)  # without the common start and end
     renumbered = np.full(len(table) + 1, -1, dtype=np.int32)  # the last entry maps -1
     renumbered[kept] = np.arange(len(kept))
-    sites += _without_marks(table, takes, sites, class_of_symbol[:BYTES])
+    sites += without_marks(table, takes, sites, class_of_symbol[:BYTES])
     names = {
-        name: names_of(
+        number: names_of(
             rule, {int(renumbered[state]): taken for state, (taken, _) in takes.items() if rule_of[state] == number}
         )
-        for number, (name, rule) in enumerate(rules.items())
+        for number, rule in enumerate(rules.values())
         if isinstance(rule, AnyOrder)
     }
     return RuleAutomaton(
@@ -145,27 +143,8 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
         {name: int(renumbered[entry]) for name, entry in entries.items()},
         rule_of[kept],
         None,
-        None,
-        names,
+        Remembers(names=names),
     )
-
-
-def _without_marks(
-    table: NDArray[np.int32],
-    takes: Mapping[int, tuple[int, int]],
-    calls: Sequence[tuple[int, Call, int]],
-    byte_classes: NDArray[np.int32],
-) -> list[tuple[int, Call, int]]:
-    """Continue states before marks as the states behind them; return the new calls. Changes ``table``."""
-    columns = np.unique(byte_classes)
-    after = dict[int, list[tuple[Call, int]]]()
-    for state, call, target in calls:
-        after.setdefault(state, []).append((call, target))
-    for state, (_, behind) in takes.items():
-        if (table[state, columns] >= 0).any() or state in after:
-            raise InternalError("a name is the beginning of another one")
-        table[state, columns] = table[behind, columns]
-    return [(state, *each) for state, (_, behind) in takes.items() for each in after.get(behind, ())]
 
 
 def _rule_of(table: NDArray[np.int32], entries: list[int]) -> NDArray[np.int32]:
@@ -189,14 +168,14 @@ def _leaf(name: str, leaf: Leaf) -> RuleAutomaton:
     dfa = leaf.dfa
     return RuleAutomaton(
         dfa.transitions, dfa.byte_classes.astype(np.int32), dfa.accepting, (), {name: 0},
-        np.zeros(len(dfa), dtype=np.int32), None, leaf,
+        np.zeros(len(dfa), dtype=np.int32), leaf,
     )  # fmt: skip
 
 
 def _counted(name: str, automaton: CountedAutomaton, leaf: CountedText | None) -> RuleAutomaton:
     transitions, byte_classes, accepting, calls, counter = automaton
     rules = np.zeros(len(transitions), dtype=np.int32)
-    return RuleAutomaton(transitions, byte_classes, accepting, calls, {name: 0}, rules, counter, leaf)
+    return RuleAutomaton(transitions, byte_classes, accepting, calls, {name: 0}, rules, leaf, Remembers(counter))
 
 
 class RulesAutomaton:

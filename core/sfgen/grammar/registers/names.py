@@ -14,7 +14,7 @@ the cheapest optional ones fill the count. Inside a name, the cheapest of the na
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -32,7 +32,18 @@ from sfgen.grammar.registers.register import (
     number_of,
     with_number,
 )
-from sfgen.grammar.rules import Alternation, AnyOrder, Concatenation, Expression, Literal, Member, Repeat, Series, Take
+from sfgen.grammar.rules import (
+    Alternation,
+    AnyOrder,
+    Call,
+    Concatenation,
+    Expression,
+    Literal,
+    Member,
+    Repeat,
+    Series,
+    Take,
+)
 from sfgen.grammar.table import DEAD, Table
 from sfgen.kernels import Flag, Int, Int64s, kernel
 
@@ -84,6 +95,24 @@ def with_marks(members: AnyOrder) -> Expression:
         more = Repeat(Concatenation((members.separator, member)), max(0, members.minimum - 1), most)
         branches.append(Concatenation((Literal(members.opening), member, more, Literal(members.closing))))
     return Alternation(tuple(branches))
+
+
+def without_marks(
+    table: NDArray[np.int32],
+    takes: Mapping[int, tuple[int, int]],
+    calls: Sequence[tuple[int, Call, int]],
+    byte_classes: NDArray[np.int32],
+) -> list[tuple[int, Call, int]]:
+    """Continue states before marks as the states behind them; return the new calls. Changes ``table``."""
+    columns = np.unique(byte_classes)
+    after = dict[int, list[tuple[Call, int]]]()
+    for state, call, target in calls:
+        after.setdefault(state, []).append((call, target))
+    for state, (_, behind) in takes.items():
+        if (table[state, columns] >= 0).any() or state in after:
+            raise InternalError("a name is the beginning of another one")
+        table[state, columns] = table[behind, columns]
+    return [(state, *each) for state, (_, behind) in takes.items() for each in after.get(behind, ())]
 
 
 def in_one_order(members: AnyOrder) -> Expression:
@@ -424,11 +453,11 @@ class NameRegisters:
         taken = number_of(register)
         number = self._takes.get(state)
         if number is None:
-            return register if self.bytes_left(state, taken) < FAR else None
+            return register if self.members[state].of(state, taken) < FAR else None
         if taken >> number & 1:
             return None
         taken |= 1 << number
-        return with_number(register, taken) if self.bytes_left(state, taken) < FAR else None
+        return with_number(register, taken) if self.members[state].of(state, taken) < FAR else None
 
     def canonical(self, state: int, number: int, longest: int) -> int:
         """Keep all names."""

@@ -1,12 +1,13 @@
 """The registers of a network: each state has one kind, and what is asked of a register goes to its kind.
 
-``RuleRegisters`` is what the rules remember, ``Registers`` the same over some usable bytes, with the distances. The
-kernels below are the same for the walk of the trie.
+``Remembers`` is what the rules of one automaton remember, ``RuleRegisters`` those of a network; ``Registers`` are these
+over some usable bytes, with the distances. The kernels at the end do the same in a walk of the trie.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfgen.grammar.registers.counts import (
     CountedMasks,
+    Counter,
     Counters,
     CountRegisters,
     count_after,
@@ -42,9 +44,9 @@ from sfgen.grammar.registers.register import (
     Register,
     number_of,
 )
-from sfgen.grammar.registers.texts import DistinctCalls, TextRegisters
-from sfgen.grammar.rules import CountedText
-from sfgen.grammar.table import Table
+from sfgen.grammar.registers.texts import DistinctCalls, TextRegisters, distinct_calls
+from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.grammar.table import CallSite, Table
 from sfgen.kernels import Flag, Int, Int32s, Int64s, kernel
 from sfgen.protocols import Int32, Mask
 
@@ -53,6 +55,13 @@ CHANGES, KEEPS, KEEPS_IF_OPEN = 0, 1, 2
 
 _COUNT, _NAMES = 1, 2
 """The kind of a state's number; 0 without one."""
+
+
+class Remembers(NamedTuple):
+    """What the rules of one automaton remember."""
+
+    counter: Counter | None = None  # of its only rule
+    names: Mapping[int, Names] = MappingProxyType({})  # by the rule's number
 
 
 class RuleRegisters(NamedTuple):
@@ -72,6 +81,29 @@ class RuleRegisters(NamedTuple):
         return any(names.size > NARROW for names in self.names_in.values())
 
 
+class Joining:
+    """Joins what the rules of several automata remember."""
+
+    def __init__(self) -> None:
+        self._counters = dict[int, Counter]()
+        self._names_in = dict[int, Names]()
+
+    def add(self, first: int, rules: Sequence[int], remembers: Remembers) -> None:
+        """Add an automaton with its first state and the numbers of its rules."""
+        if remembers.counter is not None:
+            self._counters[first] = remembers.counter
+        for number, names in remembers.names.items():
+            self._names_in[rules[number]] = names.moved(first)
+
+    def joined(
+        self, size: int, copied: Sequence[int], calls: Mapping[int, tuple[CallSite, ...]],
+        leaves: Mapping[int, Leaf | CountedText],
+    ) -> RuleRegisters:  # fmt: skip
+        """Return the registers of ``size`` states and copies of some."""
+        counters = Counters.joined(size, self._counters, copied)
+        return RuleRegisters(counters, self._names_in, distinct_calls(calls, leaves))
+
+
 class ForKernels(NamedTuple):
     """The registers of a network as arrays."""
 
@@ -81,33 +113,31 @@ class ForKernels(NamedTuple):
 
 
 class Registers:
-    """The registers of a network over usable bytes. Safe to share between threads.
-
-    ``base`` are the fewest bytes from each state to the end of its rule, by an empty register, int64 ``[states]``.
-    """
+    """The registers of a network over usable bytes. Safe to share between threads; made by ``OpenRegisters``."""
 
     def __init__(
-        self, table: Table, distinct: DistinctCalls, base: NDArray[np.int64], counts: CountRegisters,
-        names: NameRegisters, counters: Counters,
-    ) -> None:  # fmt: skip
+        self, table: Table, rules: RuleRegisters, base: NDArray[np.int64], counts: CountRegisters, names: NameRegisters
+    ) -> None:
         self._table = table
         self._base = base
         self._counts = counts
         self._names = names
-        self._texts = TextRegisters(table, distinct, base)
+        self._texts = TextRegisters(table, rules.distinct, base)
         self.is_open = names.is_open
         self.is_narrow = self._texts.is_narrow
-        kinds = np.where(counters.are_counted, np.uint8(_COUNT), np.uint8(0))
+        kinds = np.where(rules.counters.are_counted, np.uint8(_COUNT), np.uint8(0))
         kinds[names.states] = _NAMES
         self._kind_of = kinds.tobytes()
         self._kinds: tuple[Kind, ...] = (self._texts, counts, names)
+        self._after_step = tuple(kind.after_step for kind in self._kinds)
+        self._bytes_left = tuple(kind.bytes_left for kind in self._kinds)
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
         """Return the register behind a step into a state; ``None`` where the step is dead."""
         if isinstance(register, bytes):
             return self._texts.after_step(state, register, byte, below)
         kind = self._kind_of[state]
-        return self._kinds[kind].after_step(state, register, byte, below) if kind else register
+        return self._after_step[kind](state, register, byte, below) if kind else register
 
     def canonical(self, state: int, register: Register, longest: int) -> int:
         """Return the number that stands for all registers with the same masks.
@@ -120,7 +150,7 @@ class Registers:
     def bytes_left(self, state: int, register: Register) -> int:
         """Return the fewest bytes from a state to the end of its rule; ``FAR`` or more without a way."""
         kind = self._kind_of[state]
-        return self._kinds[kind].bytes_left(state, number_of(register)) if kind else self._base.item(state)
+        return self._bytes_left[kind](state, number_of(register)) if kind else self._base.item(state)
 
     def may_return(self, state: int, register: Register) -> bool:
         """Tell whether the rule of a frame has a way to its end behind the call, as far as its kind asks."""
@@ -156,6 +186,41 @@ class Registers:
             facts[:, column] = values
         lengths = np.stack([self._base, self._counts.unit], axis=1).reshape(-1)
         return ForKernels(facts.reshape(-1), lengths, self._names.flat)
+
+
+class OpenRegisters:
+    """The registers of a network while the distances of its states are sought."""
+
+    def __init__(self, table: Table, rules: RuleRegisters, usable: NDArray[np.bool_]) -> None:
+        self._table = table
+        self._rules = rules
+        self._counts = CountRegisters(table, rules.counters, usable)
+        self._names = NameRegisters(table, rules.names_in, usable)
+
+    @property
+    def missing(self) -> NDArray[np.int64]:
+        """The bytes that an empty register lacks, by state."""
+        return self._counts.missing
+
+    def missing_behind(self) -> NDArray[np.int64]:
+        """Return the bytes missing behind a first step into each state; ``FAR`` where it is dead."""
+        return self._counts.missing_behind()
+
+    def given(self) -> NDArray[np.bool_]:
+        """Tell in which states the register decides about the distance, bool ``[states]``; see ``lower``."""
+        given = np.zeros(len(self._table), dtype=np.bool_)
+        given[self._names.states] = True
+        return given
+
+    def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
+        """Lower the distances of given states to those that follow from all others; tell whether one was lowered."""
+        return self._names.lower(base, missing)
+
+    def solved_by(self, base: NDArray[np.int64]) -> Registers | None:
+        """Return the registers if these distances solve all equations; else change ``missing``."""
+        if not self._counts.set_base(base):
+            return None
+        return Registers(self._table, self._rules, base, self._counts, self._names)
 
 
 # ---- for kernels -----------------------------------------------------------------------------------------------------
