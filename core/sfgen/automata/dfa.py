@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from sfgen.automata.determinize import Deterministic
 from sfgen.automata.graph import STATES_DRAWN, character_graph, to_dict
 from sfgen.automata.minimize import minimize
 from sfgen.automata.sources import compile_choices, over_bytes
+from sfgen.compiled_form import shares
 from sfgen.errors import PatternError, UsageError
 from sfgen.groups import Group
 
@@ -29,6 +32,7 @@ _PATTERN_SHOWN = 60  # characters in a repr
 _MAKERS = "An automaton is made by Dfa.from_regex, Dfa.from_choices or Dfa.from_fsm."
 
 
+@shares
 @dataclass(frozen=True, eq=False)
 class Dfa:
     """A minimal deterministic automaton over bytes; immutable.
@@ -69,6 +73,14 @@ class Dfa:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dfa, (self.transitions, self.byte_classes, self.accepting, self.pattern, self.choices)  # read-only again
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A digest of the automaton, equal for equal arrays."""
+        told = blake2b(repr(self.transitions.shape).encode(), digest_size=20)
+        for array in (self.transitions.reshape(-1), self.byte_classes, self.accepting):
+            told.update(array.data)
+        return told.digest()
 
     @classmethod
     def from_regex(cls, pattern: str) -> Dfa:

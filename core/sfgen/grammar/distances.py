@@ -49,6 +49,12 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
     return distances
 
 
+def with_distances(network: Network, distances: Distances) -> Network:
+    """Return a network whose distances over all bytes are known."""
+    _by_all_bytes[network] = distances
+    return network
+
+
 _by_all_bytes: WeakKeyDictionary[Network, Distances] = WeakKeyDictionary()
 
 

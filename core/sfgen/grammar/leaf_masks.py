@@ -188,28 +188,27 @@ _LEAVES = 256
 """The leaves of a vocabulary whose masks are kept for other grammars; a grammar keeps those of its own."""
 
 _lock = threading.Lock()
-_masks: WeakKeyDictionary[TokenTrie, dict[tuple[int, bytes], tuple[Dfa, LeafMasks]]] = WeakKeyDictionary()
+_masks: WeakKeyDictionary[TokenTrie, dict[tuple[bytes, bytes], LeafMasks]] = WeakKeyDictionary()
 _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakKeyDictionary()
 
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
-    """Return the masks of a leaf, one object for each automaton; ``goal`` is as in ``LeafMasks``."""
+    """Return the masks of a leaf, one object for equal automata; ``goal`` is as in ``LeafMasks``."""
     most = None
     if goal is None and isinstance(leaf, Leaf) and leaf.most is not None:
         most = leaf_masks(Leaf(leaf.most), vocabulary, None)
+    key = leaf.dfa.digest, b"" if goal is None else goal.tobytes()
     with _lock:
         kept = _masks.setdefault(vocabulary.trie, {})
-        key = id(leaf.dfa), b"" if goal is None else goal.tobytes()
         found = kept.pop(key, None)
         if found is None:
-            masks = LeafMasks(leaf.dfa, vocabulary, goal)
+            found = LeafMasks(leaf.dfa, vocabulary, goal)
             if most is not None and isinstance(leaf, Leaf):
-                masks = LeafMasksBut(leaf, vocabulary, most)
-            found = leaf.dfa, masks  # the automaton is held, so its id stays its own
+                found = LeafMasksBut(leaf, vocabulary, most)
             if len(kept) == _LEAVES:
                 del kept[next(iter(kept))]
         kept[key] = found  # the last one: the first is the least recently used
-        return found[1]
+        return found
 
 
 def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:

@@ -90,9 +90,7 @@ def compile_lark(
     path = _path(text, start, max_blanks, directory, files)
     stored = None if path is None else _load(path, Importer(text, directory, files))
     if stored is not None:
-        importer = Importer(text, files=stored.imported)
-        importer.found.update(stored.imported)
-        return CompiledGrammar(LarkGrammar(text, start, importer, stored.tables), stored.lexer)
+        return CompiledGrammar(LarkGrammar.of_tables(text, start, stored.imported, stored.tables), stored.lexer)
     grammar = read_lark(text, start, directory=directory, files=files)
     lexer = make_lexer(grammar.tables, max_blanks, text)
     if path is not None:

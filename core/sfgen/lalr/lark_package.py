@@ -57,6 +57,13 @@ class LarkGrammar:
         self._parser: Any = None
         self._lock = threading.Lock()
 
+    @classmethod
+    def of_tables(cls, text: str, start: str, imported: Mapping[str, str], tables: ParseTables) -> LarkGrammar:
+        """Return a grammar whose tables, and imported files, are known."""
+        importer = Importer(text, files=imported)
+        importer.found.update(imported)
+        return cls(text, start, importer, tables)
+
     def parse(self, text: str) -> bool:
         """Tell whether lark reads a whole text."""
         return self.refusal(text) is None

@@ -19,8 +19,10 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.automata.label import CUT, characters_from
+from sfgen.compiled_form import Later
 from sfgen.errors import GrammarError, SfgenError, UsageError
 from sfgen.grammar.completion import shortest_text
+from sfgen.grammar.distances import Distances, distances_of, with_distances
 from sfgen.grammar.examples import every_text, most_telling_first
 from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
 from sfgen.grammar.network import LeftRecursion, Network, network_as_written, network_of
@@ -296,8 +298,14 @@ class GbnfLanguage:
     """The texts of a grammar in GBNF; its members are those of ``sfgen.language.language.Language``."""
 
     def __init__(self, source: Gbnf, origin: str | None = None) -> None:
-        self._source = arguments.instance("source", source, Gbnf)
-        self._reader = Reader(_network(source))
+        arguments.instance("source", source, Gbnf)
+        self._set(source.text, source.grammar.start, Later(source), _network(source), origin)
+
+    def _set(self, text: str, start: str, source: Later[Gbnf], network: Network, origin: str | None) -> None:
+        self.text = text
+        self.start = start
+        self._read = source
+        self._reader = Reader(network)
         self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
         self.origin = origin
         self.format: Format = "gbnf"
@@ -307,15 +315,31 @@ class GbnfLanguage:
     def __reduce__(self) -> tuple[Any, ...]:
         return gbnf_language, (self.text, self.start, self.origin)
 
-    @property
-    def text(self) -> str:
-        """The grammar as it is written."""
-        return self._source.text
+    def __compiled__(self) -> tuple[Any, ...]:
+        network = self.network
+        return GbnfLanguage._of_compiled, (
+            self.text, self.start, Later(self._source), network, distances_of(network), self.origin,
+        )  # fmt: skip
+
+    @classmethod
+    def _of_compiled(
+        cls,
+        text: str,
+        start: str,
+        source: Later[Gbnf],
+        network: Network,
+        distances: Distances,
+        origin: str | None,
+    ) -> GbnfLanguage:
+        """Return the language of a compiled form."""
+        made = cls.__new__(cls)
+        made._set(text, start, source, with_distances(network, distances), origin)
+        return made
 
     @property
-    def start(self) -> str:
-        """The rule that a whole text is a text of."""
-        return self._source.grammar.start
+    def _source(self) -> Gbnf:
+        """The rules as they were read."""
+        return self._read.value
 
     @property
     def network(self) -> Network:

@@ -36,7 +36,7 @@ from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.positions import LalrPositions
 from sfgen.lalr.read import Position, Reader
 from sfgen.lalr.stack import BOTTOM, Stacks
-from sfgen.lalr.tables import NO_STATE, Lexer
+from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import line_and_column
@@ -194,6 +194,25 @@ class LarkLanguage:
         # The imported texts are pickled too, as their folder may be missing.
         options: dict[str, Any] = {"max_blanks": self.max_blanks, "files": dict(self.files), "origin": self.origin}
         return partial(lark_language, **options), (self.text, self.start)
+
+    def __compiled__(self) -> tuple[Any, ...]:
+        grammar = self._grammar
+        told = grammar.text, grammar.start, dict(grammar.imported)
+        return LarkLanguage._of_compiled, (*told, grammar.tables, self._reader.lexer, self.max_blanks, self.origin)
+
+    @classmethod
+    def _of_compiled(
+        cls,
+        text: str,
+        start: str,
+        files: Mapping[str, str],
+        tables: ParseTables,
+        lexer: Lexer,
+        max_blanks: int,
+        origin: str | None,
+    ) -> LarkLanguage:
+        """Return the language of a compiled form."""
+        return cls(CompiledGrammar(LarkGrammar.of_tables(text, start, files, tables), lexer), max_blanks, origin)
 
     def _begin(self, lexer: Lexer) -> None:
         """Begin with empty stacks."""

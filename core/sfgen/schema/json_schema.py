@@ -12,8 +12,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
+from sfgen.compiled_form import Later
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
 from sfgen.grammar.completion import shortest_text
+from sfgen.grammar.distances import Distances, distances_of, with_distances
 from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.positions import TokenPositions
@@ -113,13 +115,33 @@ class JsonSchema:
         self._python_type = python_type
         self._options = options
         self._lock = threading.RLock()
-        self._compiled: Compiled | None = None
+        self._compiled: Compiled | Later[Compiled] | None = None
         self._network: Network | None = None
         self._reader: Reader | None = None
         self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonSchema._of, (self._document, self._options, self._python_type)
+
+    def __compiled__(self) -> tuple[Any, ...]:
+        network = self.network  # after which the rules are the last ones
+        rules = Later(self.compiled)
+        return JsonSchema._of_compiled, (*self.__reduce__()[1], rules, network, distances_of(network))
+
+    @classmethod
+    def _of_compiled(
+        cls,
+        document: SchemaDocument,
+        options: WritingOptions,
+        python_type: PydanticType | None,
+        rules: Later[Compiled],
+        network: Network,
+        distances: Distances,
+    ) -> JsonSchema:
+        """Return the schema of a compiled form."""
+        made = cls._of(document, options, python_type)
+        made._compiled, made._network = rules, with_distances(network, distances)
+        return made
 
     @classmethod
     def _of(cls, document: SchemaDocument, options: WritingOptions, python_type: PydanticType | None) -> JsonSchema:
@@ -169,6 +191,8 @@ class JsonSchema:
         with self._lock:
             if self._compiled is None:
                 self._compiled = self._compile(self._options)
+            elif isinstance(self._compiled, Later):
+                self._compiled = self._compiled.value
             return self._compiled
 
     @property
@@ -319,7 +343,7 @@ class JsonSchema:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        return SchemaGuide(self._positions.of(vocabulary), self.compiled, max_tokens)
+        return SchemaGuide(self._positions.of(vocabulary), lambda: self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """Take the banned words out of strings and undeclared names.
@@ -432,7 +456,7 @@ def _text_or_bytes(text: object) -> str | bytes:
 class SchemaGuide(NetworkReadBeside[JsonPosition]):
     """Walks one sequence through the network of a schema; see ``NetworkGuide``."""
 
-    def __init__(self, tokens: TokenPositions, compiled: Compiled, max_tokens: int | None = None) -> None:
+    def __init__(self, tokens: TokenPositions, compiled: Callable[[], Compiled], max_tokens: int | None = None) -> None:
         super().__init__(tokens, START, max_tokens)
         self._compiled = compiled
 
@@ -444,4 +468,4 @@ class SchemaGuide(NetworkReadBeside[JsonPosition]):
         there = self._reading()
         names, rule_of = self.tokens.network.names, self.tokens.network.rule_of
         running = {names[rule_of[state]] for state, _, _ in self._positions[-1]}
-        return f"{json_path(there.way)}: {expected_at(self._compiled, there, running)}"
+        return f"{json_path(there.way)}: {expected_at(self._compiled(), there, running)}"

@@ -1,9 +1,10 @@
 """What a request's text must match, compiled beside the engine and kept.
 
-What is short is compiled at once, in a thread: the library's own limits bound its cost. What is longer is judged first
-by another process, in a bounded time and a bounded memory, so that what is refused, or would take a minute, costs no
-other request anything. What passed is compiled here. Each is compiled once, however many ask for it at a time, and kept
-by its digest, those used last in a bounded number of bytes. When nobody waits for a verdict any more, its process ends.
+What is short is compiled at once, in a thread: the library's own limits bound its cost. What is longer is compiled by
+another process, in a bounded time and a bounded memory, so that it costs no other request anything, whether it is
+refused, would take a minute or passes: what was made is handed over as a compiled form, and here only what depends on
+the vocabulary is made of it. Each is compiled once, however many ask for it at a time, and kept by its digest, those
+used last in a bounded number of bytes. When nobody waits for a verdict any more, its process ends.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pebble import ProcessExpired, ProcessPool
 
+from sfgen.compiled_form import CompiledForm
 from sfgen.errors import GenerationError, OutOfMemory, SfgenError
 from sfgen.index import DfaIndex, Index
 from sfgen.jobs.own_jobs import size_of
@@ -37,13 +39,16 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 LARGE = 256
-"""Characters of a constraint from which on another process judges it first."""
+"""Characters of a constraint from which on another process compiles it."""
 
 MOST_UNDER_WAY = 64
 """Constraints that are compiled, or wait for it, at most."""
 
 JUDGES = 2
 JUDGE_BYTES = 2**31
+FORMS = 2
+"""How often the bytes of its form a constraint takes: it looks into these, and makes facts of each state of them."""
+
 REFUSED_KEPT = 1024
 REFUSED_SECONDS = 60.0  # a verdict about time or memory is about this minute, too
 
@@ -67,7 +72,7 @@ class _Making:
         self.task: asyncio.Task[Index]
         self.waiters = 0
         self.is_judged = False
-        self.nbytes = 0  # that the judge has seen it take
+        self.nbytes = 0  # of its compiled form, and of what is made of it here
 
 
 class Constraints:
@@ -80,7 +85,7 @@ class Constraints:
         most_bytes: The memory that those may take that are kept, as far as it can be told.
 
     Attributes:
-        made: How many have been compiled here.
+        made: How many have been made.
     """
 
     def __init__(self, seconds: float, most_bytes: int) -> None:
@@ -140,15 +145,16 @@ class Constraints:
         return making
 
     async def _make(self, making: _Making, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
-        is_large = len(own.written) >= LARGE
-        if is_large:
-            making.nbytes = await self._judge(own)
-        making.is_judged = True
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._slow if is_large else self._quick, judge.compiled, own, vocabulary)
+        if len(own.written) < LARGE:
+            making.is_judged = True
+            return await loop.run_in_executor(self._quick, judge.compiled, own, vocabulary)
+        form = await self._judge(own)
+        making.is_judged, making.nbytes = True, FORMS * form.nbytes
+        return await loop.run_in_executor(self._slow, judge.taken, form, vocabulary)
 
-    async def _judge(self, own: OwnConstraint) -> int:
-        """Let another process compile a constraint; return the bytes that it takes.
+    async def _judge(self, own: OwnConstraint) -> CompiledForm:
+        """Let another process compile a constraint; return what was made.
 
         Raises:
             CompileTimeout: It takes too long.
@@ -159,12 +165,14 @@ class Constraints:
             self._judges = ProcessPool(
                 JUDGES, context=self._context, initializer=judge.limit_memory, initargs=[JUDGE_BYTES]
             )
-        judged: Future[SfgenError | int] = self._judges.schedule(judge.judged, args=[own], timeout=self._seconds)
+        judged: Future[SfgenError | CompiledForm] = self._judges.schedule(
+            judge.judged, args=[own], timeout=self._seconds
+        )
         try:
             verdict = await asyncio.wrap_future(judged)
         except TooLong:
             raise CompileTimeout(self._seconds) from None
-        except (ProcessExpired, MemoryError):
+        except (ProcessExpired, MemoryError, RecursionError):
             raise OutOfMemory("the constraint") from None
         if isinstance(verdict, SfgenError):
             raise verdict

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, TemplateError
+from sfgen.grammar.distances import Distances, distances_of, with_distances
 from sfgen.grammar.guide import KeptByVocabulary
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.positions import TokenPositions
@@ -131,6 +132,32 @@ class Template:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Template._of, (self._text, self._origin, self._parts, self._narrowed)
+
+    def __compiled__(self) -> tuple[Any, ...]:
+        made: dict[str, Any] = {"dfa": self.dfa}
+        if self.dfa is None:
+            made["network"] = self.network
+        if self.dfa is None and self.network is None:
+            made["segments"] = self.segments
+        distances = None if made.get("network") is None else distances_of(made["network"])
+        return Template._of_compiled, (*self.__reduce__()[1], made, distances)
+
+    @classmethod
+    def _of_compiled(
+        cls,
+        text: str,
+        origin: str | None,
+        parts: Iterable[Part],
+        narrowed: Dfa | None,
+        known: Mapping[str, Any],
+        distances: Distances | None,
+    ) -> Template:
+        """Return the template of a compiled form."""
+        made = cls._of(text, origin, parts, narrowed)
+        made.__dict__.update(known)  # cached properties
+        if distances is not None:
+            with_distances(known["network"], distances)
+        return made
 
     def __repr__(self) -> str:
         """One line, with the beginning of the template.
