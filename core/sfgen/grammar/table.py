@@ -79,9 +79,13 @@ class Table:
         """The number of states."""
         return len(self.accepting)
 
-    @cached_property
+    @property
     def flat(self) -> FlatTable:
         """The table and the actions for kernels."""
+        return FlatTable(self.table.reshape(-1), self._flat_actions)
+
+    @cached_property
+    def _flat_actions(self) -> NDArray[np.int32]:
         numbers = list[int]()
         for ways in self.actions.values():
             numbers.append(len(ways))
@@ -89,4 +93,4 @@ class Table:
                 numbers += [way.state, way.is_fresh, len(way.pushes)]
                 for push in way.pushes:
                     numbers += [push.state, push.keeps + 2 * push.is_distinct]
-        return FlatTable(self.table.reshape(-1), np.array(numbers, dtype=np.int32))
+        return np.array(numbers, dtype=np.int32)

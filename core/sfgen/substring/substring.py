@@ -102,11 +102,25 @@ class Substring:
                 f"most is {self._most}, and least is {self._least}: no text has that length",
                 hint="Give a larger most, or a smaller least.",
             )
-        self._document = Document.of(self._text, self._unit, self._least, self._most)
+        self._set(Document.of(self._text, self._unit, self._least, self._most))
+
+    def _set(self, document: Document) -> None:
+        self._document = document
         self._tokens = KeptByVocabulary(lambda vocabulary: SubstringTokens(self.reader, vocabulary))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Substring, (self._text, self._unit, self._least, self._most)
+
+    def __compiled__(self) -> tuple[Any, ...]:
+        return Substring._of_compiled, (*self.__reduce__()[1], self._document)
+
+    @classmethod
+    def _of_compiled(cls, text: str, unit: Unit, least: int, most: int | None, document: Document) -> Substring:
+        """Return the quotation of a compiled form."""
+        made = cls.__new__(cls)
+        made._text, made._unit, made._least, made._most = text, unit, least, most
+        made._set(document)
+        return made
 
     def __repr__(self) -> str:
         """One line, with the beginning of the document.
