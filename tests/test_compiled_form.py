@@ -179,7 +179,7 @@ def test_automata_are_in_it_once() -> None:
     pattern = JsonSchema({"type": "string", "pattern": "^([a-z]{1,40} ){1,40}$"})
     form = compiled_form(pattern)
     twin = of_compiled_form(form)
-    (leaf,) = [leaf for leaf in twin.network.leaves.values()]
+    (leaf,) = twin.network.leaves.values()
     assert any(leaf.dfa is getattr(rule, "dfa", None) for rule in twin.compiled.grammar.rules.values())
     assert form.buffers.count(leaf.dfa.transitions.tobytes()) == 2, "and as the network's table, which is equal"
 
