@@ -49,8 +49,15 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
     return distances
 
 
+def portable(network: Network) -> tuple[Network, Distances]:
+    """Return a network for a compiled form, with what would be made anew of it over any vocabulary."""
+    distances = distances_of(network)
+    _ = distances.registers.for_kernels
+    return network, distances
+
+
 def with_distances(network: Network, distances: Distances) -> Network:
-    """Return a network whose distances over all bytes are known."""
+    """Return a network of a compiled form, whose distances over all bytes are known."""
     _by_all_bytes[network] = distances
     return network
 

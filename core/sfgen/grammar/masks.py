@@ -104,7 +104,7 @@ class Masks:
         trie = vocabulary.trie
         self._words = (len(vocabulary) + 31) // 32
         self._goal = None if (distances.base < FAR).all() else distances.base < FAR
-        facts, lengths, members = distances.registers.for_kernels()
+        facts, lengths, members = distances.registers.for_kernels
         table, actions = network.flat
         self._network_arguments: tuple[Any, ...] = (
             table, network.table.shape[1], network.byte_classes, facts, lengths, members, actions,

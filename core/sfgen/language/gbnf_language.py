@@ -22,7 +22,7 @@ from sfgen.automata.label import CUT, characters_from
 from sfgen.compiled_form import Later
 from sfgen.errors import GrammarError, SfgenError, UsageError
 from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.distances import Distances, distances_of, with_distances
+from sfgen.grammar.distances import Distances, portable, with_distances
 from sfgen.grammar.examples import every_text, most_telling_first
 from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
 from sfgen.grammar.network import LeftRecursion, Network, network_as_written, network_of
@@ -316,9 +316,8 @@ class GbnfLanguage:
         return gbnf_language, (self.text, self.start, self.origin)
 
     def __compiled__(self) -> tuple[Any, ...]:
-        network = self.network
         return GbnfLanguage._of_compiled, (
-            self.text, self.start, Later(self._source), network, distances_of(network), self.origin,
+            self.text, self.start, Later(self._source), *portable(self.network), self.origin,
         )  # fmt: skip
 
     @classmethod

@@ -15,7 +15,7 @@ from sfgen import arguments
 from sfgen.compiled_form import Later
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
 from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.distances import Distances, distances_of, with_distances
+from sfgen.grammar.distances import Distances, portable, with_distances
 from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.positions import TokenPositions
@@ -126,7 +126,7 @@ class JsonSchema:
     def __compiled__(self) -> tuple[Any, ...]:
         network = self.network  # after which the rules are the last ones
         rules = Later(self.compiled)
-        return JsonSchema._of_compiled, (*self.__reduce__()[1], rules, network, distances_of(network))
+        return JsonSchema._of_compiled, (*self.__reduce__()[1], rules, *portable(network))
 
     @classmethod
     def _of_compiled(

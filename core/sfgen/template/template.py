@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, TemplateError
-from sfgen.grammar.distances import Distances, distances_of, with_distances
+from sfgen.grammar.distances import Distances, portable, with_distances
 from sfgen.grammar.guide import KeptByVocabulary
 from sfgen.grammar.network import Network, network_of
 from sfgen.grammar.positions import TokenPositions
@@ -139,7 +139,7 @@ class Template:
             made["network"] = self.network
         if self.dfa is None and self.network is None:
             made["segments"] = self.segments
-        distances = None if made.get("network") is None else distances_of(made["network"])
+        distances = None if made.get("network") is None else portable(made["network"])[1]
         return Template._of_compiled, (*self.__reduce__()[1], made, distances)
 
     @classmethod

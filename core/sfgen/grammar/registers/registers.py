@@ -7,6 +7,7 @@ over some usable bytes, with the distances. The kernels at the end do the same i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -176,8 +177,9 @@ class Registers:
         """Return mask and exits of a state of a counted text, whose first state is ``first``."""
         return self._counts.mask(masks, text, first, state, number)
 
+    @cached_property
     def for_kernels(self) -> ForKernels:
-        """Return the arrays that the kernels below read."""
+        """The arrays that the kernels below read."""
         facts = np.zeros((len(self._table), FACTS), dtype=np.int32)
         columns: dict[int, NDArray[np.generic]] = {ACCEPTS: self._table.accepting, IS_END: self._table.is_end}
         for kind in self._kinds:

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from sfgen.automata import Dfa
 from sfgen.automata.completions import completions
 from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.registers.names import NARROW
+from sfgen.grammar.registers.register import NARROW
 from sfgen.grammar.rules import (
     NOTHING,
     Alternation,
