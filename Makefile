@@ -175,7 +175,7 @@ examples: $(DEV_STAMP)
 
 bench: $(BENCH_STAMP) $(GGUF_STAMP) $(RAY_STAMP)
 	$(BIN)/python -m tests.bench $(BENCH)
-	$(if $(BENCH),,set -e; for part in masks letters bans word_bias exact growth near_limit forward generation schemas maskbench schema_generation schema_suite grammars gguf template jobs serve; do $(BIN)/python -m tests.bench.$$part; done)
+	$(if $(BENCH),,set -e; for part in masks letters bans word_bias exact growth near_limit forward generation schemas maskbench schema_generation schema_suite grammars gguf template jobs serve serve_compiling; do $(BIN)/python -m tests.bench.$$part; done)
 
 # On Linux most package indexes offer torch with CUDA; where .venv has the build for CPUs, the program says so and stops.
 gpu: $(BENCH_STAMP)

@@ -10,6 +10,7 @@ write free text, alone and while one schema after the other is compiled, each of
 from __future__ import annotations
 
 import argparse
+import gc
 import http.client
 import json
 import statistics
@@ -28,6 +29,7 @@ from .serve import THREADS, free_port, serving
 
 STREAMS = 8
 HOW = ("again", "form")
+"""As it was, with processes of the pool that do not stand back; and as it is."""
 COPIES = 3
 
 
@@ -155,9 +157,11 @@ def as_server(how: str, port: int) -> None:
             return form
 
         setattr(constraints.Constraints, "_judge", noted)  # noqa: B010
+        constraints.NICE = 0
         judge.taken = lambda form, vocabulary: take(own.pop(id(form))[1], vocabulary)
     loaded = load_model("tiny", threads=int(THREADS))
     limits = Limits(batch_size=STREAMS + 1, compile_seconds=120)
+    gc.freeze()  # as commands do
     uvicorn.run(app({"tiny": loaded}, limits=limits), port=port, log_level="error")
 
 
@@ -195,7 +199,9 @@ def report(rounds: dict[str, list[dict[str, Told]]], seconds: float) -> str:
 
 def main() -> None:
     """Measure all, and write the page."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench.serve_compiling", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.bench.serve_compiling", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--seconds", type=float, default=10, metavar="N", help="how long each line is measured")
     parser.add_argument("--rounds", type=int, default=2, metavar="N", help="how often each server is started")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the page there")

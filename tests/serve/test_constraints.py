@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sfgen import Index, Sampler, generate, load_model
+from sfgen import Dfa, Index, JsonSchema, Sampler, generate, load_model
 from sfgen.errors import OutOfMemory, PatternError, SfgenError
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve import constraints as module
@@ -111,6 +112,89 @@ class TestKept:
             await constraints.of(asked, VOCABULARY)
             assert constraints.nbytes >= before
             assert constraints.nbytes >= index.masks_nbytes  # type: ignore[attr-defined]
+
+        run(body)
+
+
+def members(count: int) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {f"property {number}": {"type": "string", "maxLength": number + 1} for number in range(count)},
+        "required": ["property 7"],
+        "additionalProperties": False,
+    }
+
+
+def nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"const": "x"}
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"a": schema}, "required": ["a"], "additionalProperties": False}
+    return schema
+
+
+LARGE_ONES = {
+    "regex": own("regex", "(" + "|".join(f"word {number}" for number in range(60)) + ")"),
+    "choices": words(0),
+    "schema": own("schema", members(20)),
+    "deep schema": own("schema", nested(100)),
+    "grammar": own("grammar", "root ::= " + "(" * 90 + " | ".join(f'"word {n}" root?' for n in range(20)) + ")" * 90),
+    "lark": own("grammar", "start: " + " | ".join(f'"word {number}" start?' for number in range(20))),
+    "template": own("template", "It is {{a: choices hot, cold}}, {{b: schema name, age int}}" + " and so on" * 30),
+    "substring": own("substring", "Call me Ishmael. Some years ago, never mind how long. " * 9),
+}
+
+
+class TestCompiledElsewhere:
+    @pytest.mark.parametrize("asked", LARGE_ONES.values(), ids=LARGE_ONES)
+    def test_a_large_one_is_not_compiled_here(self, asked: OwnConstraint, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*given: object) -> Any:
+            raise AssertionError("it is compiled here")
+
+        expected = judge.compiled(asked, VOCABULARY)
+        monkeypatch.setattr(judge, "compiled", refuse)
+        monkeypatch.setattr(judge, "read_constraint", refuse)
+
+        async def body(constraints: Constraints) -> None:
+            index = await constraints.of(asked, VOCABULARY)
+            assert index.constraint.shortest() == expected.constraint.shortest()
+            assert index.constraint == expected.constraint or isinstance(index.constraint, Dfa)
+            guides = index.guide(), expected.guide()
+            for step in range(9):
+                one, other = (guide.allowed_tokens() for guide in guides)
+                assert one.tolist() == other.tolist()
+                if int(one[step % len(one)]) in VOCABULARY.end_token_ids:
+                    break
+                for guide in guides:
+                    guide.advance(int(one[step % len(one)]))
+
+        run(body)
+
+    def test_the_memory_of_its_form_counts(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            index = await constraints.of(own("schema", members(200)), VOCABULARY)
+            assert isinstance(index.constraint, JsonSchema)
+            assert constraints.nbytes > 2 * index.constraint.network.table.nbytes > 2**20
+
+        run(body)
+
+    def test_an_error_is_told_as_here(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            wrong = own("schema", members(20) | {"required": ["property 7", "no such property"]})
+            with pytest.raises(SfgenError) as expected:
+                judge.compiled(wrong, VOCABULARY)
+            with pytest.raises(SfgenError) as caught:
+                await constraints.of(wrong, VOCABULARY)
+            assert (type(caught.value), str(caught.value)) == (type(expected.value), str(expected.value))
+
+        run(body)
+
+    def test_its_process_stands_back(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            await constraints.of(words(0), VOCABULARY)
+            assert constraints._judges is not None
+            judges: Any = constraints._judges
+            nice = await asyncio.wrap_future(judges.schedule(os.nice, args=[0]))
+            assert nice >= min(19, os.nice(0) + module.NICE)
 
         run(body)
 

@@ -46,6 +46,9 @@ MOST_UNDER_WAY = 64
 
 JUDGES = 2
 JUDGE_BYTES = 2**31
+NICE = 10
+"""How far they stand back where processors are scarce: texts that are written go first."""
+
 FORMS = 2
 """How often the bytes of its form a constraint takes: it looks into these, and makes facts of each state of them."""
 
@@ -163,7 +166,7 @@ class Constraints:
         """
         if self._judges is None:
             self._judges = ProcessPool(
-                JUDGES, context=self._context, initializer=judge.limit_memory, initargs=[JUDGE_BYTES]
+                JUDGES, context=self._context, initializer=judge.begin, initargs=[JUDGE_BYTES, NICE]
             )
         judged: Future[SfgenError | CompiledForm] = self._judges.schedule(
             judge.judged, args=[own], timeout=self._seconds

@@ -62,9 +62,10 @@ def _addresses() -> int:
         return 0
 
 
-def limit_memory(most: int) -> None:
-    """Let this process have no more bytes of memory beside those that it has."""
+def begin(most: int, nice: int) -> None:
+    """Begin a process that compiles: with so many bytes of memory beside those that it has, and behind others."""
     import resource
 
     most += _addresses()
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    os.nice(nice)

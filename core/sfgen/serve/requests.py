@@ -319,7 +319,8 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
 
 def _refuse_unknown(body: _Body, path: str) -> None:
     """Refuse what is not known here, at any depth, unless its value asks for nothing."""
-    settings = body.model_dump(exclude_none=True) if isinstance(body, TextRequest) else {}
+    is_asked = body.model_extra and isinstance(body, TextRequest)  # a megabyte of schema is not copied for nothing
+    settings = body.model_dump(exclude_none=True) if is_asked else {}
     if isinstance(body, ChatRequest):
         settings["goes_on"] = body.messages[-1].role == "assistant"
     for name, value in (body.model_extra or {}).items():
