@@ -41,7 +41,8 @@ def both(grammar: Grammar) -> tuple[Recogniser, Reader]:
     try:
         recogniser = BoundedRecogniser(grammar)
     except UsageError as error:
-        if "no text" in error.message:
+        # Where texts must differ there may be too few: who makes such rules counts them.
+        if "no text" in error.message and "distinct=True" not in repr(grammar):
             with pytest.raises(UsageError):
                 network_of(grammar)
         event("no text" if "no text" in error.message else "left recursion through other rules")
