@@ -39,6 +39,23 @@ def test_questions_that_lead_to_questions_take_no_stack() -> None:
     assert all(len(schema.compiled.parts[rule]) == 2 for rule in ("d0", "d1", f"d{count - 1}"))
 
 
+def test_what_many_questions_lead_to_is_proved_once() -> None:
+    """Asked anew each time it would take minutes."""
+    count, depth = 4, 6
+
+    def member(at: int, way: int, name: str) -> dict[str, Any]:
+        own = {"a": {"$ref": f"#/$defs/d{at}_{way}"}, "k": {"const": name}}
+        return {"type": "object", "required": ["a", "k"], "properties": own}
+
+    definitions: dict[str, Any] = {f"d{depth}_{way}": {"const": way} for way in range(count)}
+    for at in range(depth):
+        for own in range(count):
+            schemas = [member(at + 1, way, f"{own} of {at}, {way}") for way in range(count)]
+            definitions[f"d{at}_{own}"] = {"oneOf": schemas}
+    schema = JsonSchema({"$ref": "#/$defs/d0_0", "$defs": definitions})
+    assert all(len(schema.compiled.parts[f"d{at}_0"]) == count for at in range(depth))
+
+
 CIRCLES: list[dict[str, Any]] = [
     _objects({"$ref": "#"}, {"type": "string"}),
     _objects({"$ref": "#/$defs/x"}, {"type": "string"}, **{"$defs": {"x": _objects({"$ref": "#"}, {"minimum": 1})}}),

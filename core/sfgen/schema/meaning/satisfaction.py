@@ -120,6 +120,10 @@ class Emptiness:
         self._groups = groups
         self._satisfaction = Satisfaction(unions, groups)
         self._decided: dict[Plain, bool] = {}
+        self._empty: set[tuple[Conjunction, int]] = set()
+        """What has no value, and at which depth that was proved."""
+        self._in_vain: set[tuple[Conjunction, int]] = set()
+        """What the present question has led to, so that nothing was proved."""
 
     def has_decided(self, plain: Plain) -> bool:
         """Tell whether it was asked about a branch before."""
@@ -129,6 +133,7 @@ class Emptiness:
         """Tell whether a branch is known to have no value."""
         found = self._decided.get(plain)
         if found is None:
+            self._in_vain.clear()
             found = self._decided[plain] = self._is_known(plain, 0)
         return found
 
@@ -162,7 +167,12 @@ class Emptiness:
     def _is_empty(self, conjunction: Conjunction, depth: int) -> bool:
         if not conjunction or depth > _DEEPEST:
             return False
+        asked = conjunction, depth
+        if asked in self._empty or asked in self._in_vain:
+            return asked in self._empty
         try:
-            return all(self._is_known(plain, depth) for plain in self._unions(conjunction))
+            is_empty = all(self._is_known(plain, depth) for plain in self._unions(conjunction))
         except (SchemaError, UndecidedError):
-            return False
+            is_empty = False
+        (self._empty if is_empty else self._in_vain).add(asked)
+        return is_empty
