@@ -10,6 +10,7 @@ used last in a bounded number of bytes. When nobody waits for a verdict any more
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import sys
 import time
@@ -104,6 +105,7 @@ class Constraints:
         self._context = _context()  # from now on the imports of its processes go on
         self._judges: ProcessPool | None = None
         self._is_closed = False
+        self._frozen: set[bool] = set()
 
     @property
     def nbytes(self) -> int:
@@ -210,10 +212,20 @@ class Constraints:
         if error is None:
             self.made += 1
             self._add(key, task.result(), making.nbytes)
+            self._freeze(making.nbytes > 0)
         elif isinstance(error, SfgenError) and not isinstance(error, Stopping):
             self._refused[key] = error, time.monotonic()
             if len(self._refused) > REFUSED_KEPT:
                 self._refused.popitem(last=False)
+
+    def _freeze(self, is_large: bool) -> None:
+        """Let the collector walk no more of what the first small one and the first large one have loaded.
+
+        Kernels are hundreds of thousands of objects, and each large body lets the collector walk all of them.
+        """
+        if is_large not in self._frozen:
+            self._frozen.add(is_large)
+            gc.freeze()
 
     def _refuse_again(self, key: Key) -> None:
         """Refuse what was refused before, without a second look.
