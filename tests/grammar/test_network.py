@@ -41,8 +41,9 @@ def both(grammar: Grammar) -> tuple[Recogniser, Reader]:
     try:
         recogniser = BoundedRecogniser(grammar)
     except UsageError as error:
-        with pytest.raises(UsageError):
-            network_of(grammar)
+        if "distinct=True" not in repr(grammar):  # else it may have too few texts: who makes such rules counts them
+            with pytest.raises(UsageError):
+                network_of(grammar)
         event("no text" if "no text" in error.message else "left recursion through other rules")
         assume(False)
         raise
