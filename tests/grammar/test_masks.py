@@ -89,13 +89,14 @@ def test_tokens_over_many_rules(grammar: Grammar, seed: int) -> None:
     chance = random.Random(seed)
     try:
         network, texts = network_of(grammar), RuleTexts(grammar, chance, depth=6)
+        recogniser = BoundedRecogniser(grammar)
     except (UsageError, ValueError):  # there is no text, or a rule begins with itself
         assume(False)
         raise
     parts = {text[at : at + size] for text in (texts.draw()[:40] for _ in range(4)) for size in range(2, 10)
              for at in range(len(text) - size + 1)}  # fmt: skip
     vocabulary = Vocabulary([*BYTES, *sorted(parts), None], [256 + len(parts)])
-    recogniser, tokens = BoundedRecogniser(grammar), TokenNetwork(network, vocabulary)
+    tokens = TokenNetwork(network, vocabulary)
     pair, guide, position = Pair(grammar, recogniser, tokens), tokens.guide(), recogniser.start
     for _ in range(6):
         readable = pair.readable(position)
