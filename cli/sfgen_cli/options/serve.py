@@ -13,6 +13,7 @@ import typer
 
 from sfgen.errors import InputError, UsageError
 from sfgen.printable import shown_name
+from sfgen_cli.options.prompts import read_text
 from sfgen_cli.shell import completion
 
 _ACCESS, _LIMITS = "Who may ask", "Limits"
@@ -201,13 +202,7 @@ def _is_here(host: str) -> bool:
 
 def _keys(file: Path) -> list[str]:
     """The keys in a file."""
-    try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InputError(f"cannot read {shown_name(file)}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{shown_name(file)} is not UTF-8", hint="It has a key on each line.") from None
-    keys = [line.strip() for line in lines if line.strip()]
+    keys = [line.strip() for line in read_text(file).splitlines() if line.strip()]
     if not keys:
         raise InputError(f"{shown_name(file)} has no key", hint="It has a key on each line.")
     return keys

@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,7 +37,7 @@ from sfgen.printable import json_text
 from sfgen.protocols import Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
-from sfgen.serve.guards import HAS_KEY, Access, Guard, fault
+from sfgen.serve.guards import HAS_KEY, Access, Guard, fault, refused
 from sfgen.serve.replies import Choice, Reply, error_body, status_of, usage_of
 from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
 
@@ -170,7 +170,9 @@ class Server:
         self._grace = grace
         self._engines: dict[str, Engine] = {}
         self._constraints = Constraints(limits.compile_seconds, limits.constraint_bytes)
-        self._without: OrderedDict[tuple[str, frozenset[int]], Model] = OrderedDict()
+        self._without = lru_cache(WITHOUT_KEPT)(
+            lambda name, never: cast("Model", WithoutTokens(models[name], never))  # of which each makes a trie
+        )
 
     def application(self) -> FastAPI:
         """Return the routes."""
@@ -288,20 +290,14 @@ class Server:
 
     def _without_tokens(self, name: str, wish: Wish) -> Model:
         """A model without the tokens that a request bans."""
-        key = name, wish.never
-        made = self._without.get(key)
-        if made is None:
-            vocabulary, field = vocabulary_of(self._models[name]), wish.fields.get("never")
-            beyond = [token for token in wish.never if token >= len(vocabulary)]
-            if beyond:
-                why = f"{beyond[0]} is banned, and the model has {len(vocabulary)} tokens"
-                raise Refused(why, field, "invalid_value", f"Ids are from 0 to {len(vocabulary) - 1}.")
-            if not wish.never.isdisjoint(vocabulary.end_token_ids):
-                raise Refused("a token that ends a text is banned", field, hint="Leave it out.")
-            self._without[key] = made = cast("Model", WithoutTokens(self._models[name], wish.never))
-            while len(self._without) > WITHOUT_KEPT:
-                self._without.popitem(last=False)
-        return made
+        vocabulary, field = vocabulary_of(self._models[name]), wish.fields.get("never")
+        beyond = [token for token in wish.never if token >= len(vocabulary)]
+        if beyond:
+            why = f"{beyond[0]} is banned, and the model has {len(vocabulary)} tokens"
+            raise Refused(why, field, "invalid_value", f"Ids are from 0 to {len(vocabulary) - 1}.")
+        if not wish.never.isdisjoint(vocabulary.end_token_ids):
+            raise Refused("a token that ends a text is banned", field, hint="Leave it out.")
+        return self._without(name, wish.never)
 
     def _loops(
         self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Any
@@ -526,5 +522,4 @@ _KINDS = ("str", "int", "float", "bool", "dict", "list")
 
 async def _on_http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    body = {"message": str(error.detail), "type": "invalid_request_error", "param": None, "code": "http_error"}
-    return JSONResponse({"error": body}, error.status_code, error.headers)
+    return refused(error.status_code, str(error.detail), "http_error", error.headers)

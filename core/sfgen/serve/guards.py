@@ -22,7 +22,7 @@ import ipaddress
 import json
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -382,7 +382,7 @@ def error_object(message: str, code: str, status: int) -> dict[str, Any]:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def refused(status: int, message: str, code: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def refused(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer of a refusal."""
     return JSONResponse(error_object(message, code, status), status, headers)
 

@@ -25,7 +25,6 @@ from sfgen.errors import (
     SchemaError,
     SfgenError,
 )
-from sfgen.serve.constraints import CompileTimeout
 from sfgen.serve.engine import Busy, Stopping, TooSlow
 from sfgen.serve.requests import Refused
 from sfgen.vocabulary import Vocabulary
@@ -58,8 +57,6 @@ def error_body(error: SfgenError, param: str | None = None) -> dict[str, Any]:
         code = "rate_limit_exceeded"
     elif isinstance(error, InputError):
         code = "context_length_exceeded"  # nothing else is read here
-    elif isinstance(error, CompileTimeout):
-        code = "compile_timeout"
     elif isinstance(error, GenerationError):
         code = _snake(type(error).__name__)
     else:

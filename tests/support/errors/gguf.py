@@ -140,7 +140,13 @@ GGUF = [
         _parts(lambda: Path("model-00001-of-00002.gguf").rename("model.gguf")),
     ),
     # --- what cannot be used
-    Case(_GEN, 1, "has the same text for the tokens", _replaced(b"\x01\0\0\0\0\0\0\0a", b"\x01\0\0\0\0\0\0\0b")),
+    Case(
+        _GEN,
+        1,
+        "has the same text for the tokens",
+        _replaced(b"\x01\0\0\0\0\0\0\0a", b"\x01\0\0\0\0\0\0\0b"),
+        needs=_LIB,
+    ),
     Case(_GEN, 1, "not supported: WordPiece (bert)", _replaced(b"\x04\0\0\0\0\0\0\0gpt2", b"\x04\0\0\0\0\0\0\0bert")),
     Case(_GEN, 1, "has no tokenizer", _replaced(b"tokenizer.ggml.model", b"tokenizer.ggml.medal")),
     Case(f"{_GEN} --dtype float32", 1, "model.gguf cannot be used in float32", _file()),
