@@ -75,6 +75,7 @@ NAMED = {"name": "x", "schema": SCHEMA, "strict": True}
 GBNF = 'root ::= "<" [0-9]+ ">"'
 TINY = TinyModel()
 SPACE = TINY.encode_inside(" a")[0]
+POINT = {str(TINY.encode_inside(".")[0]): 100}
 
 COMMON: dict[str, list[Case]] = {
     "model": [({"model": "tiny"}, lambda done: done["model"] == "tiny")],
@@ -111,6 +112,12 @@ COMMON: dict[str, list[Case]] = {
         ({"response_format": {"type": "json_object"}, "seed": 5, "max_tokens": 80}, is_json(dict)),
         ({"response_format": {"type": "json_object", "schema": SCHEMA}, **LONG}, is_json(list)),
         ({"response_format": {"type": "json_schema", "json_schema": NAMED}, **LONG}, is_json(list)),
+    ],
+    "numbers": [
+        ({"numbers": "any", "json_schema": {"const": 1}, "logit_bias": POINT}, matches("1[.]00?")),
+        ({"numbers": "any", "sfgen": {"schema": {"const": 1}}, "logit_bias": POINT}, matches("1[.]00?")),
+        ({"numbers": "schema", "json_schema": {"const": 1}, "logit_bias": POINT}, matches("1")),
+        ({"numbers": "schema"}, as_generated()),
     ],
     "structured_outputs": [
         ({"structured_outputs": {"json": SCHEMA}, **LONG}, is_json(list)),
@@ -283,6 +290,9 @@ def test_what_a_neutral_value_is_depends_on_its_kind() -> None:
         ({"response_format": {"type": "json_schema", "json_schema": NAMED, "schema": True}},
          "response_format.json_schema"),
         ({"response_format": {"type": "json_object"}, "guided_json": SCHEMA}, "guided_json"),  # as vLLM
+        ({"numbers": "any", "regex": "1"}, "numbers"),
+        ({"numbers": "any"}, "numbers"),
+        ({"numbers": "all", "json_schema": True}, "numbers"),
         ({"guided_json": "name"}, "guided_json"),
         ({"guided_choice": []}, "guided_choice"),
         ({"banned_strings": [""]}, "banned_strings"),

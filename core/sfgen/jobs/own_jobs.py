@@ -202,4 +202,6 @@ def read_constraint(
     options = {} if usual is None else {key: item for key, item in usual.to_dict().items() if key != "schema"}
     if usual is not None:
         options["documents"] = usual.documents
+    if own.numbers is not None:
+        options["numbers"] = own.numbers
     return JsonSchema(read_inline(value), **options)

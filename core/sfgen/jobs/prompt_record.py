@@ -240,10 +240,13 @@ class OwnConstraint:
     Attributes:
         kind: What it is.
         written: It, as JSON: equal ones are the same constraint.
+        numbers: How numbers of a schema's ``enum`` and ``const`` are spelled, as of :class:`sfgen.JsonSchema`; ``None``
+            is as all records have it.
     """
 
     kind: ConstraintKind
     written: str
+    numbers: str | None = None
 
     @property
     def value(self) -> Any:

@@ -121,7 +121,7 @@ class Constraints:
             Busy: Too many others are compiled.
             SfgenError: It cannot be read or compiled.
         """
-        key = vocabulary.fingerprint, sha256(f"{own.kind} {own.written}".encode()).digest()
+        key = vocabulary.fingerprint, sha256(f"{own.kind} {own.numbers} {own.written}".encode()).digest()
         if key in self._kept:
             return self._used(key)
         self._refuse_again(key)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeAlias
@@ -132,6 +132,7 @@ class TextRequest(_Body):
     presence_penalty: float | None = Field(default=None, ge=-2, le=2)
     logit_bias: dict[str, Bias] | list[tuple[StrictInt, Bias]] | None = None
     response_format: ResponseFormat | None = None
+    numbers: Literal["schema", "any"] | None = None
     structured_outputs: StructuredOutputs | None = None
     guided_json: Schema | None = None
     guided_regex: str | None = None
@@ -286,6 +287,10 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
     constraint = None
     if found:
         fields["index"], constraint = found[0]
+    if body.numbers is not None and constraint is not None and constraint.kind == "schema":
+        constraint = replace(constraint, numbers=body.numbers)
+    elif body.numbers == "any":
+        raise Refused("numbers is for a schema, and there is none", "numbers", "conflict", "Leave it out.")
     config = _sampling(body, own) | _writing(body, own, fields)
     if constraint is not None and "stop" in config:
         raise Refused(
