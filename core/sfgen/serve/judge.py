@@ -63,7 +63,7 @@ def _addresses() -> int:
 
 
 def begin(most: int, nice: int) -> None:
-    """Begin a process that compiles: with so many bytes of memory beside those that it has, and behind others."""
+    """Begin a process that compiles: with N bytes of memory beside those that it has, and behind others."""
     import resource
 
     most += _addresses()
