@@ -17,7 +17,7 @@ from sfgen import Dfa, Vocabulary
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
-from sfgen.grammar.registers.names import in_one_order
+from sfgen.grammar.registers.members import in_one_order
 from sfgen.grammar.registers.register import NARROW
 from sfgen.grammar.rules import AnyOrder, Call, Grammar, Leaf, Literal, NamedMember, OtherMember
 

@@ -16,7 +16,7 @@ from sfgen.automata.examples import examples as texts_of_automaton
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
-from sfgen.grammar.registers.names import in_one_order
+from sfgen.grammar.registers.members import in_one_order
 from sfgen.grammar.rules import (
     NOTHING,
     Alternation,
@@ -34,7 +34,6 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
     StateMachine,
-    Take,
 )
 from sfgen.index.distance import LONGEST_TEXT
 
@@ -190,8 +189,6 @@ class _Texts:
                 return self._list(opening, [self._plain(item)] if minimum else [], minimum, separator, closing)
             case AnyOrder():
                 return self._plain(in_one_order(expression))
-            case Take():
-                return b""
 
     def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
         between = self._plain(separator)

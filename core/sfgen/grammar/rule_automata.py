@@ -2,14 +2,16 @@
 
 Several rules are built together, so that the subset construction runs once. ``RulesAutomaton`` makes one
 nondeterministic automaton of them (Thompson's construction, 1968). Its symbols are the bytes and, from 256 on, calls,
-marks behind names, an *entry* for each rule from the common start, and an *end* for each rule to the common end. The
-ends differ, so minimization never joins states of different rules.
+an *entry* for each rule from the common start, and an *end* for each rule to the common end. The ends differ, so
+minimization never joins states of different rules. Rules with members in any order are put together of such automata
+(see ``sfgen.grammar.registers.members``).
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from sfgen.automata.minimize import equal_states, numbered
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import InternalError, PatternTooLarge
 from sfgen.grammar.registers.counts import CountedAutomaton, counted_list, counted_text
-from sfgen.grammar.registers.names import names_of, with_marks, without_marks
+from sfgen.grammar.registers.members import NAME, VALUE, Frame, frame_expression, framed, member_automaton
 from sfgen.grammar.registers.registers import Remembers
 from sfgen.grammar.rules import (
     Alternation,
@@ -38,7 +40,6 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
     StateMachine,
-    Take,
 )
 from sfgen.grammar.simplify import calls, has_empty, rules_with
 
@@ -84,6 +85,8 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
                 automata.append(_counted(name, counted_list(expression), None))
             case AnyOrder() if nullable & {call.rule for call in calls(expression) if not call.distinct}:
                 raise InternalError(f"the members of {name!r} have any order, and may be empty")
+            case AnyOrder():
+                automata.append(_any_order(name, expression))
             case _:
                 own = set(calls(expression))
                 if together and (len(together) == _TOGETHER or len(called | own) > _CALLS_TOGETHER):
@@ -96,11 +99,9 @@ def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
     return automata
 
 
-def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleAutomaton:
+def _deterministic(rules: Mapping[str, Expression], nullable: Collection[str]) -> RuleAutomaton:
     """Build several rules by one subset construction; drop the common start and end."""
-    automaton = RulesAutomaton(
-        {name: with_marks(rule) if isinstance(rule, AnyOrder) else rule for name, rule in rules.items()}, nullable
-    )
+    automaton = RulesAutomaton(rules, nullable)
     first = next(iter(rules))
     try:
         table, class_of_symbol, accepting = subset_automaton(automaton.nfa, automaton.symbols, first)
@@ -113,13 +114,12 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
     ends = np.zeros(len(table), dtype=np.bool_)
     targets = table.T[class_of_symbol[BYTES : BYTES + len(automaton.calls)]]
     numbers, states = np.nonzero(targets >= 0)
-    sites, takes = list[tuple[int, Call, int]](), dict[int, tuple[int, int]]()
-    for number, state, target in zip(numbers.tolist(), states.tolist(), targets[numbers, states].tolist(), strict=True):
-        call = automaton.calls[number]
-        if isinstance(call, Take):
-            takes[state] = call.number, target
-        else:
-            sites.append((state, call, target))
+    sites = [
+        (state, automaton.calls[number], target)
+        for number, state, target in zip(
+            numbers.tolist(), states.tolist(), targets[numbers, states].tolist(), strict=True
+        )
+    ]
     for symbol in automaton.entries.values():
         ends |= table[:, class_of_symbol[symbol + len(rules)]] >= 0
     used = np.unique(class_of_symbol[: BYTES + len(automaton.calls)])
@@ -127,14 +127,6 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
     kept = np.flatnonzero(rule_of >= 0)  # without the common start and end
     renumbered = np.full(len(table) + 1, -1, dtype=np.int32)  # the last entry maps -1
     renumbered[kept] = np.arange(len(kept))
-    sites += without_marks(table, takes, sites, class_of_symbol[:BYTES])
-    names = {
-        number: names_of(
-            rule, {int(renumbered[state]): taken for state, (taken, _) in takes.items() if rule_of[state] == number}
-        )
-        for number, rule in enumerate(rules.values())
-        if isinstance(rule, AnyOrder)
-    }
     return RuleAutomaton(
         renumbered[table[kept]],
         class_of_symbol[:BYTES],
@@ -143,7 +135,6 @@ def _deterministic(rules: Mapping[str, Expression], nullable: set[str]) -> RuleA
         {name: int(renumbered[entry]) for name, entry in entries.items()},
         rule_of[kept],
         None,
-        Remembers(names=names),
     )
 
 
@@ -178,11 +169,41 @@ def _counted(name: str, automaton: CountedAutomaton, leaf: CountedText | None) -
     return RuleAutomaton(transitions, byte_classes, accepting, calls, {name: 0}, rules, leaf, Remembers(counter))
 
 
+def _any_order(name: str, members: AnyOrder) -> RuleAutomaton:
+    """Build the automaton of a rule with members in any order."""
+    frame = _frame(framed(members))
+    if len(frame.names) * sum(len(member.name) for member in members.members) > MAX_EDGES:
+        raise GrammarTooLarge(name, f"{MAX_EDGES:,} states and edges")
+    transitions, byte_classes, accepting, sites, names = member_automaton(members, frame)
+    rules = np.zeros(len(transitions), dtype=np.int32)
+    return RuleAutomaton(
+        transitions, byte_classes, accepting, sites, {name: 0}, rules, None, Remembers(names={0: names})
+    )
+
+
+@lru_cache(maxsize=64)
+def _frame(members: AnyOrder) -> Frame:
+    """Build the automaton of an object whose names and values are calls; see ``framed``."""
+    automaton = _deterministic({"": frame_expression(members)}, frozenset())
+    byte_of_class = automaton.byte_classes
+    steps = [
+        (source, byte, int(automaton.transitions[source, byte_of_class[byte]]))
+        for source in range(len(automaton.transitions))
+        for byte in range(BYTES)
+        if automaton.transitions[source, byte_of_class[byte]] >= 0
+    ]
+    sites = {call: {state: target for state, each, target in automaton.calls if each == call} for call in (NAME, VALUE)}
+    accepting = np.flatnonzero(automaton.accepting).tolist()
+    return Frame(
+        len(automaton.transitions), steps, accepting, sites[NAME], sites[VALUE], members.minimum, members.maximum
+    )
+
+
 class RulesAutomaton:
     """The nondeterministic automaton of some rules.
 
     Attributes:
-        calls: The calls and marks, in the order of their symbols from ``BYTES`` on.
+        calls: The calls, in the order of their symbols from ``BYTES`` on.
         entries: The entry symbol of each rule; its end symbol is ``len(rules)`` more.
         symbols: The number of symbols.
         nfa: The automaton.
@@ -193,7 +214,7 @@ class RulesAutomaton:
         self._epsilons = array("i")
         self._states = 2
         self._nullable = nullable
-        self._symbol_of_call: dict[Call | Take, int] = {}
+        self._symbol_of_call: dict[Call, int] = {}
         ends = dict[str, tuple[int, int]]()
         self._rule = ""
         for name, expression in rules.items():
@@ -201,7 +222,7 @@ class RulesAutomaton:
             start, end = self._state(), self._state()
             self._fragment(expression, start, end)
             ends[name] = start, end
-        self.calls: Sequence[Call | Take] = tuple(self._symbol_of_call)
+        self.calls: Sequence[Call] = tuple(self._symbol_of_call)
         self.entries = {name: BYTES + len(self.calls) + number for number, name in enumerate(rules)}
         self.symbols = BYTES + len(self.calls) + 2 * len(rules)
         for name, (start, end) in ends.items():
@@ -244,9 +265,6 @@ class RulesAutomaton:
                 self._edge(start, symbol, symbol, end)
                 if expression.rule in self._nullable:
                     self._epsilon(start, end)
-            case Take():
-                symbol = self._symbol_of_call.setdefault(expression, BYTES + len(self._symbol_of_call))
-                self._edge(start, symbol, symbol, end)
             case Concatenation(parts):
                 for part in parts[:-1]:
                     middle = self._state()

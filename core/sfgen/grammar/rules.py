@@ -175,13 +175,6 @@ class CountedText:
     maximum: int | None  # the highest count; ``None``: any
 
 
-@dataclass(frozen=True, slots=True)
-class Take:
-    """A mark behind a name in the automaton of ``AnyOrder``; it reads nothing."""
-
-    number: int
-
-
 Expression: TypeAlias = (
     Literal
     | Bytes
@@ -195,7 +188,6 @@ Expression: TypeAlias = (
     | StateMachine
     | CountedList
     | CountedText
-    | Take
 )
 
 Rules: TypeAlias = Mapping[str, Expression]

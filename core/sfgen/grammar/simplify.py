@@ -37,7 +37,6 @@ from sfgen.grammar.rules import (
     Series,
     StateMachine,
     Step,
-    Take,
 )
 
 _MOST_BEGINNINGS = 1_000
@@ -127,7 +126,7 @@ def _part_has_text(part: Part, known: Collection[str]) -> bool:
             return _has_members(part, known)
         case Bytes(ranges):
             return bool(ranges)
-        case Literal() | Take():
+        case Literal():
             return True
 
 
@@ -505,7 +504,7 @@ def size(expression: Expression) -> int:
             return 1 + sum(size(part) for part in parts(expression))
 
 
-Part: TypeAlias = Literal | Bytes | Leaf | AnyOrder | CountedList | CountedText | Take
+Part: TypeAlias = Literal | Bytes | Leaf | AnyOrder | CountedList | CountedText
 """An expression whose property does not follow from its parts."""
 
 _Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
@@ -573,7 +572,5 @@ def has_empty(part: Part, nullable: Collection[str]) -> bool:
             return bool(dfa.accepting[0])
         case Literal(data):
             return not data
-        case Take():
-            return True
         case Bytes() | CountedList() | AnyOrder():
             return False

@@ -1,27 +1,27 @@
 """Members in any order: the names that were read, one bit each.
 
-The automaton of such a rule reads any member at any time. If its states told which members were read, there would be
-two to the power of the names. A step that completes a name *takes* it instead: the register is a set of names.
+The automaton of such a rule reads any member at any time (see ``members``). If its states told which members were read,
+there would be two to the power of the names. A step that completes a name *takes* it instead: the register is a set of
+names.
 
 The fewest bytes to the end of the rule depend on the names already read. Missing members come in any order, so their
 bytes add up: each missing required member costs its name, its value and a separator. If the rule counts its members,
 the cheapest optional ones fill the count. Inside a name, the cheapest of the names that are still free is taken.
 
-``find_member_states`` finds, once for a network and its usable bytes, the bytes around the calls of each state.
-``MemberDistances`` adds the lengths of the called rules. ``to_end`` is the same for kernels.
+``MemberDistances`` adds these up from the place of a state and the lengths of the called rules. ``to_end`` is the same
+for kernels.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.errors import InternalError
+from sfgen.grammar.registers.members import ENDED, NO_VALUE, Names
 from sfgen.grammar.registers.register import (
     FAR,
     MEMBER,
@@ -32,273 +32,10 @@ from sfgen.grammar.registers.register import (
     number_of,
     with_number,
 )
-from sfgen.grammar.rules import (
-    Alternation,
-    AnyOrder,
-    Call,
-    Concatenation,
-    Expression,
-    Literal,
-    Member,
-    Repeat,
-    Series,
-    Take,
-)
-from sfgen.grammar.table import DEAD, Table
+from sfgen.grammar.table import Table
 from sfgen.kernels import Flag, Int, Int64s, kernel
 
-ENDLESS = 1 << 20
-"""The room for members without a maximum."""
-
-# ---- the automaton -------------------------------------------------------------------------------------------------
-
-
-class Names(NamedTuple):
-    """The names of one rule with members in any order."""
-
-    size: int
-    needed: int  # the required names, one bit each
-    minimum: int
-    maximum: int | None  # the most members; ``None``: any number
-    takes: Mapping[int, int]  # the number of the name that a step into each state completes
-
-    def moved(self, by: int) -> Names:
-        """Move the states."""
-        return self._replace(takes={state + by: name for state, name in self.takes.items()})
-
-
-def names_of(members: AnyOrder, takes: Mapping[int, int]) -> Names:
-    """Describe the names of a rule, given the name that a step into each state takes."""
-    needed = sum(1 << number for number, member in enumerate(members.members) if member.is_needed)
-    return Names(len(members.members), needed, members.minimum, members.maximum, takes)
-
-
-def with_marks(members: AnyOrder) -> Expression:
-    """Repeat all members any number of times, with marks behind their names.
-
-    This is the automaton's expression; the register checks the rest.
-    """
-    needed = sum(member.is_needed for member in members.members)
-    if members.minimum > needed and any(member.is_needed for member in members.members[NARROW:]):
-        raise InternalError(f"where more are needed than {NARROW} members, the count of all asks for no more")
-    sorts: list[Expression] = [
-        Concatenation((Literal(member.name), Take(number), members.colon, member.value))
-        for number, member in enumerate(members.members)
-    ]
-    sorts += [Concatenation((other.name, members.colon, other.value)) for other in members.others]
-    branches: list[Expression] = []
-    if members.minimum == 0 and not any(member.is_needed for member in members.members):
-        branches.append(Literal(members.empty))
-    if sorts and members.maximum != 0:
-        most = None if members.maximum is None else members.maximum - 1
-        member = Alternation(tuple(sorts))
-        more = Repeat(Concatenation((members.separator, member)), max(0, members.minimum - 1), most)
-        branches.append(Concatenation((Literal(members.opening), member, more, Literal(members.closing))))
-    return Alternation(tuple(branches))
-
-
-def without_marks(
-    table: NDArray[np.int32],
-    takes: Mapping[int, tuple[int, int]],
-    calls: Sequence[tuple[int, Call, int]],
-    byte_classes: NDArray[np.int32],
-) -> list[tuple[int, Call, int]]:
-    """Continue states before marks as the states behind them; return the new calls. Changes ``table``."""
-    columns = np.unique(byte_classes)
-    after = dict[int, list[tuple[Call, int]]]()
-    for state, call, target in calls:
-        after.setdefault(state, []).append((call, target))
-    for state, (_, behind) in takes.items():
-        if (table[state, columns] >= 0).any() or state in after:
-            raise InternalError("a name is the beginning of another one")
-        table[state, columns] = table[behind, columns]
-    return [(state, *each) for state, (_, behind) in takes.items() for each in after.get(behind, ())]
-
-
-def in_one_order(members: AnyOrder) -> Expression:
-    """Put the members in the order of the list: some of the texts, among them those with the fewest members."""
-    lacking = max(0, members.minimum - sum(member.is_needed for member in members.members))
-    most = len(members.members) if members.maximum is None else members.maximum
-    listed: list[Member] = []
-    optional = most - sum(member.is_needed for member in members.members)
-    for member in members.members:
-        if member.is_needed or optional > 0:
-            text = Concatenation((Literal(member.name), members.colon, member.value))
-            listed.append(Member(text, member.is_needed or lacking > 0))
-            lacking -= not member.is_needed
-            optional -= not member.is_needed
-    others: list[Expression] = [Concatenation((other.name, members.colon, other.value)) for other in members.others]
-    listed += [Member(Alternation(tuple(others)), True)] * (lacking if others else 0)
-    more = Alternation(tuple(others)) if others and members.maximum is None else None
-    text = Concatenation(
-        (Literal(members.opening), Series(tuple(listed), members.separator, more), Literal(members.closing))
-    )
-    if any(member.is_needed for member in listed):
-        return text
-    return Alternation((Literal(members.empty), text)) if members.empty != members.opening + members.closing else text
-
-
 # ---- distances -----------------------------------------------------------------------------------------------------
-
-
-class _MemberState(NamedTuple):
-    """The members that may follow a state, in bytes without those of calls."""
-
-    # bytes to the end of the open member and the entry of its value, -1 if the member has ended; ``None`` without an
-    # open member of a known name
-    tail: tuple[int, int] | None
-    # names that may follow, and the bytes to the ends of their members
-    choices: tuple[tuple[int, int], ...]
-    others: tuple[tuple[int, int, int], ...]  # bytes, entry of the name, entry of the value
-    close: int  # bytes to the end of the rule without another member; ``FAR`` without such a way
-    lacks: int
-    room: int
-
-
-class _MemberStates(NamedTuple):
-    """The states of one rule with members in any order."""
-
-    names: Names
-    member_states: Mapping[int, _MemberState]
-    values: tuple[int, ...]  # entry of each name's value; -1: the name cannot be written
-    openings: tuple[int, ...]  # the first state, and those behind the first byte
-
-
-def find_member_states(table: Table, names_in: Mapping[int, Names], usable: NDArray[np.bool_]) -> list[_MemberStates]:
-    """Find the member states of each rule with members in any order; ``usable`` is bool ``[classes]``."""
-    of_rule: dict[int, list[int]] = {rule: [] for rule in names_in}
-    for state in np.flatnonzero(np.isin(table.rule_of, list(of_rule))).tolist():
-        of_rule[int(table.rule_of[state])].append(state)
-    return [_Finder(table, names_in[rule], states, usable).found() for rule, states in of_rule.items()]
-
-
-class _Finder:
-    """Finds the member states of one rule."""
-
-    def __init__(self, table: Table, names: Names, states: list[int], usable: NDArray[np.bool_]) -> None:
-        self._table = table
-        self._names = names
-        self._states = states
-        rows = np.where(usable, table.table[states], DEAD)
-        self._after: dict[int, set[int]] = {state: set() for state in states}
-        sources, labels = np.nonzero(rows != DEAD)
-        found = np.unique(rows[sources, labels].astype(np.int64) * len(states) + sources)  # each step between two once
-        entries, sources = np.divmod(found, len(states))
-        for entry, source in zip(entries.tolist(), sources.tolist(), strict=True):
-            after = self._after[states[source]]
-            if entry >= 0:
-                after.add(entry)
-            else:
-                ways = table.actions[-2 - entry]
-                after |= {way.state for way in ways if not way.pushes and not way.is_fresh}
-        self._before: dict[int, set[int]] = {state: set() for state in states}
-        for state, targets in self._after.items():
-            for target in targets:
-                self._before[target].add(state)
-        self._sites = [(state, site) for state in states for site in table.calls.get(state, ())]
-
-    def found(self) -> _MemberStates:
-        """Return all member states."""
-        names = self._names
-        ended = {site.target for _, site in self._sites if not site.is_distinct}
-        tails = self._tails() | dict.fromkeys(ended, (0, -1))
-        choices: dict[int, dict[int, int]] = {}
-        values = [-1] * names.size
-        for state, name in names.takes.items():
-            if state in tails:
-                rest, values[name] = tails[state]
-                for earlier, length in self._back([state], ended).items():
-                    if earlier != state:
-                        lengths = choices.setdefault(earlier, {})
-                        lengths[name] = min(lengths.get(name, FAR), length + rest)
-        others: dict[int, set[tuple[int, int, int]]] = {}
-        for state, site in self._sites:
-            if site.is_distinct and site.target in tails:
-                rest, value = tails[site.target]
-                for earlier, length in self._back([state], ended).items():
-                    others.setdefault(earlier, set()).add((length + rest, site.entry, value))
-        close = self._back([state for state in self._states if self._table.accepting[state]], ended)
-        lacks, room = self._lacks(), self._room()
-        member_states = {
-            state: _MemberState(
-                tails.get(state), tuple(choices.get(state, {}).items()), tuple(sorted(others.get(state, ()))),
-                close.get(state, FAR), lacks.get(state, 0), room.get(state, ENDLESS),
-            )
-            for state in self._states
-        }  # fmt: skip
-        entered = {site.target for _, site in self._sites}
-        first = [
-            state
-            for state in self._states
-            if not self._before[state] and state not in entered and member_states[state].tail is None
-        ]
-        openings = dict.fromkeys([*first, *(target for state in first for target in self._after[state])])
-        return _MemberStates(names, member_states, tuple(values), tuple(openings))
-
-    def _tails(self) -> dict[int, tuple[int, int]]:
-        """Return the bytes from behind each name to its value, and the value's entry."""
-        behind_names = {*self._names.takes, *(site.target for _, site in self._sites if site.is_distinct)}
-        tails: dict[int, tuple[int, int]] = {}
-        for state, site in self._sites:
-            if not site.is_distinct:
-                for earlier, length in self._back([state], behind_names).items():
-                    if length < tails.get(earlier, (FAR, 0))[0]:
-                        tails[earlier] = length, site.entry
-        return tails
-
-    def _back(self, ends: list[int], stop: Collection[int]) -> dict[int, int]:
-        """Return the fewest bytes from earlier states to one of ``ends``, not beyond ``stop``."""
-        lengths = dict.fromkeys(ends, 0)
-        for state in (queue := list(ends)):
-            if state not in stop:
-                for earlier in self._before[state]:
-                    if earlier not in lengths:
-                        lengths[earlier] = lengths[state] + 1
-                        queue.append(earlier)
-        return lengths
-
-    def _steps(self) -> Iterator[tuple[int, int, int]]:
-        """Yield each step between two states, and the number of members that begin there."""
-        for state, targets in self._after.items():
-            for target in targets:
-                yield state, target, int(target in self._names.takes)
-        for state, site in self._sites:
-            yield state, site.target, int(site.is_distinct)
-
-    def _lacks(self) -> dict[int, int]:
-        """Return the fewest members that must begin behind each state: shortest ways, backwards."""
-        if self._names.minimum <= 1:
-            return {}
-        before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
-        for state, target, begins in self._steps():
-            before[target].append((state, begins))
-        fewest = {state: 0 for state in self._states if self._table.accepting[state]}
-        queue = deque(fewest)
-        while queue:
-            state = queue.popleft()
-            for earlier, begins in before[state]:
-                if fewest[state] + begins < fewest.get(earlier, ENDLESS):
-                    fewest[earlier] = fewest[state] + begins
-                    queue.append(earlier) if begins else queue.appendleft(earlier)
-        return fewest
-
-    def _room(self) -> dict[int, int]:
-        """Return the most members that can begin behind each state: longest ways, last states first."""
-        if self._names.maximum is None:
-            return {}
-        before: dict[int, list[tuple[int, int]]] = {state: [] for state in self._states}
-        waits = dict.fromkeys(self._states, 0)
-        for state, target, begins in self._steps():
-            before[target].append((state, begins))
-            waits[state] += 1
-        most = dict.fromkeys(self._states, 0)
-        for state in (queue := [state for state in self._states if not waits[state]]):
-            for earlier, begins in before[state]:
-                most[earlier] = max(most[earlier], most[state] + begins)
-                waits[earlier] -= 1
-                if not waits[earlier]:
-                    queue.append(earlier)
-        return most
 
 
 _KEPT = 1 << 14
@@ -315,50 +52,60 @@ class _Prices(NamedTuple):
 
 
 class MemberDistances:
-    """The distances of one rule with members in any order."""
+    """The distances of one rule with members in any order, over the usable bytes, bool ``[256]``."""
 
-    def __init__(self, states: _MemberStates) -> None:
-        self.names, self.member_states, self._values, self.openings = states
-        self.lengths: Mapping[int, int] = {}
+    def __init__(self, table: Table, names: Names, usable: NDArray[np.bool_]) -> None:
+        self.names = names
+        self._frame = names.frame.over(usable)
+        self._columns = names.columns.tolist()
+        ended = list(names.frame.values.values())
+        self._separator = int(self._frame.to_name[ended].min(initial=FAR))
+        self._close = int(self._frame.to_end[ended].min(initial=FAR))
+        self._colon = int(self._frame.to_value[list(names.frame.names.values())].min(initial=FAR))
+        self.clear = [_behind_last(name, usable) for name in names.written]
+        """The bytes of each name up to the last one that cannot be used."""
+        # The entries of values, by their numbers, and those of the names of other members; none if it may have none.
+        self._values = [table.calls[names.first + site][0].entry for site in names.value_sites]
+        self._others = [site.entry for site in table.calls.get(names.first + names.name_site, ())]
+        self._called = np.array([*self._values, *self._others], dtype=np.intp)
+        behind = np.unique(table.table[names.first])
+        self.openings: list[int] = [names.first, *behind[behind >= 0].tolist()]
+        """The first state, and those behind the first byte."""
+        self._lengths = b""
+        self.values: list[int] = []
+        """The bytes of each value, by its number."""
+        self.costs: list[int] = []
+        """The bytes of each name with its value."""
+        self.other = FAR
+        """The bytes of a member whose name is not listed."""
         self.prices = _Prices((), (), FAR, FAR)
         self._known: dict[tuple[int, int], int] = {}
         self._behind_known: dict[tuple[int, int, int], int] = {}
 
-    @cached_property
-    def called(self) -> set[int]:
-        """The entries of all called rules."""
-        entries = set(self._values)
-        for member in self.member_states.values():
-            for _, name, value in member.others:
-                entries.add(name)
-                entries.add(value)
-            if member.tail is not None:
-                entries.add(member.tail[1])
-        return entries - {-1}
-
-    @cached_property
-    def _ended(self) -> list[_MemberState]:
-        """The states behind a member."""
-        return [member for member in self.member_states.values() if member.tail is not None and member.tail[1] < 0]
-
     def update(self, whole: NDArray[np.int64]) -> None:
         """Set the lengths of the called rules from the distances of their entries, int64 ``[states]``."""
-        self.lengths = {-1: 0} | {state: whole.item(state) for state in self.called}
+        lengths = whole[self._called]
+        if self._lengths == lengths.tobytes():
+            return
+        self._lengths = lengths.tobytes()
         self._known.clear()
         self._behind_known.clear()
-        ended = self._ended
-        names = [FAR] * self.names.size
-        for member in ended:
-            for name, length in member.choices:
-                names[name] = min(names[name], length + self.lengths[self._values[name]])
-        others = [self.of_other(other) for member in ended for other in member.others]
-        optional = [name for name in range(self.names.size) if not self.names.needed >> name & 1]
+        names, count = self.names, len(self._values)
+        self.values = lengths[:count].tolist() or [FAR] * len(names.value_of)  # FAR where no member may be
+        after_names = [self._colon + self.values[value] for value in names.value_of]
+        self.costs = [len(name) + after for name, after in zip(names.written, after_names, strict=False)]
+        others = zip(lengths[count:].tolist(), after_names[names.size :], strict=False)
+        self.other = min((name + after for name, after in others), default=FAR)
+        prices = [FAR if clear else self._separator + cost for cost, clear in zip(self.costs, self.clear, strict=True)]
+        optional = [name for name in range(names.size) if not names.needed >> name & 1]
         self.prices = _Prices(
-            tuple(names),
-            tuple(sorted(optional, key=names.__getitem__)),
-            min(others, default=FAR),
-            min((member.close for member in ended), default=FAR),
+            tuple(prices), tuple(sorted(optional, key=prices.__getitem__)), self._separator + self.other, self._close
         )
+
+    @property
+    def states(self) -> range:
+        """The states of the rule."""
+        return range(self.names.first, self.names.first + len(self._columns))
 
     def of(self, state: int, taken: int) -> int:
         """Return the fewest bytes from a state to the rule's end; ``FAR`` or more without a way."""
@@ -367,31 +114,28 @@ class MemberDistances:
         if distance is None:
             if len(self._known) > _KEPT:
                 self._known.clear()
-            distance = self._known[key] = self._of(self.member_states[state], taken)
+            distance = self._known[key] = self._of(self._columns[state - self.names.first], taken)
         return distance
 
-    def of_choice(self, name: int, length: int) -> int:
-        """Return the bytes of a named member with its value."""
-        return length + self.lengths[self._values[name]]
-
-    def of_other(self, other: tuple[int, int, int]) -> int:
-        """Return the bytes of a member whose name is not listed."""
-        length, name, value = other
-        return length + self.lengths[name] + self.lengths[value]
-
-    def _of(self, member: _MemberState, taken: int) -> int:
-        if member.tail is not None:
-            length, value = member.tail
-            return length + self.lengths[value] + self._behind(taken, member.lacks, member.room)
-        least = FAR
-        if not member.lacks and not self.names.needed & ~taken:
-            least = member.close
-        lacks, room = max(0, member.lacks - 1), member.room - 1
-        for name, length in member.choices:
-            if not taken >> name & 1:
-                least = min(least, self.of_choice(name, length) + self._behind(taken | 1 << name, lacks, room))
-        for other in member.others:
-            least = min(least, self.of_other(other) + self._behind(taken, lacks, room))
+    def _of(self, columns: Sequence[int], taken: int) -> int:
+        origin, value, depth, low, high, _ = columns
+        frame = self._frame
+        lacks, room = frame.lacks.item(origin), frame.room.item(origin)
+        if value != NO_VALUE:
+            length = 0 if value == ENDED else frame.to_value.item(origin) + self.values[value]
+            return length + self._behind(taken, lacks, room)
+        least, before = FAR, -depth
+        if not depth:  # no name has begun
+            before = frame.to_name.item(origin)
+            if not lacks and not self.names.needed & ~taken:
+                least = frame.to_end.item(origin)
+            lacks, room = max(0, lacks - 1), room - 1
+            if self.other < FAR and before < FAR:
+                least = min(least, before + self.other + self._behind(taken, lacks, room))
+        if before < FAR:
+            for name in self.names.order[low:high]:
+                if not taken >> name & 1 and self.clear[name] <= depth:
+                    least = min(least, before + self.costs[name] + self._behind(taken | 1 << name, lacks, room))
         return least
 
     def _behind(self, taken: int, lacks: int, room: int) -> int:
@@ -423,6 +167,39 @@ class MemberDistances:
                 lacks -= 1
         return total + max(0, lacks) * self.prices.other
 
+    def flat(self, at: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the numbers of the rule and of its states for kernels; ``at`` is the place of the former."""
+        names, prices, frame = self.names, self.prices, self._frame
+        by_price = [name for name in prices.by_price if name < NARROW]
+        rule = [names.needed & (1 << NARROW) - 1, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
+        rule += [*prices.names[:NARROW], *by_price]
+        choices = at + len(rule)
+        for name in names.order:
+            rule += [min(name, NARROW), self.costs[name], self.clear[name]]
+        origin, value, depth, low, high, takes = names.columns.T.astype(np.int64)
+        begun, without = depth > 0, value == NO_VALUE
+        tail = np.where(without, -1, frame.to_value[origin] + np.array([*self.values, 0, 0])[value])
+        tail[value == ENDED] = 0
+        before = np.where(begun, -depth, frame.to_name[origin])
+        high = np.where(without & (before < FAR), high, low)
+        close, lacks = np.where(begun, FAR, frame.to_end[origin]), frame.lacks[origin] + begun
+        other = np.where(begun, FAR, before + self.other)
+        is_doubtful = (takes >= NARROW) | (without & (names.size > NARROW))
+        takes = np.minimum(takes, NARROW)
+        if names.needed >> NARROW:  # kernels do not know which of these were read, so to end is as doubtful as a name
+            is_doubtful[:], lacks[:] = True, 0  # and no more members are asked for than are needed
+            takes[close == 0] = NARROW
+        states = np.stack([
+            np.full_like(takes, at), takes, is_doubtful, tail, close, lacks, frame.room[origin] + begun, other,
+            before, depth, choices + low * CHOICE, choices + high * CHOICE,
+        ], axis=1)  # fmt: skip
+        return np.array(rule, dtype=np.int64), states
+
+
+def _behind_last(name: bytes, usable: NDArray[np.bool_]) -> int:
+    """Return the place behind the last byte of a name that cannot be used; 0 without one."""
+    return max((place for place, byte in enumerate(name, 1) if not usable[byte]), default=0)
+
 
 class NameRegisters:
     """The registers of all rules with members in any order; see ``Kind``.
@@ -434,10 +211,12 @@ class NameRegisters:
 
     def __init__(self, table: Table, names_in: Mapping[int, Names], usable: NDArray[np.bool_]) -> None:
         self._size = len(table)
-        self._distances = [MemberDistances(each) for each in find_member_states(table, names_in, usable)]
-        self.members: Mapping[int, MemberDistances] = {
-            state: each for each in self._distances for state in each.member_states
-        }
+        usable_bytes = usable[table.byte_classes]
+        self._distances = [MemberDistances(table, names, usable_bytes) for names in names_in.values()]
+        members: dict[int, MemberDistances] = {}
+        for each in self._distances:
+            members |= dict.fromkeys(each.states, each)
+        self.members: Mapping[int, MemberDistances] = members
         self.states = np.array([*self.members], dtype=np.intp)
         self._takes = {state: number for names in names_in.values() for state, number in names.takes.items()}
         self._open: set[tuple[int, int]] = set()  # states and numbers with a way to the end
@@ -481,9 +260,9 @@ class NameRegisters:
 
     def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
         """Lower the distances of first states to what members cost now; tell whether one was lowered."""
-        is_new = False
+        is_new, whole = False, base + missing
         for each in self._distances:
-            each.update(base + missing)
+            each.update(whole)
             for state in each.openings:
                 length = each.of(state, 0)
                 is_new = is_new or length < base[state]
@@ -493,17 +272,24 @@ class NameRegisters:
     def facts(self) -> dict[int, NDArray[np.int32]]:
         """Return the place of each state in ``flat``; ``NO_MEMBER`` without one."""
         member_of = np.full(self._size, NO_MEMBER, dtype=np.int32)
-        member_of[list(self._flattened[0])] = list(self._flattened[0].values())
+        for each, at in zip(self._distances, self._flattened[1], strict=True):
+            member_of[each.states.start : each.states.stop] = at + MEMBER_FIELDS * np.arange(len(each.states))
         return {MEMBER: member_of}
 
     @property
     def flat(self) -> NDArray[np.int64]:
-        """The distances of members for kernels."""
-        return self._flattened[1]
+        """The distances of members for kernels: of each rule its numbers, and the fields of its states."""
+        return self._flattened[0]
 
     @cached_property
-    def _flattened(self) -> tuple[dict[int, int], NDArray[np.int64]]:
-        return flat_members(self.members)
+    def _flattened(self) -> tuple[NDArray[np.int64], list[int]]:
+        numbers, places, size = [np.zeros(1, dtype=np.int64)], list[int](), 1
+        for each in self._distances:
+            rule, states = each.flat(size)
+            numbers += [rule, states.reshape(-1)]
+            places.append(size + len(rule))
+            size += len(rule) + states.size
+        return np.concatenate(numbers), places
 
 
 # ---- for kernels -----------------------------------------------------------------------------------------------------
@@ -514,42 +300,23 @@ NO_MEMBER = -1
 
 (
     MEMBER_RULE, MEMBER_TAKES, MEMBER_IS_DOUBTFUL, MEMBER_TAIL, MEMBER_CLOSE, MEMBER_LACKS, MEMBER_ROOM, MEMBER_OTHER,
-    MEMBER_CHOICES,
-) = range(9)  # fmt: skip
-"""The fields of a member state in ``flat_members``; name and bytes of each choice follow."""
+    MEMBER_BEFORE, MEMBER_DEPTH, MEMBER_FIRST, MEMBER_LAST,
+) = range(12)  # fmt: skip
+"""The fields of a member state: the place of its rule; the name that a step into it takes; whether it is doubtful; the
+bytes to the end of the open member, -1 without one; those to the end of the rule without another member; the fewest and
+the most members that begin behind it; the bytes of a member without a listed name, and those before the next name,
+which are negative inside of one; the bytes of the name that were read; the first and behind the last choice.
+"""
+
+MEMBER_FIELDS = 12
 
 RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_NAMES = range(6)
-"""The fields of a rule; the prices of the names follow, then the optional names, the cheapest first."""
+"""The fields of a rule; the prices of the names follow, the optional names, the cheapest first, and the choices."""
 
-
-def flat_members(members: Mapping[int, MemberDistances]) -> tuple[dict[int, int], NDArray[np.int64]]:
-    """Flatten the distances of members for kernels: the place of each state, and the numbers, int64."""
-    numbers, at = list[int](), dict[int, int]()
-    rules: dict[int, int] = {}
-    for state, distances in members.items():
-        names, prices, lengths = distances.names, distances.prices, distances.lengths
-        if id(distances) not in rules:
-            rules[id(distances)] = len(numbers)
-            by_price = [name for name in prices.by_price if name < NARROW]
-            needed = names.needed & (1 << NARROW) - 1
-            numbers += [needed, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
-            numbers += [*prices.names[:NARROW], *by_price]
-        at[state] = len(numbers)
-        member = distances.member_states[state]
-        tail = -1 if member.tail is None else member.tail[0] + lengths[member.tail[1]]
-        other = min([distances.of_other(each) for each in member.others], default=FAR)
-        takes = min(names.takes.get(state, -1), NARROW)
-        is_doubtful = takes == NARROW or (names.size > NARROW and member.tail is None)
-        lacks = member.lacks
-        if names.needed >> NARROW:  # kernels do not know which of these were read, so to end is as doubtful as a name
-            is_doubtful, lacks = True, 0  # and no more members are asked for than are needed
-            takes = NARROW if member.close == 0 else takes
-        numbers += [rules[id(distances)], takes, is_doubtful, tail, member.close, lacks, member.room, other]
-        numbers.append(len(member.choices))
-        for name, length in member.choices:
-            numbers.append(min(name, NARROW))
-            numbers.append(distances.of_choice(name, length))
-    return at, np.array(numbers or [0], dtype=np.int64)
+CHOICE = 3
+"""The fields of a choice, in the order of sorted names: name, its bytes with its value, the bytes of the name that must
+have been read.
+"""
 
 
 @kernel(is_part=True)
@@ -557,7 +324,7 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
     """Return the fewest bytes from a member state to its rule's end; see ``MemberDistances.of``."""
     # at: The place of the state in ``numbers``.
     # taken: The names already read.
-    # numbers: See ``flat_members``.
+    # numbers: See ``NameRegisters.flat``.
     rule, tail = numbers[at + MEMBER_RULE], numbers[at + MEMBER_TAIL]
     lacks, room = numbers[at + MEMBER_LACKS], numbers[at + MEMBER_ROOM]
     if tail >= 0:
@@ -566,12 +333,11 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
     if lacks == 0 and numbers[rule + RULE_NEEDED] & ~taken == 0:
         least = numbers[at + MEMBER_CLOSE]
     lacks, room = max(np.int64(0), lacks - 1), room - 1
-    choice = at + MEMBER_CHOICES + 1
-    for _ in range(numbers[at + MEMBER_CHOICES]):
+    before, depth = numbers[at + MEMBER_BEFORE], numbers[at + MEMBER_DEPTH]
+    for choice in range(numbers[at + MEMBER_FIRST], numbers[at + MEMBER_LAST], CHOICE):
         name = np.int64(1) << numbers[choice]
-        if taken & name == 0:
-            least = min(least, numbers[choice + 1] + _behind(rule, taken | name, lacks, room, numbers))
-        choice += 2
+        if taken & name == 0 and numbers[choice + 2] <= depth:
+            least = min(least, before + numbers[choice + 1] + _behind(rule, taken | name, lacks, room, numbers))
     if numbers[at + MEMBER_OTHER] < FAR:
         least = min(least, numbers[at + MEMBER_OTHER] + _behind(rule, taken, lacks, room, numbers))
     return least

@@ -23,11 +23,11 @@ from sfgen.grammar.registers.counts import (
     counted_bytes_left,
     is_counted,
 )
+from sfgen.grammar.registers.members import Names
 from sfgen.grammar.registers.names import (
     MEMBER_IS_DOUBTFUL,
     NO_MEMBER,
     NameRegisters,
-    Names,
     names_after,
     takes_unseen,
     to_end,

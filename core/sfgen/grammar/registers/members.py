@@ -1,0 +1,347 @@
+"""The automaton of members in any order, and the place of each state in it.
+
+The automaton reads any member at any time; a register knows which names were read (see ``names``). All objects of one
+layout are alike around their names and values: their *frame* is an object whose only member, a call of a name and a
+call of a value, is repeated. It is made once for a process. In the automaton of a rule the trie of the names stands in
+place of the call of a name, and what stands between name and value is there once for each value.
+
+No state has an object of its own: its columns say which state of the frame it was, and what of the names was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.errors import InternalError
+from sfgen.grammar.registers.register import FAR, NARROW
+from sfgen.grammar.rules import Alternation, AnyOrder, Call, Concatenation, Expression, Literal, Member, Repeat, Series
+
+ENDLESS = 1 << 20
+"""The room for members without a maximum."""
+
+NAME, VALUE = Call("name"), Call("value")
+"""The calls of a frame."""
+
+ORIGIN, OPEN, DEPTH, LOW, HIGH, TAKES = range(6)
+"""The columns of a state: the state of the frame that it was, or to which the names lead that it has begun; the number
+of the value that it leads to, ``ENDED`` or ``NO_VALUE``; the bytes of a name that were read; the first and behind the
+last of the sorted names that may follow; the number of the name that a step into it completes, -1 without one.
+"""
+
+NO_VALUE, ENDED = -1, -2
+"""In place of a value: no name is complete; a member has ended."""
+
+
+# ---- frames ----------------------------------------------------------------------------------------------------------
+
+
+class FrameDistances(NamedTuple):
+    """The bytes and members behind each state of a frame, int64 ``[states]``; ``FAR`` without a way."""
+
+    to_name: NDArray[np.int64]  # bytes to the next name
+    to_value: NDArray[np.int64]
+    to_end: NDArray[np.int64]  # bytes to the end without another member
+    lacks: NDArray[np.int64]  # the fewest members that must begin
+    room: NDArray[np.int64]  # the most members that can begin
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """The automaton of an object whose names and values are calls. Immutable.
+
+    Attributes:
+        size: The number of states; the first is the start.
+        steps: Source, byte and target.
+        accepting: The states in which the object may end.
+        names: The states behind names, by the states before them.
+        values: The states behind values, by the states before them.
+        minimum: The fewest members.
+        maximum: The most members; ``None``: any number.
+    """
+
+    size: int
+    steps: Sequence[tuple[int, int, int]]
+    accepting: Sequence[int]
+    names: Mapping[int, int]
+    values: Mapping[int, int]
+    minimum: int
+    maximum: int | None
+    _known: dict[bytes, FrameDistances] = field(default_factory=dict, repr=False)
+
+    def between(self, start: int) -> list[int]:
+        """Return the states between a name, behind which ``start`` is, and its value."""
+        found = [start]
+        for state in found:
+            targets = dict.fromkeys(target for source, _, target in self.steps if source == state)
+            found += [target for target in targets if target not in found]
+        return found
+
+    def over(self, usable: NDArray[np.bool_]) -> FrameDistances:
+        """Return the distances over the usable bytes, bool ``[256]``."""
+        key = usable.tobytes()
+        found = self._known.get(key)
+        if found is None:
+            before: list[list[int]] = [[] for _ in range(self.size)]
+            for source, byte, target in self.steps:
+                if usable[byte]:
+                    before[target].append(source)
+            to_name, to_value, to_end = (
+                self._bytes_to(ends, before) for ends in (self.names, self.values, self.accepting)
+            )
+            found = FrameDistances(to_name, to_value, to_end, *self._members_behind(before))
+            self._known[key] = found
+        return found
+
+    def _bytes_to(self, ends: Iterable[int], before: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+        """Return the fewest bytes from each state to one of ``ends``."""
+        lengths = dict.fromkeys(ends, 0)
+        for state in (queue := list(lengths)):
+            new = [source for source in before[state] if source not in lengths]
+            lengths |= dict.fromkeys(new, lengths[state] + 1)
+            queue += new
+        return np.array([lengths.get(state, FAR) for state in range(self.size)], dtype=np.int64)
+
+    def _members_behind(self, before: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the fewest and the most members that begin behind each state."""
+        ways = [[(source, 0) for source in sources] for sources in before]
+        for calls, begins in ((self.names, 1), (self.values, 0)):
+            for state, target in calls.items():
+                ways[target].append((state, begins))
+        lacks, room = np.zeros((2, self.size), dtype=np.int64)
+        if self.minimum > 1:
+            fewest = dict.fromkeys(self.accepting, 0)
+            for state in (queue := list(fewest)):  # again where a shorter way is found
+                for source, begins in ways[state]:
+                    if fewest[state] + begins < fewest.get(source, ENDLESS):
+                        fewest[source] = fewest[state] + begins
+                        queue.append(source)
+            lacks[list(fewest)] = list(fewest.values())
+        if self.maximum is None:
+            return lacks, room + ENDLESS
+        waits = [0] * self.size
+        for source, _ in (way for several in ways for way in several):
+            waits[source] += 1
+        for state in (queue := [state for state in range(self.size) if not waits[state]]):
+            for source, begins in ways[state]:
+                room[source] = max(room[source], room[state] + begins)
+                waits[source] -= 1
+                if not waits[source]:
+                    queue.append(source)
+        return lacks, room
+
+
+def framed(members: AnyOrder) -> AnyOrder:
+    """Return an object of the same frame, with one member; those of one frame are equal."""
+    needed = sum(member.is_needed for member in members.members)
+    if members.minimum > needed and any(member.is_needed for member in members.members[NARROW:]):
+        raise InternalError(f"where more are needed than {NARROW} members, the count of all asks for no more")
+    has_members = bool(members.members or members.others) and members.maximum != 0
+    return AnyOrder(
+        (), (), members.opening, members.colon, members.separator, members.closing,
+        members.empty if members.minimum == 0 and not needed else b"", members.minimum,
+        members.maximum if has_members else 0,
+    )  # fmt: skip
+
+
+def frame_expression(members: AnyOrder) -> Expression:
+    """Repeat a member of a frame any number of times; the register checks the rest."""
+    branches: list[Expression] = [Literal(members.empty)] if members.empty else []
+    if members.maximum != 0:
+        most = None if members.maximum is None else members.maximum - 1
+        member = Concatenation((NAME, members.colon, VALUE))
+        more = Repeat(Concatenation((members.separator, member)), max(0, members.minimum - 1), most)
+        branches.append(Concatenation((Literal(members.opening), member, more, Literal(members.closing))))
+    return Alternation(tuple(branches))
+
+
+# ---- the automaton of a rule -----------------------------------------------------------------------------------------
+
+
+class Names(NamedTuple):
+    """The names of one rule with members in any order, and the places of its states."""
+
+    first: int  # the first state of the rule
+    needed: int  # the required names, one bit each
+    written: tuple[bytes, ...]  # the names
+    order: tuple[int, ...]  # the numbers of the names, as these are sorted
+    frame: Frame
+    columns: NDArray[np.int32]  # the columns of each state, int32 ``[states, columns]``
+    value_of: tuple[int, ...]  # the number of each name's value, and then of each other member's
+    value_sites: tuple[int, ...]  # a state that calls each value, from the first one on
+    name_site: int  # a state that calls the names of all other members
+
+    @property
+    def size(self) -> int:
+        """The number of names."""
+        return len(self.written)
+
+    def moved(self, by: int) -> Names:
+        """Move the states."""
+        return self._replace(first=self.first + by)
+
+    @property
+    def takes(self) -> dict[int, int]:
+        """The number of the name that a step into each state completes."""
+        (states,) = np.nonzero(self.columns[:, TAKES] >= 0)
+        return dict(zip((states + self.first).tolist(), self.columns[states, TAKES].tolist(), strict=True))
+
+
+class MemberAutomaton(NamedTuple):
+    """The automaton of a rule with members in any order; its first state is the start. See ``RuleAutomaton``."""
+
+    transitions: NDArray[np.int32]
+    byte_classes: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+    calls: Sequence[tuple[int, Call, int]]
+    names: Names
+
+
+def member_automaton(members: AnyOrder, frame: Frame) -> MemberAutomaton:
+    """Put names and values into a frame."""
+    return _Writer(members, frame).written()
+
+
+class _Writer:
+    """Writes the automaton of one rule."""
+
+    def __init__(self, members: AnyOrder, frame: Frame) -> None:
+        self._members, self._frame = members, frame
+        self._names = tuple(member.name for member in members.members)
+        self._order = tuple(sorted(range(len(self._names)), key=self._names.__getitem__))
+        called = [*(member.value for member in members.members), *(other.value for other in members.others)]
+        self._called = list(dict.fromkeys(called))
+        numbers = {call: number for number, call in enumerate(self._called)}
+        self._value_of = tuple(numbers[call] for call in called)
+        self._edges: list[tuple[int, int, int]] = []
+        self._calls: list[tuple[int, Call, int]] = []
+        self._columns: list[tuple[int, ...]] = []
+
+    def written(self) -> MemberAutomaton:
+        """Return the automaton."""
+        frame, behind_names = self._frame, dict.fromkeys(self._frame.names.values())
+        between = {start: frame.between(start) for start in behind_names}
+        inside = {state for states in between.values() for state in states}
+        ended = set(frame.values.values())
+        kept: dict[int, int] = {}
+        for state in range(frame.size):
+            if state not in inside:
+                kept[state] = len(self._columns)
+                self._columns.append((state, ENDED if state in ended else NO_VALUE, 0, 0, len(self._order), -1))
+        self._edges += [(kept[source], byte, kept[target]) for source, byte, target in frame.steps if source in kept]
+        sites = [0] * len(self._called)
+        edges, nodes = _trie(self._names, self._order)
+        for start, states in between.items():
+            copies = [self._copied(states, number, kept, sites) for number in range(len(self._called))]
+            roots = [kept[state] for state, target in frame.names.items() if target == start]
+            for other, value in zip(self._members.others, self._value_of[len(self._names) :], strict=True):
+                self._calls += [(root, other.name, copies[value][start]) for root in roots]
+            self._add_names(start, edges, nodes, roots, copies, kept)
+        names = Names(
+            0, sum(1 << number for number, member in enumerate(self._members.members) if member.is_needed),
+            self._names, self._order, frame, np.array(self._columns, dtype=np.int32).reshape(-1, TAKES + 1),
+            self._value_of, tuple(sites) if frame.names else (), kept[next(iter(frame.names), 0)],
+        )  # fmt: skip
+        accepting = np.zeros(len(self._columns), dtype=np.bool_)
+        accepting[[kept[state] for state in frame.accepting]] = True
+        return MemberAutomaton(*self._table(), accepting, self._calls, names)
+
+    def _copied(self, states: Sequence[int], number: int, kept: Mapping[int, int], sites: list[int]) -> dict[int, int]:
+        """Copy the states between a name and the value of some number; return the copies."""
+        frame = self._frame
+        copies = {state: len(self._columns) + place for place, state in enumerate(states)}
+        self._columns += [(state, number, 0, 0, 0, -1) for state in states]
+        self._edges += [(copies[source], byte, copies[target]) for source, byte, target in frame.steps
+                        if source in copies]  # fmt: skip
+        for state in states:
+            if state in frame.values:
+                sites[number] = copies[state]
+                self._calls.append((copies[state], self._called[number], kept[frame.values[state]]))
+        return copies
+
+    def _add_names(
+        self, start: int, edges: Sequence[tuple[int, int, int]], nodes: Sequence[Sequence[int]], roots: Sequence[int],
+        copies: Sequence[Mapping[int, int]], kept: Mapping[int, int],
+    ) -> None:  # fmt: skip
+        """Add the trie of the names between some states and what follows a name."""
+        first = len(self._columns)
+        for source, byte, target in edges:
+            self._edges += [(first + source if source >= 0 else root, byte, first + target)
+                            for root in (roots if source < 0 else (0,))]  # fmt: skip
+        steps = [(byte, target) for source, byte, target in self._frame.steps if source == start]
+        behind = self._frame.values.get(start)  # where nothing stands between name and value
+        for state, (depth, low, high, number) in enumerate(nodes, first):
+            if number < 0:
+                self._columns.append((start, NO_VALUE, depth, low, high, -1))
+                continue
+            value = self._value_of[number]
+            self._columns.append((start, value, 0, 0, 0, number))
+            self._edges += [(state, byte, copies[value][target]) for byte, target in steps]
+            if behind is not None:
+                self._calls.append((state, self._called[value], kept[behind]))
+
+    def _table(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the transitions and the classes of bytes."""
+        sources, labels, targets = np.array(self._edges, dtype=np.int32).reshape(-1, 3).T
+        used = np.zeros(256, dtype=np.bool_)
+        used[labels] = True
+        count = int(np.count_nonzero(used))
+        classes = np.full(256, count, dtype=np.int32)
+        classes[used] = np.arange(count)
+        table = np.full((len(self._columns), count + 1), -1, dtype=np.int32)
+        table[sources, classes[labels]] = targets
+        return table, classes
+
+
+def _trie(names: Sequence[bytes], order: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
+    """Make the trie of names: its edges (-1 is the root), and for each node its depth, the first and behind the last of
+    the sorted names below, and the number of the name that ends there, or -1.
+    """
+    edges: list[tuple[int, int, int]] = []
+    nodes: list[list[int]] = []
+    path, before = [-1], b""  # path: the root, and the nodes of the last name
+    for place, number in enumerate(order):
+        name, common = names[number], 0
+        while common < len(before) and name[common : common + 1] == before[common : common + 1]:
+            common += 1
+        if place and common == len(before):
+            raise InternalError("a name is the beginning of another one")
+        for node in path[common + 1 :]:
+            nodes[node][2] = place
+        del path[common + 1 :]
+        for depth, byte in enumerate(name[common:], common + 1):
+            edges.append((path[-1], byte, len(nodes)))
+            path.append(len(nodes))
+            nodes.append([depth, place, 0, -1])
+        nodes[path[-1]][3] = number
+        before = name
+    for node in path[1:]:
+        nodes[node][2] = len(order)
+    return edges, nodes
+
+
+def in_one_order(members: AnyOrder) -> Expression:
+    """Put the members in the order of the list: some of the texts, among them those with the fewest members."""
+    lacking = max(0, members.minimum - sum(member.is_needed for member in members.members))
+    most = len(members.members) if members.maximum is None else members.maximum
+    listed: list[Member] = []
+    optional = most - sum(member.is_needed for member in members.members)
+    for member in members.members:
+        if member.is_needed or optional > 0:
+            text = Concatenation((Literal(member.name), members.colon, member.value))
+            listed.append(Member(text, member.is_needed or lacking > 0))
+            lacking -= not member.is_needed
+            optional -= not member.is_needed
+    others: list[Expression] = [Concatenation((other.name, members.colon, other.value)) for other in members.others]
+    listed += [Member(Alternation(tuple(others)), True)] * (lacking if others else 0)
+    more = Alternation(tuple(others)) if others and members.maximum is None else None
+    text = Concatenation(
+        (Literal(members.opening), Series(tuple(listed), members.separator, more), Literal(members.closing))
+    )
+    if any(member.is_needed for member in listed):
+        return text
+    return Alternation((Literal(members.empty), text)) if members.empty != members.opening + members.closing else text
