@@ -185,13 +185,10 @@ def _any_order(name: str, members: AnyOrder) -> RuleAutomaton:
 def _frame(members: AnyOrder) -> Frame:
     """Build the automaton of an object whose names and values are calls; see ``framed``."""
     automaton = _deterministic({"": frame_expression(members)}, frozenset())
-    byte_of_class = automaton.byte_classes
-    steps = [
-        (source, byte, int(automaton.transitions[source, byte_of_class[byte]]))
-        for source in range(len(automaton.transitions))
-        for byte in range(BYTES)
-        if automaton.transitions[source, byte_of_class[byte]] >= 0
-    ]
+    targets = automaton.transitions[:, automaton.byte_classes]
+    steps: list[list[tuple[int, int]]] = [[] for _ in targets]
+    for state, byte in zip(*(each.tolist() for each in np.nonzero(targets >= 0)), strict=True):
+        steps[state].append((byte, int(targets[state, byte])))
     sites = {call: {state: target for state, each, target in automaton.calls if each == call} for call in (NAME, VALUE)}
     accepting = np.flatnonzero(automaton.accepting).tolist()
     return Frame(

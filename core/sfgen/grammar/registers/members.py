@@ -56,7 +56,7 @@ class Frame:
 
     Attributes:
         size: The number of states; the first is the start.
-        steps: Source, byte and target.
+        steps: Bytes and targets, by state.
         accepting: The states in which the object may end.
         names: The states behind names, by the states before them.
         values: The states behind values, by the states before them.
@@ -65,7 +65,7 @@ class Frame:
     """
 
     size: int
-    steps: Sequence[tuple[int, int, int]]
+    steps: Sequence[Sequence[tuple[int, int]]]
     accepting: Sequence[int]
     names: Mapping[int, int]
     values: Mapping[int, int]
@@ -77,7 +77,7 @@ class Frame:
         """Return the states between a name, behind which ``start`` is, and its value."""
         found = [start]
         for state in found:
-            targets = dict.fromkeys(target for source, _, target in self.steps if source == state)
+            targets = dict.fromkeys(target for _, target in self.steps[state])
             found += [target for target in targets if target not in found]
         return found
 
@@ -87,9 +87,10 @@ class Frame:
         found = self._known.get(key)
         if found is None:
             before: list[list[int]] = [[] for _ in range(self.size)]
-            for source, byte, target in self.steps:
-                if usable[byte]:
-                    before[target].append(source)
+            for source, steps in enumerate(self.steps):
+                for byte, target in steps:
+                    if usable[byte]:
+                        before[target].append(source)
             to_name, to_value, to_end = (
                 self._bytes_to(ends, before) for ends in (self.names, self.values, self.accepting)
             )
@@ -223,8 +224,10 @@ class _Writer:
 
     def written(self) -> MemberAutomaton:
         """Return the automaton."""
-        frame, behind_names = self._frame, dict.fromkeys(self._frame.names.values())
-        between = {start: frame.between(start) for start in behind_names}
+        frame, roots_of = self._frame, dict[int, list[int]]()  # the states before names, by those behind
+        for state, target in frame.names.items():
+            roots_of.setdefault(target, []).append(state)
+        between = {start: frame.between(start) for start in roots_of}
         inside = {state for states in between.values() for state in states}
         ended = set(frame.values.values())
         kept: dict[int, int] = {}
@@ -232,12 +235,12 @@ class _Writer:
             if state not in inside:
                 kept[state] = len(self._columns)
                 self._columns.append((state, ENDED if state in ended else NO_VALUE, 0, 0, len(self._order), -1))
-        self._edges += [(kept[source], byte, kept[target]) for source, byte, target in frame.steps if source in kept]
+        self._edges += [(own, byte, kept[target]) for state, own in kept.items() for byte, target in frame.steps[state]]
         sites = [0] * len(self._called)
         edges, nodes = _trie(self._names, self._order)
         for start, states in between.items():
             copies = [self._copied(states, number, kept, sites) for number in range(len(self._called))]
-            roots = [kept[state] for state, target in frame.names.items() if target == start]
+            roots = [kept[state] for state in roots_of[start]]
             for other, value in zip(self._members.others, self._value_of[len(self._names) :], strict=True):
                 self._calls += [(root, other.name, copies[value][start]) for root in roots]
             self._add_names(start, edges, nodes, roots, copies, kept)
@@ -255,8 +258,10 @@ class _Writer:
         frame = self._frame
         copies = {state: len(self._columns) + place for place, state in enumerate(states)}
         self._columns += [(state, number, 0, 0, 0, -1) for state in states]
-        self._edges += [(copies[source], byte, copies[target]) for source, byte, target in frame.steps
-                        if source in copies]  # fmt: skip
+        for state, own in copies.items():
+            self._edges += [(own, byte, copies[target]) for byte, target in frame.steps[state]]
+            (copies[state], byte, copies[target]) for state in states for byte, target in frame.steps[state]
+        ]
         for state in states:
             if state in frame.values:
                 sites[number] = copies[state]
@@ -272,7 +277,7 @@ class _Writer:
         for source, byte, target in edges:
             self._edges += [(first + source if source >= 0 else root, byte, first + target)
                             for root in (roots if source < 0 else (0,))]  # fmt: skip
-        steps = [(byte, target) for source, byte, target in self._frame.steps if source == start]
+        steps = self._frame.steps[start]
         behind = self._frame.values.get(start)  # where nothing stands between name and value
         for state, (depth, low, high, number) in enumerate(nodes, first):
             if number < 0:
