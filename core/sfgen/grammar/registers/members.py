@@ -260,8 +260,6 @@ class _Writer:
         self._columns += [(state, number, 0, 0, 0, -1) for state in states]
         for state, own in copies.items():
             self._edges += [(own, byte, copies[target]) for byte, target in frame.steps[state]]
-            (copies[state], byte, copies[target]) for state in states for byte, target in frame.steps[state]
-        ]
         for state in states:
             if state in frame.values:
                 sites[number] = copies[state]
