@@ -12,7 +12,7 @@ from tests.support.running.tried import tried
 
 from sfgen import Dfa
 from sfgen.errors import UsageError
-from sfgen.grammar.network import LeftRecursion, network_of
+from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
     EMPTY,
@@ -26,6 +26,7 @@ from sfgen.grammar.rules import (
     Literal,
     Repeat,
 )
+from sfgen.grammar.simplify import LeftRecursion
 
 LONGEST = 5
 WORDS = [bytes(letters) for length in range(LONGEST + 1) for letters in product(b"xy", repeat=length)]

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.by_character import distinct
-from sfgen.errors import UsageError
+from sfgen.errors import InternalError, UsageError
+from sfgen.grammar.analysis import Analysis
 from sfgen.grammar.registers.registers import Joining, RuleRegisters
 from sfgen.grammar.rule_automata import RuleAutomaton, automata_of
-from sfgen.grammar.rules import NOTHING, CountedText, Grammar, GrammarTooLarge, Leaf
+from sfgen.grammar.rules import CountedText, Grammar, GrammarTooLarge, Leaf
 from sfgen.grammar.simplify import simplify, without_copies
 from sfgen.grammar.table import DEAD, CallSite, Push, Table, Way
 
@@ -28,14 +29,6 @@ MAX_CELLS = 60_000_000
 
 MAX_FRAMES = 300_000
 """The most frames pushed by the ways of all rules; they grow with the cube of a chain of first calls."""
-
-
-class LeftRecursion(UsageError):
-    """A rule calls itself before it has read anything."""
-
-    def __init__(self, message: str, rules: Sequence[str], *, hint: str = "") -> None:
-        self.rules = tuple(rules)
-        super().__init__(message, hint=hint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +60,7 @@ def network_of(grammar: Grammar) -> Network:
     >>> network_of(Grammar({"pairs": pairs}, "pairs"))
     Network(rules=1, states=3, start='pairs')
     """
-    return _network(simplify(grammar))
+    return _network(grammar, simplify)
 
 
 def network_as_written(grammar: Grammar) -> Network:
@@ -81,19 +74,23 @@ def network_as_written(grammar: Grammar) -> Network:
     >>> network_of(Grammar(rules, "pair")).names, network_as_written(Grammar(rules, "pair")).names
     (('pair',), ('pair', 'a'))
     """
-    return _network(without_copies(grammar), pushes_all=True)
+    return _network(grammar, without_copies, pushes_all=True)
 
 
-def _network(grammar: Grammar, *, pushes_all: bool = False) -> Network:
-    """Make the network of simplified rules."""
-    if grammar.rules[grammar.start] == NOTHING:
+def _network(
+    grammar: Grammar, simplified: Callable[[Grammar, Analysis], Grammar], *, pushes_all: bool = False
+) -> Network:
+    """Refuse what has no network, and make it of the simplified rules."""
+    analysis = Analysis(grammar.rules)
+    if grammar.start not in analysis.lengths:
         raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
-    return _joined(tuple(grammar.rules), automata_of(grammar), pushes_all=pushes_all)
+    simple = simplified(grammar, analysis)
+    return _joined(tuple(simple.rules), automata_of(simple, analysis.nullable), pushes_all=pushes_all)
 
 
 def is_empty(grammar: Grammar) -> bool:
     """Tell whether a grammar has no text."""
-    return simplify(grammar).rules[grammar.start] == NOTHING
+    return grammar.start not in Analysis(grammar.rules).lengths
 
 
 class _States:
@@ -243,12 +240,7 @@ class _Openings:
             if missing is None:
                 self._of_entry[opened.pop()] = self._fresh(entry)
             elif missing in opened:
-                names = [self._name_of(state) for state in [*opened[opened.index(missing) :], missing]]
-                raise LeftRecursion(
-                    f"the rule {names[0]!r} calls itself before it has read anything: {' → '.join(names)}",
-                    names,
-                    hint="Write such a list as a repetition.",
-                )
+                raise InternalError(f"the rule {self._name_of(entry)!r} calls itself before it has read anything")
             else:
                 opened.append(missing)
 

@@ -14,9 +14,11 @@ from sfgen.automata.determinize import determinize
 from sfgen.automata.minimize import minimize
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import PatternTooLarge
+from sfgen.grammar.analysis import Analysis, calls
+from sfgen.grammar.registers.expressions import RegisterRule
 from sfgen.grammar.rule_automata import BYTES, RuleAutomaton, RulesAutomaton, automata_of
-from sfgen.grammar.rules import NOTHING, AnyOrder, CountedList, CountedText, Expression, Grammar, GrammarTooLarge
-from sfgen.grammar.simplify import calls, simplify, size
+from sfgen.grammar.rules import NOTHING, Expression, Grammar, GrammarTooLarge
+from sfgen.grammar.simplify import simplify, size
 from sfgen.protocols import Superset
 
 MAX_SIZE = 100_000
@@ -62,10 +64,12 @@ def regular_superset(grammar: Grammar) -> Superset | None:
     (False, [True, True, False])
     """
     try:
-        grammar = simplify(grammar)
+        analysis = Analysis(grammar.rules)
+        grammar = simplify(grammar, analysis)
         if grammar.rules[grammar.start] == NOTHING or sum(map(size, grammar.rules.values())) > MAX_SUPERSET:
             return None
-        copies, recursive = _Copies(automata_of(grammar)), frozenset(_recursive(grammar))
+        copies = _Copies(automata_of(grammar, analysis.nullable))
+        recursive = frozenset(_recursive(grammar))
         keeps_all = not recursive and not any(map(_forgets, grammar.rules.values()))
         copied = copies.of(grammar.start, recursive)
         if copied is None:
@@ -79,7 +83,7 @@ def regular_superset(grammar: Grammar) -> Superset | None:
 
 def _forgets(rule: Expression) -> bool:
     """Tell whether the automaton of a rule accepts more texts than the rule."""
-    return isinstance(rule, CountedList | CountedText | AnyOrder) or any(call.distinct for call in calls(rule))
+    return isinstance(rule, RegisterRule) or any(call.distinct for call in calls(rule))
 
 
 def _recursive(grammar: Grammar) -> Collection[str]:

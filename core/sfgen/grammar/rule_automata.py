@@ -21,7 +21,9 @@ from sfgen.automata.determinize import subset_automaton
 from sfgen.automata.minimize import equal_states, numbered
 from sfgen.automata.nfa import Nfa
 from sfgen.errors import InternalError, PatternTooLarge
+from sfgen.grammar.analysis import calls
 from sfgen.grammar.registers.counts import CountedAutomaton, counted_list, counted_text
+from sfgen.grammar.registers.expressions import RegisterRule, check
 from sfgen.grammar.registers.members import NAME, VALUE, Frame, frame_expression, framed, member_automaton
 from sfgen.grammar.registers.registers import Remembers
 from sfgen.grammar.rules import (
@@ -41,7 +43,6 @@ from sfgen.grammar.rules import (
     Series,
     StateMachine,
 )
-from sfgen.grammar.simplify import calls, has_empty, rules_with
 
 BYTES = 256
 """The number of byte symbols; calls, entries and ends follow."""
@@ -69,22 +70,19 @@ class RuleAutomaton(NamedTuple):
     remembers: Remembers = Remembers()
 
 
-def automata_of(grammar: Grammar) -> list[RuleAutomaton]:
-    """Build the automata of simplified rules."""
-    nullable = rules_with(grammar.rules, has_empty)
+def automata_of(grammar: Grammar, nullable: Collection[str]) -> list[RuleAutomaton]:
+    """Build the automata of simplified rules, some of which have the empty text."""
     automata, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():
+        if isinstance(expression, RegisterRule):
+            check(name, expression, nullable)
         match expression:
             case Leaf():
                 automata.append(_leaf(name, expression))
             case CountedText():
                 automata.append(_counted(name, counted_text(expression), expression))
             case CountedList():
-                if expression.item.rule in nullable:
-                    raise InternalError(f"the items of {name!r} are counted, and may be empty")
                 automata.append(_counted(name, counted_list(expression), None))
-            case AnyOrder() if nullable & {call.rule for call in calls(expression) if not call.distinct}:
-                raise InternalError(f"the members of {name!r} have any order, and may be empty")
             case AnyOrder():
                 automata.append(_any_order(name, expression))
             case _:

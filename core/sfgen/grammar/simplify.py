@@ -11,22 +11,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from sfgen.automata import Dfa
+from sfgen.errors import InternalError, UsageError
+from sfgen.grammar.analysis import Analysis, Called, Lengths, calls, components, is_circle, least, parts
+from sfgen.grammar.registers.expressions import RegisterRule, pruned
 from sfgen.grammar.rules import (
     EMPTY,
     NOTHING,
     Alternation,
-    AnyOrder,
     Bytes,
     Call,
     Concatenation,
-    CountedList,
-    CountedText,
     Expression,
     Grammar,
     Leaf,
@@ -46,12 +44,23 @@ _SMALL = 64
 """The size, in bytes and parts, below which a rule without calls is copied to its callers."""
 
 
-def simplify(grammar: Grammar) -> Grammar:
+class LeftRecursion(UsageError):
+    """A rule calls itself before it has read anything."""
+
+    def __init__(self, rules: Sequence[str]) -> None:
+        self.rules = tuple(rules)
+        super().__init__(
+            f"the rule {rules[0]!r} calls itself before it has read anything: {' → '.join(rules)}",
+            hint="Write such a list as a repetition.",
+        )
+
+
+def simplify(grammar: Grammar, analysis: Analysis) -> Grammar:
     """Rewrite a grammar into rules that can each become an automaton.
 
     The texts stay the same; unreachable rules are dropped. A start without a text is ``NOTHING``.
     """
-    grammar = without_copies(grammar)
+    grammar = without_copies(grammar, analysis)
     rules = _with_small_rules_inside(dict(grammar.rules), grammar.start)
     simplified = dict[str, Expression]()
     waiting = [grammar.start]
@@ -63,132 +72,93 @@ def simplify(grammar: Grammar) -> Grammar:
     return Grammar(_needed(simplified, grammar.start), grammar.start)
 
 
-def without_copies(grammar: Grammar) -> Grammar:
+def without_copies(grammar: Grammar, analysis: Analysis) -> Grammar:
     """Simplify a grammar but keep every call, so that positions name the rules as written."""
-    rules = productive(grammar.rules)
-    if grammar.start not in rules:
+    lengths = analysis.lengths
+    if grammar.start not in lengths:
         return Grammar({grammar.start: NOTHING}, grammar.start)
-    rules = _without_circles({name: _without_left_recursion(name, expression) for name, expression in rules.items()})
+    rules = dict[str, Expression]()
+    for name, rule in grammar.rules.items():
+        left = _pruned(rule, lengths) if name in lengths else None
+        if left is not None:
+            rules[name] = left
+    recursive = [name for circle in analysis.circles for name in circle if name in rules]
+    rules |= {name: _without_left_recursion(name, rules[name]) for name in recursive}
+    rules |= _without_circles(rules, recursive, grammar.start, analysis)
     return Grammar(_needed(rules, grammar.start), grammar.start)
 
 
-def calls(expression: Expression) -> Iterator[Call]:
-    """Yield the calls of an expression, from left to right."""
+def _pruned(expression: Expression, known: Collection[str]) -> Expression | None:
+    """Drop the parts without a text, given the rules that have one; ``None`` if nothing is left."""
     match expression:
-        case Call():
-            yield expression
-        case CountedList():
-            yield expression.item
-        case AnyOrder(members, others):
-            for member in members:
-                yield member.value
-            for other in others:
-                yield from (other.name, other.value)
-        case _:
-            for part in parts(expression):
-                yield from calls(part)
-
-
-def parts(expression: Expression) -> tuple[Expression, ...]:
-    """Return the direct parts of an expression."""
-    match expression:
-        case Concatenation(found) | Alternation(found):
-            return found
-        case Repeat(child):
-            return (child,)
-        case Series(members, separator, more):
-            return (separator, *(member.expression for member in members), *(() if more is None else (more,)))
-        case StateMachine(states):
-            return tuple(step.expression for steps in states for step in steps)
-        case _:
-            return ()
-
-
-def productive(rules: Rules) -> dict[str, Expression]:
-    """Drop the rules, branches and optional members without a text."""
-    with_text = rules_with(rules, _part_has_text)
-    return {name: _pruned(rules[name], with_text) for name in rules if name in with_text}
-
-
-def _has_text(expression: Expression, known: Collection[str]) -> bool:
-    return _has(expression, known, _part_has_text)
-
-
-def _part_has_text(part: Part, known: Collection[str]) -> bool:
-    match part:
-        case Leaf(dfa):
-            return not dfa.is_empty
-        case CountedList(item=item, minimum=minimum, maximum=maximum):
-            return (minimum == 0 or item.rule in known) and (maximum is None or minimum <= maximum)
-        case CountedText(dfa, minimum=minimum, maximum=maximum):
-            return not dfa.is_empty and (maximum is None or minimum <= maximum)
-        case AnyOrder():
-            return _has_members(part, known)
-        case Bytes(ranges):
-            return bool(ranges)
-        case Literal():
-            return True
-
-
-def _has_members(expression: AnyOrder, known: Collection[str]) -> bool:
-    """Tell whether the required members, and enough members, have texts."""
-    named = sum(member.value.rule in known for member in expression.members)
-    needed = [member for member in expression.members if member.is_needed]
-    has_others = any(other.name.rule in known and other.value.rule in known for other in expression.others)
-    most = expression.maximum
-    return (
-        all(member.value.rule in known for member in needed)
-        and (has_others or named >= expression.minimum)
-        and (most is None or max(len(needed), expression.minimum) <= most)
-    )
-
-
-def _pruned(expression: Expression, known: set[str]) -> Expression:
-    """Drop the parts without a text from an expression that has one."""
-    match expression:
+        case Call(rule):
+            return expression if rule in known else None
         case Concatenation(items):
-            return Concatenation(tuple(_pruned(item, known) for item in items))
+            kept = _each_pruned(items, known)
+            return Concatenation(tuple(kept)) if len(kept) == len(items) else None
         case Alternation(branches):
-            return _alternation([_pruned(branch, known) for branch in branches if _has_text(branch, known)])
+            kept = _each_pruned(branches, known)
+            return _alternation(kept) if kept else None
         case Repeat(child, minimum, maximum):
-            return Repeat(_pruned(child, known), minimum, maximum) if _has_text(child, known) else EMPTY
-        case Series(members, separator, more):
-            kept = tuple(
-                Member(_pruned(member.expression, known), member.is_needed)
-                for member in members
-                if _has_text(member.expression, known)
-            )
-            rest = None if more is None or not _has_text(more, known) else _pruned(more, known)
-            return Series(kept, separator, rest)
+            left = _pruned(child, known)
+            return Repeat(left, minimum, maximum) if left is not None else None if minimum else EMPTY
+        case Series():
+            return _pruned_series(expression, known)
         case StateMachine(states):
             return _pruned_machine(states, known)
-        case CountedList(opening, item, closing=closing) if item.rule not in known:
-            return Literal(opening + closing)
-        case AnyOrder(members, others):
-            return replace(
-                expression,
-                members=tuple(member for member in members if member.value.rule in known),
-                others=tuple(other for other in others if other.name.rule in known and other.value.rule in known),
-            )
-        case _:
+        case Leaf(dfa):
+            return None if dfa.is_empty else expression
+        case Bytes(ranges):
+            return expression if ranges else None
+        case Literal():
             return expression
+        case _:
+            return pruned(expression, known)
 
 
-def _pruned_machine(states: tuple[tuple[Step, ...], ...], known: set[str]) -> StateMachine:
+def _each_pruned(expressions: Iterable[Expression], known: Collection[str]) -> list[Expression]:
+    several = [_pruned(each, known) for each in expressions]
+    return [each for each in several if each is not None]
+
+
+def _pruned_series(series: Series, known: Collection[str]) -> Series | None:
+    separator = _pruned(series.separator, known)
+    members = list[Member]()
+    for member in series.members:
+        left = _pruned(member.expression, known)
+        if left is not None:
+            members.append(Member(left, member.is_needed))
+        elif member.is_needed:
+            return None
+    if separator is None and sum(member.is_needed for member in members) > 1:
+        return None
+    return Series(tuple(members), separator or NOTHING, None if series.more is None else _pruned(series.more, known))
+
+
+def _pruned_machine(states: Sequence[Sequence[Step]], known: Collection[str]) -> StateMachine | None:
     """Drop the steps that no text completes; unreachable states lose theirs."""
-    live = _with_ends(states, lambda step: _has_text(step.expression, known))
-    kept: dict[int, tuple[Step, ...]] = {}
-    waiting = [0]
+    steps = [
+        [Step(left, target) for each, target in steps if (left := _pruned(each, known)) is not None] for steps in states
+    ]
+    live = set[int | None]()
+    waiting: list[int | None] = [None]
+    before: dict[int | None, list[int]] = {}
+    for state, following in enumerate(steps):
+        for step in following:
+            before.setdefault(step.target, []).append(state)
     while waiting:
-        state = waiting.pop()
+        target = waiting.pop()
+        if target not in live:
+            live.add(target)
+            waiting += before.get(target, ())
+    kept: dict[int, tuple[Step, ...]] = {}
+    reached = [0]
+    while reached:
+        state = reached.pop()
         if state not in kept:
-            kept[state] = tuple(
-                Step(_pruned(expression, known), target)
-                for expression, target in states[state]
-                if (target is None or target in live) and _has_text(expression, known)
-            )
-            waiting += [step.target for step in kept[state] if step.target is not None]
-    return StateMachine(tuple(kept.get(state, ()) for state in range(len(states))))
+            kept[state] = tuple(step for step in steps[state] if step.target in live)
+            reached += [step.target for step in kept[state] if step.target is not None]
+    return StateMachine(tuple(kept.get(state, ()) for state in range(len(states)))) if 0 in live else None
 
 
 def _alternation(branches: list[Expression]) -> Expression:
@@ -217,98 +187,80 @@ def _calls_first(expression: Concatenation, name: str) -> bool:
 # ---- left recursion through other rules ------------------------------------------------------------------------------
 
 
-def _without_circles(rules: dict[str, Expression]) -> dict[str, Expression]:
-    """Rewrite the rules that call each other in a circle before they read anything.
+def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysis: Analysis) -> dict[str, Expression]:
+    """Rewrite the rules that call each other in a circle before they read anything, and that the start needs.
 
     Each text of such a rule is one that begins otherwise, and then, any number of times, what follows a call of a rule
     of the circle where another one begins with it. These are the steps of one automaton.
     """
-    if not _circles(rules, rules):  # even if each rule might be empty
-        return rules
-    nullable = rules_with(rules, has_empty)
-    rules = dict(rules)
-    with suppress(_NotDivided):  # the network refuses it
-        for circle in _circles(rules, nullable):
-            divider = _Divider(rules, circle, nullable)
+    leading = {name: _leading(rules[name], analysis.lengths) for name in recursive}
+    leading = {name: [rule for rule in called if rule in leading] for name, called in leading.items()}
+    circles = [circle for circle in components(leading) if is_circle(circle, leading)]
+    needed = _needed(rules, start) if circles else {}
+    written = dict[str, Expression]()
+    for circle in circles:
+        if circle[0] not in needed:
+            continue
+        divider = _Divider({**rules, **written}, circle, analysis.nullable)
+        try:
             divided = {name: divider.divided(rules[name]) for name in circle}
-            rules |= {name: _read_onwards(name, divided) for name in circle}
-    return rules
+        except _NotDivided:
+            raise LeftRecursion(_way_round(circle[0], leading)) from None
+        written |= {name: _read_onwards(name, divided) for name in circle}
+    return written
 
 
-def _circles(rules: Rules, nullable: Collection[str]) -> list[list[str]]:
-    """List the rules that lead to each other before they read anything, those that others begin with first."""
-    leading = {name: _leading(expression, nullable)[0] for name, expression in rules.items()}
-    return [each for each in _components(leading) if len(each) > 1 or each[0] in leading[each[0]]]
-
-
-def _leading(expression: Expression, nullable: Collection[str]) -> tuple[list[str], bool]:
-    """List the rules that an expression may call before it reads anything; tell whether it may be empty."""
+def _leading(expression: Expression, lengths: Lengths) -> list[str]:
+    """List the rules that an expression may call before it reads anything."""
     match expression:
         case Call(rule):
-            return [rule], rule in nullable
+            return [rule]
         case Concatenation(items):
-            found = list[str]()
-            for item in items:
-                more, may_be_empty = _leading(item, nullable)
-                found += more
-                if not may_be_empty:
-                    return found, False
-            return found, True
+            return _leading_of_row(items, lengths)
         case Alternation(branches):
-            several = [_leading(branch, nullable) for branch in branches]
-            return [rule for more, _ in several for rule in more], any(may_be_empty for _, may_be_empty in several)
-        case Repeat(child, minimum):
-            found, may_be_empty = _leading(child, nullable)
-            return found, may_be_empty or minimum == 0
-        case Series():
-            return [rule for part in parts(expression) for rule in _leading(part, nullable)[0]], True
+            return [rule for branch in branches for rule in _leading(branch, lengths)]
+        case Repeat(child):
+            return _leading(child, lengths)
+        case Series(members, separator, more):
+            found = list[str]()
+            for member in (*members, *(() if more is None else (Member(more, False),))):
+                begins = Concatenation((member.expression, separator))
+                found += _leading(begins, lengths)
+                if member.is_needed and least(begins, lengths):
+                    break
+            return found
         case StateMachine(states):
-            return _leading_of_machine(states, nullable)
+            found, waiting = list[str](), [0]
+            for state in waiting:
+                for step in states[state]:
+                    found += _leading(step.expression, lengths)
+                    if step.target is not None and step.target not in waiting and not least(step.expression, lengths):
+                        waiting.append(step.target)
+            return found
         case _:
-            return [], has_empty(expression, nullable)
+            return []
 
 
-def _leading_of_machine(states: Sequence[Sequence[Step]], nullable: Collection[str]) -> tuple[list[str], bool]:
+def _leading_of_row(items: Sequence[Expression], lengths: Lengths) -> list[str]:
     found = list[str]()
-    waiting: list[int | None] = [0]
-    for state in waiting:
-        for step in states[state] if state is not None else ():
-            more, may_be_empty = _leading(step.expression, nullable)
-            found += more
-            if may_be_empty and step.target not in waiting:
-                waiting.append(step.target)
-    return found, None in waiting
-
-
-def _components(leading: Mapping[str, Collection[str]]) -> list[list[str]]:
-    """Find the strongly connected components of a graph, those that others lead to first (Tarjan 1972)."""
-    numbers, lowest = dict[str, int](), dict[str, int]()
-    found, path, is_on_path = list[list[str]](), list[str](), set[str]()
-    for root in leading:
-        waiting = [] if root in numbers else [(root, iter(leading[root]))]
-        while waiting:
-            name, following = waiting[-1]
-            if name not in numbers:
-                numbers[name] = lowest[name] = len(numbers)
-                path.append(name)
-                is_on_path.add(name)
-            after = next((each for each in following if each not in numbers or each in is_on_path), None)
-            if after is not None and after not in numbers:
-                waiting.append((after, iter(leading[after])))
-                continue
-            if after is not None:
-                lowest[name] = min(lowest[name], numbers[after])
-                continue
-            waiting.pop()
-            if waiting:
-                outer = waiting[-1][0]
-                lowest[outer] = min(lowest[outer], lowest[name])
-            if lowest[name] == numbers[name]:
-                place = path.index(name)
-                found.append(path[place:])
-                is_on_path -= set(path[place:])
-                del path[place:]
+    for item in items:
+        found += _leading(item, lengths)
+        if least(item, lengths):
+            break
     return found
+
+
+def _way_round(first: str, leading: Called) -> list[str]:
+    """Return the shortest way from a rule to itself, by calls before which nothing is read."""
+    ways, seen = [[first]], set[str]()
+    for way in ways:
+        for called in leading[way[-1]]:
+            if called == first:
+                return [*way, first]
+            if called not in seen:
+                seen.add(called)
+                ways.append([*way, called])
+    raise InternalError(f"the rule {first!r} is on no circle")
 
 
 class _NotDivided(Exception):
@@ -369,8 +321,8 @@ class _Divider:
                 again = Repeat(child, 0 if may_end else minimum - 1, None if maximum is None else maximum - 1)
                 return _followed(begin, again)._replace(has_empty=may_end)
             case StateMachine(states):
-                leading, may_be_empty = _leading_of_machine(states, self._nullable)
-                if not may_be_empty and self._circle.isdisjoint(leading):
+                several = [self.divided(step.expression) for step in states[0]]
+                if not any(each.heads or each.has_empty for each in several):
                     return _Divided([], [expression], False)
         raise _NotDivided
 
@@ -410,8 +362,8 @@ def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[s
     called = {name: list(calls(expression)) for name, expression in rules.items()}
     stay = {start}
     for name, expression in rules.items():
-        is_counted = isinstance(expression, CountedList | AnyOrder)
-        stay.update(call.rule for call in called[name] if call.distinct or is_counted)
+        has_register = isinstance(expression, RegisterRule)
+        stay.update(call.rule for call in called[name] if call.distinct or has_register)
     open_calls = {name: {call.rule for call in each} for name, each in called.items()}
     callers: dict[str, list[str]] = {name: [] for name in rules}
     for name, each in open_calls.items():
@@ -421,7 +373,7 @@ def _with_small_rules_inside(rules: dict[str, Expression], start: str) -> dict[s
     waiting = [name for name, each in open_calls.items() if not each]
     while waiting:
         name = waiting.pop()
-        if name in stay or isinstance(rules[name], Leaf | AnyOrder | CountedList | CountedText):
+        if name in stay or isinstance(rules[name], Leaf | RegisterRule):
             continue
         expression = with_rules(small, rules[name])
         if size(expression) < _SMALL:
@@ -448,11 +400,11 @@ def _with_branches_inside(name: str, rules: dict[str, Expression]) -> Expression
                 seen.add(branch.rule)
                 waiting += body.branches[::-1]
         else:
-            branches[branch if isinstance(body, Leaf | AnyOrder | CountedList | CountedText) else body] = None
+            branches[branch if isinstance(body, Leaf | RegisterRule) else body] = None
     return _alternation(list(branches))
 
 
-def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
+def _needed(rules: Rules, start: str) -> dict[str, Expression]:
     """Keep the rules that the start reaches, the start first."""
     reached, waiting = {start: None}, [start]
     while waiting:
@@ -464,7 +416,7 @@ def _needed(rules: dict[str, Expression], start: str) -> dict[str, Expression]:
 
 
 def with_rules(bodies: Rules, expression: Expression) -> Expression:
-    """Replace calls by the bodies of rules, except in counted lists and members in any order."""
+    """Replace calls by the bodies of rules, except in rules with registers."""
     match expression:
         case Call(rule):
             return bodies.get(rule, expression)
@@ -502,75 +454,3 @@ def size(expression: Expression) -> int:
             return 1 + size(child) * max(1, minimum, maximum or 0)
         case _:
             return 1 + sum(size(part) for part in parts(expression))
-
-
-Part: TypeAlias = Literal | Bytes | Leaf | AnyOrder | CountedList | CountedText
-"""An expression whose property does not follow from its parts."""
-
-_Holds: TypeAlias = Callable[[Part, Collection[str]], bool]
-"""Tells whether a part has a property, given the rules that have it."""
-
-
-def rules_with(rules: Rules, holds: _Holds) -> set[str]:
-    """Find the rules with a property, by a least fixpoint.
-
-    A sequence has it if all parts do, a choice if one branch does, and an optional part always.
-    """
-    holding: set[str] = set()
-    names = list(rules)
-    while True:
-        before = len(holding)
-        names.reverse()  # alternate directions, as rules often call later ones
-        for name in names:
-            if name not in holding and _has(rules[name], holding, holds):
-                holding.add(name)
-        if len(holding) == before:
-            return holding
-
-
-def _has(expression: Expression, known: Collection[str], holds: _Holds) -> bool:
-    """Tell whether an expression has a property, given the rules that have it."""
-    match expression:
-        case Call(rule):
-            return rule in known
-        case Concatenation(parts):
-            return all(_has(part, known, holds) for part in parts)
-        case Alternation(branches):
-            return any(_has(branch, known, holds) for branch in branches)
-        case Repeat(child, minimum):
-            return minimum == 0 or _has(child, known, holds)
-        case Series(members, separator):
-            needed = [member.expression for member in members if member.is_needed]
-            between = () if len(needed) < 2 else (separator,)
-            return all(_has(part, known, holds) for part in (*needed, *between))
-        case StateMachine(states):
-            return 0 in _with_ends(states, lambda step: _has(step.expression, known, holds))
-        case _:
-            return holds(expression, known)
-
-
-def _with_ends(states: Sequence[Sequence[Step]], is_taken: Callable[[Step], bool]) -> set[int]:
-    """Find the states of a machine that reach the end by the steps that count."""
-    sources: dict[int | None, list[int]] = {}
-    for state, steps in enumerate(states):
-        for step in steps:
-            if is_taken(step):
-                sources.setdefault(step.target, []).append(state)
-    ending = set[int]()
-    waiting: list[int | None] = [None]
-    while waiting:
-        new = set(sources.get(waiting.pop(), ())) - ending
-        ending |= new
-        waiting += new
-    return ending
-
-
-def has_empty(part: Part, nullable: Collection[str]) -> bool:
-    """Tell whether a part has the empty text."""
-    match part:
-        case Leaf(dfa) | CountedText(dfa):
-            return bool(dfa.accepting[0])
-        case Literal(data):
-            return not data
-        case Bytes() | CountedList() | AnyOrder():
-            return False

@@ -21,11 +21,12 @@ from sfgen import arguments
 from sfgen.automata.label import CUT, characters_from
 from sfgen.compiled_form import Later
 from sfgen.errors import GrammarError, SfgenError, UsageError
+from sfgen.grammar.analysis import Analysis, calls
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.distances import Distances, portable, with_distances
 from sfgen.grammar.examples import every_text, most_telling_first
 from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
-from sfgen.grammar.network import LeftRecursion, Network, network_as_written, network_of
+from sfgen.grammar.network import Network, network_as_written, network_of
 from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
@@ -39,7 +40,7 @@ from sfgen.grammar.rules import (
     Repeat,
     Rules,
 )
-from sfgen.grammar.simplify import calls, productive
+from sfgen.grammar.simplify import LeftRecursion
 from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.language.gbnf import Gbnf, read_gbnf
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
@@ -461,7 +462,7 @@ def _network(source: Gbnf) -> Network:
 def _without_end(source: Gbnf) -> list[str]:
     """Return a circle of rules without a text, which the start needs; each calls the next."""
     rules = source.grammar.rules
-    with_text = productive(rules)
+    with_text = Analysis(rules).lengths
     rule, seen = source.grammar.start, list[str]()
     while rule not in seen:
         seen.append(rule)

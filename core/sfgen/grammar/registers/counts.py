@@ -304,6 +304,20 @@ class CountRegisters:
         return best
 
 
+@lru_cache(maxsize=1024)
+def shortest_counted(text: CountedText) -> int:
+    """Return the fewest bytes of a counted text, which has one."""
+    dfa, automaton = text.dfa, counted_text(text)
+    states = np.zeros(len(dfa), dtype=np.int32)
+    table = Table(states, dfa.transitions, dfa.byte_classes, dfa.accepting, dfa.accepting, {}, {})
+    counters = Counters.joined(len(dfa), {0: automaton.counter}, ())
+    registers = CountRegisters(table, counters, np.ones(dfa.transitions.shape[1], dtype=np.bool_))
+    base = least_costs(dfa, np.ones(len(dfa), dtype=np.int64), np.where(dfa.accepting, np.int64(0), np.int64(FAR)))
+    assert base is not None, "it may take any work"
+    registers.set_base(base)
+    return registers.bytes_left(0, 0)
+
+
 # ---- masks of counted texts ----------------------------------------------------------------------------------------
 
 _NOT_READ, _MANY = 255, 254
