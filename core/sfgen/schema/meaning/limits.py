@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -259,7 +260,14 @@ class ObjectLimits:
     def value(self, name: str) -> Conjunction:
         """Return what a property's value must satisfy."""
         known = next((one.value for one in self.properties if one.name == name), None)
-        return _value(self.plain, name) if known is None else known
+        return _values(self.plain, (name,))[name] if known is None else known
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.properties, self.others, self.names, self.minimum, self.maximum, self.wanted))
+
+    def __hash__(self) -> int:
+        return self._hash  # it is asked for often, and there may be hundreds of properties
 
 
 def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
@@ -277,8 +285,10 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
                 required.setdefault(name, one)
         if one.says("propertyNames", draft):
             names = both(names, one.part("propertyNames"))
+    _check_none_is_refused(plain, required)
     minimum, maximum = count_bounds(plain, "minProperties", "maxProperties")
-    undeclared = {name: _value(plain, name) for name in required if name not in named}
+    values = _values(plain, dict.fromkeys([*named, *required]))
+    undeclared = {name: values[name] for name in required if name not in named}
     for name, value in undeclared.items():
         if any(one.schema is False for one in value):
             raise Contradiction(
@@ -288,7 +298,7 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
     if maximum is not None and len(required) > maximum:
         pointer = next(one.pointer for one in plain if "maxProperties" in one.schema)
         raise Contradiction(f"required names more than maxProperties {maximum}", pointer)
-    properties = [Property(name, _value(plain, name), name in declared, name in required) for name in named]
+    properties = [Property(name, values[name], name in declared, name in required) for name in named]
     properties += [Property(name, value, False, True) for name, value in undeclared.items()]
     says_additional = any("additionalProperties" in one.schema for one in plain)
     wanted = tuple(dict.fromkeys(each for one in plain for each in one.schema.get("-members", ())))
@@ -301,6 +311,15 @@ def object_limits(plain: Plain, draft: Draft) -> ObjectLimits:
     return ObjectLimits(
         tuple(properties), tuple(_others(plain)), says_additional, names, minimum, maximum, wanted, plain
     )
+
+
+def _check_none_is_refused(plain: Plain, required: Mapping[str, Subschema]) -> None:
+    """Refuse an object that needs a property which must not be there: of such branches ``oneOf`` may make thousands."""
+    for one in plain if required else ():
+        for name, value in one.schema.get("properties", {}).items():
+            if value is False and name in required:
+                value_of = _values(plain, (name,))[name]
+                raise Contradiction("", value_of[0].pointer)  # false needs no words
 
 
 def may_be(wanted: Wanted, name: str) -> bool:
@@ -359,15 +378,23 @@ def _of_name(one: Subschema, found: Sequence[str]) -> Conjunction:
     return value
 
 
-def _value(plain: Plain, name: str) -> Conjunction:
-    """Return what the value of a property must satisfy."""
-    value = ANYTHING
+def _values(plain: Plain, names: Iterable[str]) -> dict[str, Conjunction]:
+    """Return what the values of some properties must satisfy."""
+    values = dict.fromkeys(names, ANYTHING)
     for one in plain:
-        found = [pattern for pattern in one.schema.get("patternProperties", ()) if is_found(pattern, name)]
-        if name in one.schema.get("properties", ()):
-            value = both(value, one.part("properties", name))
-            for pattern in found:
-                value = both(value, one.part("patternProperties", pattern))
-        else:
-            value = both(value, _of_name(one, found))
+        speaks_of_all = "patternProperties" in one.schema or "additionalProperties" in one.schema
+        for name in values if speaks_of_all else one.schema.get("properties", ()):
+            if name in values:
+                values[name] = both(values[name], _of_property(one, name))
+    return values
+
+
+def _of_property(one: Subschema, name: str) -> Conjunction:
+    """Return what one schema demands of the value of a property."""
+    found = [pattern for pattern in one.schema.get("patternProperties", ()) if is_found(pattern, name)]
+    if name not in one.schema.get("properties", ()):
+        return _of_name(one, found)
+    value = one.part("properties", name)
+    for pattern in found:
+        value = both(value, one.part("patternProperties", pattern))
     return value
