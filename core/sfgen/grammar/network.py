@@ -165,14 +165,19 @@ class _States:
     def open_calls(self, needs_no_frame: NDArray[np.bool_]) -> dict[int, tuple[Way, ...]]:
         """Write the ways through calls into the table, as actions; return these by their places."""
         openings = _Openings(self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]])
-        opened = [(state, label, ways) for state in self.calls for label, ways in openings.of(state).items()
-                  if len(ways) > 1 or ways[0].is_fresh]  # fmt: skip
         places, size = dict[tuple[Way, ...], int](), 0
-        for state, label, ways in opened:
-            if ways not in places:
-                places[ways] = size
-                size += 1 + sum(3 + 2 * len(way.pushes) for way in ways)
-            self.table[state, label] = -2 - places[ways]
+        states, labels, entries = list[int](), list[int](), list[int]()
+        for state in self.calls:
+            for group, ways in openings.of(state):
+                if len(ways) == 1 and not ways[0].is_fresh:
+                    continue
+                place = places.setdefault(ways, size)
+                if place == size:
+                    size += 1 + sum(3 + 2 * len(way.pushes) for way in ways)
+                states += [state] * len(group)
+                labels += group
+                entries += [-2 - place] * len(group)
+        self.table[states, labels] = entries
         return {place: ways for ways, place in places.items()}
 
 
@@ -190,8 +195,8 @@ def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], *, pushes_al
     )  # fmt: skip
 
 
-_Ways = dict[int, tuple[Way, ...]]
-"""The ways to read each byte class."""
+_Ways = list[tuple[list[int], tuple[Way, ...]]]
+"""Byte classes, and the ways to read each of them."""
 
 
 class _Openings:
@@ -204,26 +209,33 @@ class _Openings:
         is_end: NDArray[np.bool_],
         name_of: Callable[[int], str],
     ) -> None:
-        self._table = table
         self._calls = calls
         self._is_end = is_end
         self._name_of = name_of
         self._of_entry: dict[int, _Ways] = {}
         self._frames = 0  # in the ways of all entries
+        states = [*dict.fromkeys([*calls, *(site.entry for sites in calls.values() for site in sites)])]
+        rows = table[states]
+        numbers, labels = np.nonzero(rows >= 0)
+        self._labels: dict[int, dict[int, list[int]]] = {state: {} for state in states}
+        """The byte classes by which each state steps to another one without a call."""
+        for number, label, target in zip(
+            *(each.tolist() for each in (numbers, labels, rows[numbers, labels])), strict=True
+        ):
+            self._labels[states[number]].setdefault(target, []).append(label)
 
     def of(self, state: int) -> _Ways:
-        """Return a state's ways by byte class: its own steps, and those of the rules that it calls."""
-        ways_of: dict[int, list[Way]] = {}
-        row = self._table[state]
-        for label in np.flatnonzero(row >= 0).tolist():
-            ways_of[label] = [Way(int(row[label]), (), False)]
-        for site in self._calls.get(state, ()):
+        """Return a state's ways: its own steps, and those of the rules that it calls."""
+        found: _Ways = [(labels, (Way(target, (), False),)) for target, labels in self._labels[state].items()]
+        sites = self._calls.get(state, ())
+        is_alone = len(sites) + bool(found) <= 1
+        for site in sites:
             outer: tuple[Push, ...] = ()
             if site.is_distinct or not self._is_end[site.target]:
                 outer = (Push(site.target, True, site.is_distinct),)
-            for label, ways in self._entry(site.entry).items():
-                ways_of.setdefault(label, []).extend(Way(way.state, outer + way.pushes, True) for way in ways)
-        return {label: tuple(dict.fromkeys(ways)) for label, ways in ways_of.items()}
+            for labels, ways in self._entry(site.entry):
+                found.append((labels, tuple([Way(way.state, outer + way.pushes, True) for way in ways])))
+        return found if is_alone else _merged(found)
 
     def _entry(self, entry: int) -> _Ways:
         """Return the ways of the first state of a rule, with a new register."""
@@ -246,15 +258,34 @@ class _Openings:
 
     def _fresh(self, entry: int) -> _Ways:
         """Make the ways of an entry from those of the rules that it begins with."""
-        ways = {
-            label: tuple(Way(way.state, _without_register(way.pushes), way.is_fresh) for way in ways)
-            for label, ways in self.of(entry).items()
-        }
-        self._frames += sum(1 + len(way.pushes) for label in ways for way in ways[label])
+        found = self.of(entry)
+        if entry in self._calls:
+            found = [
+                (labels, tuple([Way(way.state, _without_register(way.pushes), way.is_fresh) for way in ways]))
+                for labels, ways in found
+            ]
+        self._frames += sum(len(labels) * sum([1 + len(way.pushes) for way in ways]) for labels, ways in found)
         if self._frames > MAX_FRAMES:
             limit = f"{MAX_FRAMES:,} frames of rules that begin with each other"
             raise GrammarTooLarge(self._name_of(entry), limit)
-        return ways
+        return found
+
+
+def _merged(several: _Ways) -> _Ways:
+    """Join ways of which some read the same byte classes."""
+    numbers_of: dict[int, list[int]] = {}
+    for number, (labels, _) in enumerate(several):
+        for label in labels:
+            numbers_of.setdefault(label, []).append(number)
+    if len(numbers_of) == sum([len(labels) for labels, _ in several]):
+        return several  # each is read in the ways of one
+    labels_of: dict[tuple[int, ...], list[int]] = {}
+    for label, numbers in numbers_of.items():
+        labels_of.setdefault(tuple(numbers), []).append(label)
+    return [
+        (labels, tuple(dict.fromkeys([way for number in numbers for way in several[number][1]])))
+        for numbers, labels in labels_of.items()
+    ]
 
 
 def _without_register(pushes: tuple[Push, ...]) -> tuple[Push, ...]:

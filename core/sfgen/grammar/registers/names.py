@@ -57,7 +57,6 @@ class MemberDistances:
     def __init__(self, table: Table, names: Names, usable: NDArray[np.bool_]) -> None:
         self.names = names
         self._frame = names.frame.over(usable)
-        self._columns = names.columns.tolist()
         ended = list(names.frame.values.values())
         self._separator = int(self._frame.to_name[ended].min(initial=FAR))
         self._close = int(self._frame.to_end[ended].min(initial=FAR))
@@ -105,7 +104,7 @@ class MemberDistances:
     @property
     def states(self) -> range:
         """The states of the rule."""
-        return range(self.names.first, self.names.first + len(self._columns))
+        return range(self.names.first, self.names.first + len(self.names.columns))
 
     def of(self, state: int, taken: int) -> int:
         """Return the fewest bytes from a state to the rule's end; ``FAR`` or more without a way."""
@@ -114,7 +113,7 @@ class MemberDistances:
         if distance is None:
             if len(self._known) > _KEPT:
                 self._known.clear()
-            distance = self._known[key] = self._of(self._columns[state - self.names.first], taken)
+            distance = self._known[key] = self._of(self.names.columns[state - self.names.first].tolist(), taken)
         return distance
 
     def _of(self, columns: Sequence[int], taken: int) -> int:

@@ -107,7 +107,7 @@ class Groups:
             try:
                 groups.append(Group(kind, self._limits(kind, plain, is_integer)))
             except Contradiction as contradiction:
-                why = why or contradiction
+                why = why or contradiction.with_traceback(None)  # which would hold what is on Python's stack
         return tuple(groups), why
 
     def _limits(self, kind: str, plain: Plain, is_integer: bool) -> Limits:
