@@ -84,26 +84,25 @@ class PositionMasks(Protocol[Position]):
 
 
 class KeptByVocabulary(Generic[Made]):
-    """Makes something of a vocabulary on demand, and caches it.
+    """Caches what is made of each vocabulary. It can be shared between threads.
 
-    It can be shared between threads.
+    Who has it gives what makes it, too: if that was kept here, the two would hold each other.
 
-    >>> sizes = KeptByVocabulary(len)
-    >>> sizes.of(Vocabulary([b"a", b"b"]))
+    >>> sizes = KeptByVocabulary[int]()
+    >>> sizes.of(Vocabulary([b"a", b"b"]), len)
     2
     """
 
-    def __init__(self, make: Callable[[Vocabulary], Made]) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
 
-    def of(self, vocabulary: Vocabulary) -> Made:
+    def of(self, vocabulary: Vocabulary, make: Callable[[Vocabulary], Made]) -> Made:
         """Return the value of a vocabulary; make it the first time."""
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:
             if vocabulary not in self._kept:
-                self._kept[vocabulary] = self._make(vocabulary)
+                self._kept[vocabulary] = make(vocabulary)
             return self._kept[vocabulary]
 
 

@@ -307,7 +307,7 @@ class GbnfLanguage:
         self.start = start
         self._read = source
         self._reader = Reader(network)
-        self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
+        self._positions = KeptByVocabulary[TokenPositions]()
         self.origin = origin
         self.format: Format = "gbnf"
         self.max_blanks: int | None = None
@@ -371,7 +371,8 @@ class GbnfLanguage:
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens."""
-        return GbnfGuide(self._positions.of(vocabulary), lambda: self._as_written, max_tokens)
+        positions = self._positions.of(vocabulary, lambda each: TokenPositions(self.network, each))
+        return GbnfGuide(positions, lambda: self._as_written, max_tokens)
 
     def rules(self) -> tuple[RuleOutline, ...]:
         """List all rules in the order of the text, then the reachable terminals."""

@@ -218,7 +218,7 @@ class LarkLanguage:
         """Begin with empty stacks."""
         self._reader = _reader(self._grammar, lexer)
         self._open_rules = OpenRules(self._reader)
-        self._positions = KeptByVocabulary(partial(_positions, self._reader))
+        self._positions = KeptByVocabulary[LalrPositions]()
 
     def _empty(self) -> SfgenError:
         hint: str
@@ -285,8 +285,8 @@ class LarkLanguage:
         with self._lock:
             if len(self._reader.stacks) > _MOST_NODES:
                 self._begin(self._reader.lexer)
-            positions, open_rules = self._positions, self._open_rules
-        return LalrGuide(positions.of(vocabulary), open_rules, max_tokens)
+            positions, reader, open_rules = self._positions, self._reader, self._open_rules
+        return LalrGuide(positions.of(vocabulary, partial(_positions, reader)), open_rules, max_tokens)
 
     def examples(self, count: int) -> list[str]:
         """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""

@@ -118,7 +118,7 @@ class JsonSchema:
         self._compiled: Compiled | Later[Compiled] | None = None
         self._network: Network | None = None
         self._reader: Reader | None = None
-        self._positions = KeptByVocabulary(lambda vocabulary: TokenPositions(self.network, vocabulary))
+        self._positions = KeptByVocabulary[TokenPositions]()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonSchema._of, (self._document, self._options, self._python_type)
@@ -343,7 +343,8 @@ class JsonSchema:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        return SchemaGuide(self._positions.of(vocabulary), lambda: self.compiled, max_tokens)
+        positions = self._positions.of(vocabulary, lambda each: TokenPositions(self.network, each))
+        return SchemaGuide(positions, lambda: self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """Take the banned words out of strings and undeclared names.

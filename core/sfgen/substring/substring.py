@@ -106,7 +106,7 @@ class Substring:
 
     def _set(self, document: Document) -> None:
         self._document = document
-        self._tokens = KeptByVocabulary(lambda vocabulary: SubstringTokens(self.reader, vocabulary))
+        self._tokens = KeptByVocabulary[SubstringTokens]()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Substring, (self._text, self._unit, self._least, self._most)
@@ -309,7 +309,7 @@ class Substring:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        tokens = self._tokens.of(vocabulary)
+        tokens = self._tokens.of(vocabulary, lambda each: SubstringTokens(self.reader, each))
         if not tokens.fits(self.reader.start, None):
             raise DeadEnd(
                 "no sequence of tokens of this vocabulary writes any text of the document",

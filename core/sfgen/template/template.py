@@ -77,9 +77,9 @@ class Template:
         self._parts = tuple(parts)
         self._narrowed = narrowed
         self._division: tuple[bytes, list[tuple[int, int]] | None] | None = None  # of the text asked about last
-        self._indexes = KeptByVocabulary(self._index)
-        self._positions = KeptByVocabulary(self._tokens)
-        self._threads = KeptByVocabulary(lambda vocabulary: TemplateTokens(self._parts, self.segments, vocabulary))
+        self._indexes = KeptByVocabulary[DfaIndex]()
+        self._positions = KeptByVocabulary[TokenPositions]()
+        self._threads = KeptByVocabulary[TemplateTokens]()
 
     @classmethod
     def inline(cls, text: str) -> Template:
@@ -322,10 +322,11 @@ class Template:
             DeadEnd: No tokens write any text.
         """
         if self.dfa is not None:
-            return TemplateDfaGuide(self._indexes.of(vocabulary), self.reader, max_tokens)
+            return TemplateDfaGuide(self._indexes.of(vocabulary, self._index), self.reader, max_tokens)
         if self.network is not None:
-            return TemplateNetworkGuide(self._positions.of(vocabulary), self.reader, max_tokens)
-        return TemplateThreadsGuide(self._threads.of(vocabulary), max_tokens)
+            return TemplateNetworkGuide(self._positions.of(vocabulary, self._tokens), self.reader, max_tokens)
+        tokens = self._threads.of(vocabulary, lambda each: TemplateTokens(self._parts, self.segments, each))
+        return TemplateThreadsGuide(tokens, max_tokens)
 
     def _index(self, vocabulary: Vocabulary) -> DfaIndex:
         assert self.dfa is not None, "its holes are regular"

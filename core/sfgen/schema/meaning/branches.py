@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
+from weakref import proxy
 
 from sfgen.errors import SchemaError, SchemaTooLarge
 from sfgen.schema.meaning.conjunction import (
@@ -81,7 +82,8 @@ class Branches:
         self._document = document
         self._draft = document.draft
         self._ignores_siblings = self._draft < Draft.DRAFT_2019_09
-        self._emptiness = Emptiness(self._known, groups, self._draft)
+        branches = proxy(self)  # the two would hold each other, and all that they know would wait for the collector
+        self._emptiness = Emptiness(lambda conjunction: branches._known(conjunction), groups, self._draft)
         self._found: dict[Conjunction, Found] = {}
         self._of_one: dict[str, Found] = {}
         self._targets: dict[str, Conjunction] = {}  # of references, by the keys of the schemas with them
