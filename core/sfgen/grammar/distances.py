@@ -70,7 +70,7 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
     if usable is not None:
         classes[:] = False
         classes[network.byte_classes[usable]] = True
-    registers, order = OpenRegisters(network, network.registers, classes), _ordered(network, len(classes))
+    registers, order = OpenRegisters(network.alone, network.registers, classes), _ordered(network, len(classes))
     while True:
         base = _bases(network, classes, order, registers)
         solved = registers.solved_by(base)

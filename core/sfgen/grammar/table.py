@@ -7,7 +7,7 @@ frames.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import NamedTuple
 
@@ -74,6 +74,11 @@ class Table:
     is_end: NDArray[np.bool_]
     actions: Mapping[int, tuple[Way, ...]]
     calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
+
+    @property
+    def alone(self) -> Table:
+        """The table without what else a network knows: who keeps it does not keep the network."""
+        return Table(*(getattr(self, each.name) for each in fields(Table)))
 
     def __len__(self) -> int:
         """The number of states."""
