@@ -12,18 +12,22 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sfgen import Dfa, Index, JsonSchema, Sampler, generate, load_model
+from sfgen.ban.difference import Start, without_banned
 from sfgen.errors import OutOfMemory, PatternError, SfgenError
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve import constraints as module
 from sfgen.serve import judge
 from sfgen.serve.constraints import CompileTimeout, Constraints
 from sfgen.serve.engine import Busy, Stopping
+from sfgen.serve.requests import Ban
 
 VOCABULARY = load_model("tiny").vocabulary
 
@@ -58,7 +62,9 @@ def run(body: Callable[[Constraints], Coroutine[Any, Any, None]], seconds: float
 
 
 class TestKept:
-    @pytest.mark.parametrize("asked", [own("regex", "[0-9]{4}"), words(0)], ids=["short", "long"])
+    @pytest.mark.parametrize(
+        "asked", [own("regex", "[0-9]{4}"), own("schema", "name"), words(0)], ids=["cheap", "short", "long"]
+    )
     def test_many_at_once_compile_it_once(self, asked: OwnConstraint, monkeypatch: pytest.MonkeyPatch) -> None:
         async def body(constraints: Constraints) -> None:
             found = await asyncio.gather(*[constraints.of(asked, VOCABULARY) for _ in range(50)])
@@ -79,7 +85,7 @@ class TestKept:
         monkeypatch.setattr(judge, "compiled", noted)
 
         async def body(constraints: Constraints) -> None:
-            wrong = own("regex", "[0-9")
+            wrong = own("regex", "[0-9")  # cheap: it is compiled here
             told = await asyncio.gather(*[constraints.of(wrong, VOCABULARY) for _ in range(9)], return_exceptions=True)
             assert all(isinstance(error, PatternError) for error in told)
             with pytest.raises(PatternError):
@@ -206,12 +212,135 @@ class TestCompiledElsewhere:
     def test_its_process_stands_back(self) -> None:
         async def body(constraints: Constraints) -> None:
             await constraints.of(words(0), VOCABULARY)
-            assert constraints._judges is not None
-            judges: Any = constraints._judges
-            nice = await asyncio.wrap_future(judges.schedule(os.nice, args=[0]))
-            assert nice >= min(19, os.nice(0) + module.NICE)
+            await constraints.of(own("schema", "name"), VOCABULARY)
+            assert set(constraints._judges) == {False, True}
+            for judges in constraints._judges.values():
+                nice = await asyncio.wrap_future(judges.schedule(os.nice, args=[0]))
+                assert nice >= min(19, os.nice(0) + module.NICE)
 
         run(body)
+
+
+SHORT_ONES = {
+    "regex": (own("regex", "([a-f]{3} ){2,5}"), False),
+    "blowup": (own("regex", "(a|b)*a(a|b){14}"), False),
+    "look": (own("regex", "(?!a)[ab]{2}"), False),
+    "alternatives": (own("regex", "abcdefgh|hgfedcba"), False),
+    "small": (own("regex", r"\d{4}-\d{2}-\d{2}"), True),
+    "wrong": (own("regex", "[0-9"), True),
+    "choices": (own("choices", ["yes", "no"]), True),
+    "schema": (own("schema", {"type": "integer"}), False),
+    "grammar": (own("grammar", 'root ::= "a"'), False),
+    "template": (own("template", "{{a: regex [ab]}}"), False),
+}
+
+
+class TestShort:
+    @pytest.mark.parametrize(("asked", "is_cheap"), SHORT_ONES.values(), ids=SHORT_ONES)
+    def test_what_is_compiled_here(self, asked: OwnConstraint, is_cheap: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls = []
+        compiled = judge.compiled
+
+        def noted(*given: Any) -> Index:
+            calls.append(given)
+            return compiled(*given)
+
+        expected: Any = None
+        with suppress(SfgenError):
+            expected = compiled(asked, VOCABULARY)
+        monkeypatch.setattr(judge, "compiled", noted)
+
+        async def body(constraints: Constraints) -> None:
+            found: Any = None
+            with suppress(SfgenError):
+                found = await constraints.of(asked, VOCABULARY)
+            assert bool(calls) == is_cheap
+            assert (found is None) == (expected is None)
+            if found is not None:
+                assert found.constraint.shortest() == expected.constraint.shortest()
+
+        run(body)
+
+    def test_it_has_a_bounded_time(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            with pytest.raises(CompileTimeout):
+                await constraints.of(own("regex", "(.{0,50}x){0,40}"), VOCABULARY)
+
+        run(body, seconds=0.05)
+
+
+BAN = Ban(("talk", "no"), ("b{3}",), "substring", True, False, ())
+NOTHING_THERE = Ban(("§§§",), (), "substring", True, False, ())
+ALL = Ban(("a",), (), "substring", True, False, ())
+BANNED = {
+    "regex": (own("regex", "[a-z]{2}|talk"), BAN),
+    "choices": (own("choices", ["yes", "no", "perhaps"]), BAN),
+    "nothing": (own("choices", ["yes", "no", "perhaps"]), NOTHING_THERE),
+    "all": (own("choices", ["cat", "bat"]), ALL),
+    "schema": (own("schema", {"type": "string", "maxLength": 9}), BAN),
+    "all of a schema": (own("schema", {"enum": ["a"]}), ALL),
+    "grammar": (own("grammar", 'root ::= "(" root ")" | [a-c]{1,3}'), BAN),
+    "template": (own("template", "{{a: regex [n-p]{2}}} or {{b: schema name}}"), BAN),
+    "not UTF-8": (own("grammar", 'root ::= "a" root | "b"'), NOTHING_THERE),
+    "many words": (own("schema", "name"), replace(BAN, words=tuple(f"word{number}" for number in range(300)))),
+}
+
+
+class TestWithoutBanned:
+    """What another process makes is what would be made here."""
+
+    @pytest.mark.parametrize(("asked", "ban"), BANNED.values(), ids=BANNED)
+    @pytest.mark.parametrize("prompt", [b"Once", b"n", b"tal"])
+    def test_as_here(self, asked: OwnConstraint, ban: Ban, prompt: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+        index = judge.compiled(asked, VOCABULARY)
+        start = Start(ban.compiled(), prompt)
+        expected: Any
+        try:
+            expected = without_banned(index, ban.compiled(), prompt)
+        except SfgenError as error:
+            expected = type(error), str(error)
+
+        def refuse(*given: object) -> Any:
+            raise AssertionError("it is made here")
+
+        monkeypatch.setattr(judge, "clean_constraint", refuse)
+
+        async def body(constraints: Constraints) -> None:
+            for _ in range(2):
+                found: Any
+                try:
+                    found = await constraints.without(asked, ban, start, index)
+                except SfgenError as error:
+                    found = type(error), str(error)
+                if not isinstance(expected, Index) or expected is index:
+                    assert found == expected
+                    continue
+                assert found.constraint.shortest() == expected.constraint.shortest()
+                assert [*found.guide().allowed_tokens()] == [*expected.guide().allowed_tokens()]
+
+        run(body)
+
+    def test_once_for_equal_bans_and_starts(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            asked = own("choices", ["yes", "no", "perhaps"])
+            index = await constraints.of(asked, VOCABULARY)
+            made = constraints.made
+            starts = [Start(BAN.compiled(), prompt) for prompt in (b"Once", b"Once upon a", b"x tal")]
+            found = await asyncio.gather(*[constraints.without(asked, BAN, start, index) for start in starts * 2])
+            assert constraints.made == made + 2, "of the three two are alike"
+            assert found[0] is found[1] is found[3]
+            assert found[0] is not found[2]
+
+        run(body)
+
+    def test_a_dear_one_is_bounded(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            asked = own("schema", {"type": "object", "properties": {f"p{n}": {"maxLength": 30} for n in range(60)}})
+            index = judge.compiled(asked, VOCABULARY)
+            with pytest.raises(CompileTimeout):
+                await constraints.without(asked, BAN, Start(BAN.compiled(), b""), index)
+
+        run(body, seconds=0.02)
 
 
 class TestDear:
@@ -289,6 +418,26 @@ class TestDear:
                 await constraints.of(words(1), VOCABULARY)
 
         asyncio.run(whole())
+
+
+def test_a_pool_is_closed_once() -> None:
+    """The end of a server closes it from two threads: a pool that is joined twice closes files that are not its own."""
+
+    class Pool:
+        joined = 0
+
+        def stop(self) -> None:
+            pass
+
+        def join(self) -> None:
+            self.joined += 1
+            time.sleep(0.1)
+
+    constraints, pool = Constraints(60, 2**30), Pool()
+    constraints._judges[True] = pool  # type: ignore[assignment]
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda _: constraints.close(), range(2)))
+    assert pool.joined == 1
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import codecs
 import threading
 from collections.abc import Sequence
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -31,7 +31,7 @@ from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
 from sfgen.index import DfaIndex, Index, index_of
 from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int64sOut, kernel
-from sfgen.protocols import Constraint, GuideSource, HasSuperset, Superset, TakesOutBans
+from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, HasSuperset, Superset, TakesOutBans
 
 MAX_STEPS = 30_000
 """The most questions to the matcher: a few microseconds each."""
@@ -63,7 +63,7 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     if _ends_inside(prompt):
         return None
     with _lock:  # the same is asked by many threads at once
-        return _without(dfa, banned, _Start(banned, prompt))
+        return _without(dfa, banned, Start(banned, prompt))
 
 
 def _ends_inside(prompt: bytes) -> bool:
@@ -73,30 +73,38 @@ def _ends_inside(prompt: bytes) -> bool:
     return bool(decoder.getstate()[0])
 
 
-@singledispatch
 def without_banned(source: GuideSource, banned: BannedWords, prompt: bytes = b"") -> GuideSource | None:
     """Subtract banned words from a source of guides; texts are read alone and after ``prompt``.
 
     It is ``source`` itself if nothing that it accepts is banned; ``None`` where the difference cannot be made, and the
     matcher must watch over the text.
     """
-    return None
+    constraint = constraint_of(source)
+    return None if constraint is None else over(clean_constraint(constraint, banned, prompt), source)
 
 
-@without_banned.register
-def _(source: DfaIndex, banned: BannedWords, prompt: bytes = b"") -> Index | None:
-    dfa = without(source.dfa, banned, prompt)
-    if dfa is None or dfa is source.dfa:
-        return None if dfa is None else source
-    return index_of(dfa, source.vocabulary)
-
-
-@without_banned.register
-def _(source: Index, banned: BannedWords, prompt: bytes = b"") -> Index | None:
-    constraint = source.constraint
+def clean_constraint(constraint: Constraint, banned: BannedWords, prompt: bytes = b"") -> Constraint | None:
+    """Subtract banned words from a constraint, as :func:`without_banned` does it; no vocabulary is needed."""
+    if isinstance(constraint, Dfa):
+        return without(constraint, banned, prompt)
     clean = constraint.without_banned(banned, prompt) if isinstance(constraint, TakesOutBans) else None
     clean_superset(constraint if clean is None else clean, banned, prompt)  # raises where nothing is left
-    return None if clean is None else Index(clean, source.vocabulary)
+    return cast("Constraint | None", clean)
+
+
+def constraint_of(source: GuideSource) -> Constraint | None:
+    """Return the constraint of a source; ``None``: it is none that banned words are taken out of."""
+    return source.dfa if isinstance(source, DfaIndex) else source.constraint if isinstance(source, Index) else None
+
+
+def over(clean: Constraint | None, source: GuideSource) -> GuideSource | None:
+    """Return the source of the guides of a constraint without banned words, over the vocabulary of ``source``."""
+    if clean is None or clean is constraint_of(source):
+        return None if clean is None else source
+    vocabulary = cast(Index, source).vocabulary
+    if isinstance(clean, Dfa):
+        return index_of(clean, vocabulary)
+    return Index(cast(GuidingConstraint, clean), vocabulary)
 
 
 def is_wholly_clean(source: GuideSource) -> bool:
@@ -123,22 +131,22 @@ def clean_superset(constraint: object, banned: BannedWords, prompt: bytes = b"")
     return None if clean is None else superset._replace(dfa=clean)
 
 
-class _Start:
+class Start:
     """A prompt; equal to all after which a matcher is in the same state."""
 
     def __init__(self, banned: BannedWords, prompt: bytes) -> None:
         self.prompt = prompt
-        self._state = banned.matcher(prompt).state, _ends_inside(prompt)
+        self.state = banned.matcher(prompt).state, _ends_inside(prompt)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Start) and self._state == other._state
+        return isinstance(other, Start) and self.state == other.state
 
     def __hash__(self) -> int:
-        return hash(self._state)
+        return hash(self.state)
 
 
 @lru_cache(maxsize=_KEPT)
-def _without(dfa: Dfa, banned: BannedWords, start: _Start) -> Dfa | None:
+def _without(dfa: Dfa, banned: BannedWords, start: Start) -> Dfa | None:
     """Compute ``without`` once for equal automata, bans and states after the prompt."""
     name = dfa.pattern or ""
     pattern = Deterministic(dfa.transitions, dfa.byte_classes, dfa.accepting)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.plain_forms import banned_of, source_of, vocabulary_of
@@ -25,6 +25,10 @@ from sfgen.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords, SeamMatcher
     from sfgen.ban.json_strings import StringsMatcher
+
+
+TakesOut: TypeAlias = "Callable[[GuideSource, BannedWords, bytes], GuideSource | None]"
+"""Takes banned words out of a constraint, for texts after a prompt: ``sfgen.ban.difference.without_banned``."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,9 @@ class Allowed:
         return None if self.calls is None else partial(_values, self.calls, self.constraint)
 
 
-def allowed(model: Model, config: GenerationConfig, prompt: bytes) -> Allowed:
+def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: TakesOut | None = None) -> Allowed:
     """Determine the constraints of the text after a prompt."""
+    without = _without_banned if without is None else without
     vocabulary = vocabulary_of(model)
     constraint = source_of(config.index, vocabulary)
     if constraint is not None and constraint.vocabulary.fingerprint != vocabulary.fingerprint:
@@ -89,22 +94,22 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes) -> Allowed:
                 ParameterText("when needs a constraint: what comes behind it", "when"),
                 hint=ParameterText("Leave when out, or give an index.", "when"),
             )
-        calls = _calls(model, config.when, constraint, banned)
+        calls = _calls(model, config.when, constraint, banned, without)
         return Allowed(marker, constraint, calls, calls)
     if banned is None or constraint is None:
         return Allowed(marker, constraint, constraint, constraint)
-    clean = _without_banned(constraint, banned, prompt if marker is None else marker.data)
+    clean = without(constraint, banned, prompt if marker is None else marker.data)
     if clean is not None and config.strategy == "mask":
         return Allowed(marker, constraint, constraint, clean)
     return Allowed(marker, constraint, constraint, constraint, clean)
 
 
-def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords | None) -> Calls:
+def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords | None, without: TakesOut) -> Calls:
     """Return free text with calls of the constraint, none of which has a banned word."""
     marker = marker_of(model, vocabulary_of(model), when, banned, name="when")
     if banned is None:
         return Calls(marker, constraint)
-    clean = _without_banned(constraint, banned, marker.data)
+    clean = without(constraint, banned, marker.data)
     if clean is None:
         raise UsageError(
             ParameterText("banned words cannot be taken out of the calls that when asks for", "when"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sfgen.decoding.allowed import Allowed, allowed
+from sfgen.decoding.allowed import Allowed, TakesOut, allowed
 from sfgen.decoding.ban import Ban, BannedTokens, Bias, BiasedMatcher
 from sfgen.decoding.config import GenerationConfig, by_config
 from sfgen.decoding.detokenizer import StopStrings
@@ -49,13 +49,20 @@ def prepare(model: Model, prompt: str | Sequence[int], config: GenerationConfig)
 
 
 def loop_of(
-    model: Model, prompt: str | Sequence[int], config: GenerationConfig, scores: ScoreStore | None = None
+    model: Model,
+    prompt: str | Sequence[int],
+    config: GenerationConfig,
+    scores: ScoreStore | None = None,
+    without: TakesOut | None = None,
 ) -> Loop:
-    """Make the loop of one text; under ``exact``, ``scores`` are shared with other texts."""
+    """Make the loop of one text; under ``exact``, ``scores`` are shared with other texts.
+
+    ``without`` takes banned words out of constraints, where that was done before.
+    """
     vocabulary, is_exact = vocabulary_of(model), config.strategy == "exact"
     prompt_ids = prompt_tokens(model, prompt)
-    prompt_bytes = _bytes_of(vocabulary, prompt, prompt_ids)
-    content = allowed(model, config, prompt_bytes)
+    prompt_bytes = bytes_of(vocabulary, prompt, prompt_ids)
+    content = allowed(model, config, prompt_bytes, without)
     sampler = config.sampler or Sampler()
     if has_temperatures(content.constraint):
         sampler = sampler.seeded()
@@ -142,7 +149,7 @@ def _ban(
     return Ban(matcher, how, tokens, clean, config.max_rollbacks)
 
 
-def _bytes_of(vocabulary: Vocabulary, prompt: str | Sequence[int], prompt_ids: Sequence[int]) -> bytes:
+def bytes_of(vocabulary: Vocabulary, prompt: str | Sequence[int], prompt_ids: Sequence[int]) -> bytes:
     """Return the text of a prompt as UTF-8."""
     if isinstance(prompt, str):
         return prompt.encode("utf-8", "replace")

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,19 +27,24 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from sfgen import arguments
-from sfgen.decoding import GenerationConfig, prepare
+from sfgen.ban import BannedWords
+from sfgen.ban.difference import Start
+from sfgen.decoding import GenerationConfig
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of, vocabulary_of
+from sfgen.decoding.prepare import bytes_of, loop_of
 from sfgen.errors import InternalError, SfgenError
+from sfgen.index import Index
 from sfgen.models.messages import chat_ids
 from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.printable import json_text
-from sfgen.protocols import Model
+from sfgen.protocols import GuideSource, Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
 from sfgen.serve.guards import HAS_KEY, Access, Guard, fault, refused
 from sfgen.serve.replies import Choice, Reply, error_body, status_of, usage_of
-from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
+from sfgen.serve.requests import Ban, ChatRequest, CompletionRequest, Refused, Wish, wish_of
+from sfgen.vocabulary import Vocabulary
 
 _LOG = logging.getLogger("sfgen.serve")
 
@@ -69,7 +74,7 @@ class Limits:
         receive_seconds: The time in which a request must come.
         request_seconds: The time of a request; ``None``: any.
         mask_seconds: The time of one step beside the model, such as a token mask; ``None``: any.
-        compile_seconds: The time of compiling a large constraint.
+        compile_seconds: The time of compiling a constraint, and of taking banned words out of it.
         constraint_bytes: The memory of constraints that are kept.
     """
 
@@ -254,7 +259,9 @@ class Server:
         except SfgenError as error:
             return _refusal(error, wish.fields.get("index"))
         try:
-            loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, index)
+            prompts = await asyncio.to_thread(self._prompts, model, body, wish)
+            clean = {} if index is None else await self._without_banned(prompts, wish, index)
+            loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, index, clean)
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
         texts = []
@@ -299,8 +306,40 @@ class Server:
             raise Refused("a token that ends a text is banned", field, hint="Leave it out.")
         return self._without(name, wish.never)
 
+    def _prompts(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
+        """The prompts of a request.
+
+        Raises:
+            SfgenError: They are too many, too long, or none.
+        """
+        self._refuse_long(model, body, wish)
+        prompts, most = _prompts(model, body, wish), self._limits.batch_size + self._limits.max_waiting
+        if len(prompts) * wish.samples > most:  # they would never be taken, however often they are asked for
+            why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
+            raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
+        return prompts
+
+    async def _without_banned(
+        self, prompts: Sequence[str | Sequence[int]], wish: Wish, index: Index
+    ) -> dict[Start, Index | None]:
+        """The constraint without banned words, for each state of a matcher after a prompt.
+
+        Raises:
+            SfgenError: As ``Constraints.without``.
+        """
+        if wish.ban is None or wish.constraint is None:
+            return {}
+        starts = await asyncio.to_thread(_starts, index.vocabulary, prompts, wish.ban)
+        return {start: await self._constraints.without(wish.constraint, wish.ban, start, index) for start in starts}
+
     def _loops(
-        self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Any
+        self,
+        model: Model,
+        body: CompletionRequest | ChatRequest,
+        wish: Wish,
+        prompts: Sequence[str | Sequence[int]],
+        index: Index | None,
+        clean: Mapping[Start, Index | None],
     ) -> tuple[list[Loop], int]:
         """The loops of all texts of a request, and the tokens of its prompts.
 
@@ -310,11 +349,6 @@ class Server:
         config = dict(wish.config)
         if wish.ban is not None:
             config["banned"] = wish.ban.compiled()
-        self._refuse_long(model, body, wish)
-        prompts, most = _prompts(model, body, wish), self._limits.batch_size + self._limits.max_waiting
-        if len(prompts) * wish.samples > most:  # they would never be taken, however often they are asked for
-            why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
-            raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
         loops, prompt_tokens = [], 0
         for prompt in prompts:
             ids = model.encode(prompt) if isinstance(prompt, str) else prompt
@@ -322,7 +356,8 @@ class Server:
             limit = self._limit(model, ids, body, wish)
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
-                loops.append(prepare(model, prompt, GenerationConfig(**config | seed, index=index, max_tokens=limit)))
+                asked = GenerationConfig(**config | seed, index=index, max_tokens=limit)
+                loops.append(loop_of(model, prompt, asked, without=partial(_known, clean)))
         return loops, prompt_tokens
 
     def _refuse_long(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> None:
@@ -442,6 +477,21 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
         if not 0 <= token < size:
             raise Refused(f"the prompt has token {token}, and ids are below {size}", "prompt", "invalid_value")
     return prompts
+
+
+def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], ban: Ban) -> list[Start]:
+    """The states in which a text may begin after some prompts, each once."""
+    banned = ban.compiled()
+    return list(
+        {Start(banned, bytes_of(vocabulary, each, () if isinstance(each, str) else each)): None for each in prompts}
+    )
+
+
+def _known(
+    clean: Mapping[Start, Index | None], source: GuideSource, banned: BannedWords, before: bytes
+) -> GuideSource | None:
+    """Look up a constraint without banned words."""
+    return clean[Start(banned, before)]
 
 
 def _line(content: Mapping[str, Any]) -> str:

@@ -1,10 +1,12 @@
 """What a request's text must match, compiled beside the engine and kept.
 
-What is short is compiled at once, in a thread: the library's own limits bound its cost. What is longer is compiled by
-another process, in a bounded time and a bounded memory, so that it costs no other request anything, whether it is
-refused, would take a minute or passes: what was made is handed over as a compiled form, and here only what depends on
-the vocabulary is made of it. Each is compiled once, however many ask for it at a time, and kept by its digest, those
-used last in a bounded number of bytes. When nobody waits for a verdict any more, its process ends.
+Another process compiles it, in a bounded time and a bounded memory, so that it costs no other request anything, whether
+it is refused, would take a minute or passes: what was made is handed over as a compiled form, and here only what
+depends on the vocabulary is made of it. What is short has a process of its own, and does not wait for what is large.
+Only a short list of choices and a small pattern are compiled here: that takes less than to ask.
+
+Banned words are taken out of it by these processes, too. Each is made once, however many ask for it at a time, and kept
+by its digest, those used last in a bounded number of bytes. When nobody waits for a verdict any more, its process ends.
 """
 
 from __future__ import annotations
@@ -13,16 +15,17 @@ import asyncio
 import gc
 import multiprocessing
 import sys
+import threading
 import time
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -39,13 +42,20 @@ from sfgen.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from sfgen.ban.difference import Start
+    from sfgen.serve.requests import Ban
+
+Made = TypeVar("Made")
+
 LARGE = 256
-"""Characters of a constraint from which on another process compiles it."""
+"""Characters of a constraint and of banned words from which on they are large."""
 
 MOST_UNDER_WAY = 64
 """Constraints that are compiled, or wait for it, at most."""
 
-JUDGES = 2
+JUDGES = {True: 2, False: 1}
+"""The processes for what is large, and for what is short."""
+
 JUDGE_BYTES = 2**31
 NICE = 10
 """How far they stand back where processors are scarce: texts that are written go first."""
@@ -53,10 +63,16 @@ NICE = 10
 FORMS = 2
 """How often the bytes of its form a constraint takes: it looks into these, and makes facts of each state of them."""
 
+_NOTHING = 1024  # bytes of what is kept of no index
+
 REFUSED_KEPT = 1024
 REFUSED_SECONDS = 60.0  # a verdict about time or memory is about this minute, too
 
-Key: TypeAlias = tuple[str, bytes]
+Key: TypeAlias = tuple[Hashable, ...]
+
+
+def _key(own: OwnConstraint, vocabulary: Vocabulary) -> Key:
+    return vocabulary.fingerprint, sha256(f"{own.kind} {own.numbers} {own.written}".encode()).digest()
 
 
 class CompileTimeout(GenerationError):
@@ -73,7 +89,7 @@ class _Making:
     """A constraint that is compiled, and how many wait for it."""
 
     def __init__(self) -> None:
-        self.task: asyncio.Task[Index]
+        self.task: asyncio.Task[Index | None]
         self.waiters = 0
         self.is_judged = False
         self.nbytes = 0  # of its compiled form, and of what is made of it here
@@ -96,15 +112,16 @@ class Constraints:
         self.made = 0
         self._seconds = seconds
         self._most_bytes = most_bytes
-        self._kept: OrderedDict[Key, tuple[Index, int]] = OrderedDict()  # with the bytes that each takes
+        self._kept: OrderedDict[Key, tuple[Index | None, int]] = OrderedDict()  # with the bytes that each takes
         self._bytes = 0
         self._refused: OrderedDict[Key, tuple[SfgenError, float]] = OrderedDict()  # with when that was
         self._under_way: dict[Key, _Making] = {}
         self._quick = ThreadPoolExecutor(1, "sfgen-compile")
         self._slow = ThreadPoolExecutor(1, "sfgen-compile-large")
         self._context = _context()  # from now on the imports of its processes go on
-        self._judges: ProcessPool | None = None
+        self._judges: dict[bool, ProcessPool] = {}  # those for what is large, and for what is short
         self._is_closed = False
+        self._closing = threading.Lock()
         self._frozen: set[bool] = set()
 
     @property
@@ -116,16 +133,36 @@ class Constraints:
         """Return the guides of a constraint over a vocabulary.
 
         Raises:
-            CompileTimeout: It is large, and takes too long.
-            OutOfMemory: It is large, and takes too much memory.
+            CompileTimeout: It takes too long.
+            OutOfMemory: It takes too much memory.
             Busy: Too many others are compiled.
             SfgenError: It cannot be read or compiled.
         """
-        key = vocabulary.fingerprint, sha256(f"{own.kind} {own.numbers} {own.written}".encode()).digest()
+        found = await self._once(_key(own, vocabulary), lambda making: self._make(making, own, vocabulary))
+        assert found is not None, "it is compiled, or an error"
+        return found
+
+    async def without(self, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
+        """Return the guides of a constraint without banned words, for texts after a prompt.
+
+        ``None`` is that they cannot be taken out, so that a matcher must watch over the text; the ``index`` of the
+        constraint itself is that none of its texts has any.
+
+        Raises:
+            CompileTimeout: It takes too long.
+            OutOfMemory: It takes too much memory.
+            Busy: Too many others are compiled.
+            BannedWordsError: Every text has a banned word.
+        """
+        key = *_key(own, index.vocabulary), ban.digest, start.state
+        return await self._once(key, lambda making: self._clean(making, own, ban, start, index))
+
+    async def _once(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, Index | None]]) -> Index | None:
+        """Return what is kept, or make it once for all who ask."""
         if key in self._kept:
             return self._used(key)
         self._refuse_again(key)
-        making = self._under_way.get(key) or self._begin(key, own, vocabulary)
+        making = self._under_way.get(key) or self._begin(key, make)
         making.waiters += 1
         try:
             return await asyncio.shield(making.task)
@@ -139,39 +176,49 @@ class Constraints:
                 making.task.cancel()  # and with it the process that judges
                 self._under_way.pop(key, None)
 
-    def _begin(self, key: Key, own: OwnConstraint, vocabulary: Vocabulary) -> _Making:
+    def _begin(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, Index | None]]) -> _Making:
         if self._is_closed:
             raise Stopping
         if len(self._under_way) >= MOST_UNDER_WAY:
-            raise Busy(len(self._under_way), max(1, round(self._seconds / JUDGES)), "constraints")
+            raise Busy(len(self._under_way), max(1, round(self._seconds / JUDGES[True])), "constraints")
         making = self._under_way[key] = _Making()
-        making.task = asyncio.create_task(self._make(making, own, vocabulary))
+        making.task = asyncio.create_task(make(making))
         making.task.add_done_callback(partial(self._keep, key, making))
         return making
 
     async def _make(self, making: _Making, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
-        loop = asyncio.get_running_loop()
-        if len(own.written) < LARGE:
+        is_large = len(own.written) >= LARGE
+        if not is_large and judge.is_cheap(own):
             making.is_judged = True
-            return await loop.run_in_executor(self._quick, judge.compiled, own, vocabulary)
-        form = await self._judge(own)
-        making.is_judged, making.nbytes = True, FORMS * form.nbytes
-        return await loop.run_in_executor(self._slow, judge.taken, form, vocabulary)
+            return await self._here(is_large, partial(judge.compiled, own, vocabulary))
+        form = await self._judge(is_large, making, judge.judged, own)
+        return await self._here(is_large, partial(judge.taken, form, vocabulary))
 
-    async def _judge(self, own: OwnConstraint) -> CompiledForm:
-        """Let another process compile a constraint; return what was made.
+    async def _clean(self, making: _Making, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
+        is_large = len(own.written) + sum(map(len, (*ban.words, *ban.patterns, *ban.allow))) >= LARGE
+        form = await self._judge(is_large, making, judge.cleaned, own, ban.compiled(), start.prompt)
+        return await self._here(is_large, partial(judge.taken_clean, form, index))
+
+    async def _here(self, is_large: bool, make: Callable[[], Made]) -> Made:
+        """Make something in a thread of this process."""
+        return await asyncio.get_running_loop().run_in_executor(self._slow if is_large else self._quick, make)
+
+    async def _judge(
+        self, is_large: bool, making: _Making, judges: Callable[..., SfgenError | CompiledForm], *given: Any
+    ) -> CompiledForm:
+        """Let another process compile; return what was made.
 
         Raises:
             CompileTimeout: It takes too long.
             OutOfMemory: It takes too much memory.
             SfgenError: It cannot be read or compiled.
         """
-        if self._judges is None:
-            self._judges = ProcessPool(
-                JUDGES, context=self._context, initializer=judge.begin, initargs=[JUDGE_BYTES, NICE]
+        if is_large not in self._judges:
+            self._judges[is_large] = ProcessPool(
+                JUDGES[is_large], context=self._context, initializer=judge.begin, initargs=[JUDGE_BYTES, NICE]
             )
-        judged: Future[SfgenError | CompiledForm] = self._judges.schedule(
-            judge.judged, args=[own], timeout=self._seconds
+        judged: Future[SfgenError | CompiledForm] = self._judges[is_large].schedule(
+            judges, args=given, timeout=self._seconds
         )
         try:
             verdict = await asyncio.wrap_future(judged)
@@ -181,19 +228,20 @@ class Constraints:
             raise OutOfMemory("the constraint") from None
         if isinstance(verdict, SfgenError):
             raise verdict
+        making.is_judged, making.nbytes = True, FORMS * verdict.nbytes
         return verdict
 
     # ---- what is kept ----------------------------------------------------------------------------------------------
 
-    def _used(self, key: Key) -> Index:
+    def _used(self, key: Key) -> Index | None:
         """Return one that is kept, and count it anew: its masks are made while texts are written."""
         index, before = self._kept.pop(key)
         self._bytes -= before
         self._add(key, index, before)
         return index
 
-    def _add(self, key: Key, index: Index, least: int) -> None:
-        size = max(least, size_of(index))
+    def _add(self, key: Key, index: Index | None, least: int) -> None:
+        size = max(least, _NOTHING if index is None else size_of(index))
         if isinstance(index, DfaIndex):
             size = max(size, index.dfa.transitions.nbytes + index.masks_nbytes)
         self._kept[key] = index, size
@@ -202,7 +250,7 @@ class Constraints:
             _, (_, size) = self._kept.popitem(last=False)
             self._bytes -= size
 
-    def _keep(self, key: Key, making: _Making, task: asyncio.Task[Index]) -> None:
+    def _keep(self, key: Key, making: _Making, task: asyncio.Task[Index | None]) -> None:
         """Keep what came of a task."""
         if self._under_way.get(key) is making:
             del self._under_way[key]
@@ -250,10 +298,11 @@ class Constraints:
                 making.task.get_loop().call_soon_threadsafe(making.task.cancel)
         for thread in (self._quick, self._slow):
             thread.shutdown(wait=False, cancel_futures=True)
-        if self._judges is not None:
-            judges: Any = self._judges  # pebble's methods have no types
-            judges.stop()
-            judges.join()
+        with self._closing:  # the end of a server closes it from two threads, and a pool is closed once
+            while self._judges:
+                judges: Any = self._judges.popitem()[1]  # pebble's methods have no types
+                judges.stop()
+                judges.join()
 
 
 class WithoutTokens:

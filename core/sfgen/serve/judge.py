@@ -7,30 +7,71 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from sfgen.ban import BannedWords
+from sfgen.ban.difference import clean_constraint, over
 from sfgen.compiled_form import CompiledForm, compiled_form, of_compiled_form
 from sfgen.errors import SfgenError
 from sfgen.index import Index
 from sfgen.jobs.own_jobs import read_constraint
 from sfgen.jobs.prompt_record import OwnConstraint
+from sfgen.regex.ast import Atomic, Look, Node, Repeat, children
+from sfgen.regex.parse import parse
 from sfgen.vocabulary import Vocabulary
 
 PICKLED_DEPTH = 5_000
 """Calls in calls that a constraint may take to be pickled: the stack of a process has room for them."""
 
 
+MOST_POSITIONS = 12
+"""Characters of a pattern, repeats written out, up to which it is compiled at once."""
+
+
+def is_cheap(own: OwnConstraint) -> bool:
+    """Tell whether to compile a short constraint takes less than to ask another process for it."""
+    if own.kind != "regex":
+        return own.kind == "choices"
+    try:
+        return _positions(parse(own.value)) <= MOST_POSITIONS
+    except SfgenError:
+        return True  # it is refused at once
+
+
+def _positions(node: Node) -> int:
+    """Count the characters of a pattern, repeats written out; what looks around counts as very many."""
+    match node:
+        case Repeat(child, minimum, maximum):
+            return _positions(child) * max(1, minimum, maximum or 0)
+        case Look() | Atomic():
+            return MOST_POSITIONS + 1
+        case _:
+            return sum(map(_positions, children(node))) or 1
+
+
 def compiled(own: OwnConstraint, vocabulary: Vocabulary) -> Index:
     """Compile a constraint as far as no text is needed for it."""
-    constraint = read_constraint(own)
-    constraint.shortest()  # schemas and grammars make their rules on demand: now, not between two tokens of others
-    return _over(constraint, vocabulary)
+    return _over(_compiled(own), vocabulary)
 
 
 def taken(form: CompiledForm, vocabulary: Vocabulary) -> Index:
     """Take a constraint that another process has compiled; what depends on the vocabulary is made here."""
     return _over(of_compiled_form(form), vocabulary)
+
+
+def taken_clean(form: CompiledForm, index: Index) -> Index | None:
+    """Take a constraint without banned words, of which another process has compiled what ``cleaned`` returns."""
+    is_same, clean = of_compiled_form(form)
+    if is_same:
+        return index
+    found = cast("Index | None", over(clean, index))
+    if found is not None:
+        with suppress(SfgenError):  # it is told when the limit of tokens is known
+            found.guide()
+    return found
 
 
 def _over(constraint: Any, vocabulary: Vocabulary) -> Index:
@@ -41,12 +82,38 @@ def _over(constraint: Any, vocabulary: Vocabulary) -> Index:
 
 def judged(own: OwnConstraint) -> SfgenError | CompiledForm:
     """Compile a constraint in a process of a pool; return what was made, or the error."""
+    return _form_of(lambda: _compiled(own))
+
+
+def cleaned(own: OwnConstraint, banned: BannedWords, prompt: bytes) -> SfgenError | CompiledForm:
+    """Take banned words out of a constraint in a process of a pool; return the form of what was made, or the error.
+
+    It is whether nothing was taken out, and the other constraint; ``None`` where a matcher must watch over the text.
+    """
+    return _form_of(lambda: _cleaned(own, banned, prompt))
+
+
+def _compiled(own: OwnConstraint) -> Any:
+    constraint = read_constraint(own)
+    constraint.shortest()  # schemas and grammars make their rules on demand: now, not between two tokens of others
+    return constraint
+
+
+def _cleaned(own: OwnConstraint, banned: BannedWords, prompt: bytes) -> tuple[bool, Any]:
+    constraint = read_constraint(own)
+    clean: Any = clean_constraint(constraint, banned, prompt)
+    if clean is None or clean is constraint:
+        return clean is not None, None
+    clean.shortest()
+    return False, clean
+
+
+def _form_of(make: Callable[[], Any]) -> SfgenError | CompiledForm:
     limit = sys.getrecursionlimit()
     try:
-        constraint = read_constraint(own)
-        constraint.shortest()
+        made = make()
         sys.setrecursionlimit(max(limit, PICKLED_DEPTH))  # what is nested, such as brackets of a grammar
-        return compiled_form(constraint)
+        return compiled_form(made)
     except SfgenError as error:
         return error
     finally:

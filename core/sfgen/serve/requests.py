@@ -15,7 +15,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -210,6 +211,11 @@ class Ban:
     def compiled(self) -> BannedWords:
         """Compile it, unless it was compiled lately."""
         return _compiled_ban(self)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A digest by which equal ones are recognized."""
+        return sha256(repr(self).encode("utf-8", "backslashreplace")).digest()
 
 
 @lru_cache(maxsize=_KEPT_BANS)

@@ -12,6 +12,7 @@ import contextlib
 import json
 import logging
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
 import socket
@@ -170,6 +171,9 @@ class HttpServer(uvicorn.Server):
     def _leave(self) -> None:
         for process in multiprocessing.active_children():
             process.kill()
+        finalize = getattr(multiprocessing.util, "_run_finalizers", None)
+        if finalize is not None:
+            finalize(0)  # else the semaphores of the pool are told to be left over
         os._exit(130 if self.ended_by == signal.SIGINT else 0)
 
 
