@@ -1,15 +1,18 @@
 """Measure streams of the server while it compiles the schemas of others: the time between two tokens.
 
 Usage: ``python -m tests.bench.serve_compiling [--seconds N] [--rounds N] [--output FILE]``. Eight streams of ``tiny``
-write free text, alone and while one schema after the other is compiled, each of them once. Servers take turns:
+write free text, alone and while one schema after the other is compiled, each of them once; or while twenty short, but
+nasty constraints come at once, or twenty with banned words. Servers take turns:
 
 * ``form``: as ``sfgen serve`` does it, a process of its pool compiles, and hands a compiled form over.
-* ``again``: the same, but what passed is compiled once more by the process that writes.
+* ``again``: the same, but what passed is compiled once more by the process that writes, and so is what is short, and
+  constraints without banned words.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gc
 import http.client
 import json
@@ -18,6 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,6 +53,39 @@ SCHEMAS: dict[str, Callable[[], Any]] = {
     "itself, with four dependencies": lambda: dependencies_in_itself().schema,
     "5 000 rules in a chain": lambda: chain().schema,
 }
+
+SHORT = "20 short ones at once"
+BANS = "20 with banned words at once"
+NASTY: tuple[Any, ...] = (
+    {"regex": "(a|b)*a(a|b){14}%s"},
+    {"regex": ".*é.{12}%s"},
+    {"regex": "(.{0,50}x){0,40}%s"},
+    {"json_schema": {"patternProperties": {"a.{8}$": True, "b.{8}%s$": True, "c.{7}$": True}, "minProperties": 2}},
+    {"ebnf": "start: /(a|b)*a(a|b){12}%s/"},
+    {"json_schema": {"type": "array", "minItems": 2, "items": {"format": "email", "pattern": "a.{4}%s$"}}},
+)
+"""Constraints of less than 256 characters, with a place for what makes each of them another one."""
+
+
+def short_bodies(turn: str) -> list[dict[str, Any]]:
+    """Twenty short, nasty constraints."""
+    return [json.loads(json.dumps(NASTY[at % len(NASTY)]).replace("%s", f"{turn}{at}")) for at in range(20)]
+
+
+def banning_bodies(turn: str) -> list[dict[str, Any]]:
+    """Twenty constraints from which banned words are taken out, the words of some of them many."""
+    words = [f"{number:x}ly{turn}" for number in range(16, 1016)]
+    kinds: list[Any] = [
+        ({"regex": r"\w{2,300}"}, words),
+        ({"regex": "(.*a.*b.*c.*d.*e.*f|.{2,200})"}, ["talk", "the" + turn]),
+        ({"json_schema": {"type": "array", "items": {"properties": {"a": {"maxLength": 20}}}}}, words[:40]),
+        ({"json_schema": dependencies_in_itself().schema}, ["talk" + turn]),
+    ]
+    bodies = [{**kinds[at % 4][0], "banned_strings": [*kinds[at % 4][1], f"none of {at}"]} for at in range(20)]
+    return [body | {"max_tokens": 1, "prompt": f"{at}"} for at, body in enumerate(bodies)]
+
+
+AT_ONCE: dict[str, Callable[[str], list[dict[str, Any]]]] = {SHORT: short_bodies, BANS: banning_bodies}
 
 
 @dataclass
@@ -101,16 +138,27 @@ class Streams:
 
 def compile_once(url: str, schema: Any, name: str) -> float:
     """Ask for one token by a schema, which is refused once it is compiled; return the seconds."""
+    return ask(url, {"json_schema": {"title": name, **schema}})
+
+
+def ask(url: str, body: dict[str, Any]) -> float:
+    """Ask for one token by a constraint, which is refused as a rule; return the seconds."""
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=300)
-    asked = json.dumps({"prompt": "x", "max_tokens": 1, "json_schema": {"title": name, **schema}})
+    asked = json.dumps({"prompt": "x", "max_tokens": 1} | body)
     begun = time.monotonic()
     connection.request("POST", "/v1/completions", asked, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     told = answer.read()
-    if answer.status != 400 or b"limit" not in told:
+    if answer.status != 200 and not (answer.status == 400 and any(word in told for word in (b"limit", b"banned"))):
         raise RuntimeError(told[:300].decode())
     return time.monotonic() - begun
+
+
+def ask_at_once(url: str, bodies: list[dict[str, Any]]) -> list[float]:
+    """Ask for one token by each of some constraints; return the seconds that each took."""
+    with ThreadPoolExecutor(len(bodies)) as clients:
+        return list(clients.map(lambda body: ask(url, body), bodies))
 
 
 def measured(how: str, seconds: float, schemas: dict[str, Any]) -> dict[str, Told]:
@@ -124,13 +172,16 @@ def measured(how: str, seconds: float, schemas: dict[str, Any]) -> dict[str, Tol
         streams = Streams(url)
         try:
             time.sleep(1)
-            for name in ("alone", *schemas):
+            for name in ("alone", *schemas, *AT_ONCE):
                 told = found[name] = Told()
                 streams.gaps = []
                 end = time.monotonic() + seconds
                 while time.monotonic() < end:
                     if name == "alone":
                         time.sleep(0.1)
+                    elif name in AT_ONCE:
+                        told.took += ask_at_once(url, AT_ONCE[name](f"{len(told.took)}"))
+                        time.sleep(0.2)
                     else:
                         told.took.append(compile_once(url, schemas[name], f"{how} {end}"))
                         end -= 1e-6
@@ -140,25 +191,36 @@ def measured(how: str, seconds: float, schemas: dict[str, Any]) -> dict[str, Tol
     return found
 
 
+def _compile_here(kind: Any) -> None:
+    """Let a server compile in its own threads what is short, what passed, and constraints without banned words."""
+    from sfgen.ban.difference import without_banned
+    from sfgen.serve import constraints, judge
+
+    ask, take = kind._judge, judge.compiled
+
+    async def asked(self: Any, is_large: bool, making: Any, judges: Any, own: Any) -> Any:
+        if is_large:
+            await ask(self, is_large, making, judges, own)
+        making.is_judged = True
+        return own
+
+    async def without(self: Any, own: Any, ban: Any, start: Any, index: Any) -> Any:
+        return await asyncio.to_thread(without_banned, index, ban.compiled(), start.prompt)
+
+    kind._judge, kind.without = asked, without
+    setattr(judge, "taken", take)  # noqa: B010
+    constraints.NICE = 0
+
+
 def as_server(how: str, port: int) -> None:
     """Serve tiny as ``sfgen serve`` does; ``again`` compiles once more what passed."""
     import uvicorn
 
     from sfgen import load_model
-    from sfgen.serve import Limits, app, constraints, judge
+    from sfgen.serve import Limits, app, constraints
 
     if how == "again":
-        own: dict[int, Any] = {}
-        ask, take = constraints.Constraints._judge, judge.compiled
-
-        async def noted(self: Any, asked: Any) -> Any:
-            form = await ask(self, asked)
-            own[id(form)] = form, asked
-            return form
-
-        setattr(constraints.Constraints, "_judge", noted)  # noqa: B010
-        constraints.NICE = 0
-        judge.taken = lambda form, vocabulary: take(own.pop(id(form))[1], vocabulary)
+        _compile_here(constraints.Constraints)
     loaded = load_model("tiny", threads=int(THREADS))
     limits = Limits(batch_size=STREAMS + 1, compile_seconds=120)
     gc.freeze()  # as commands do
