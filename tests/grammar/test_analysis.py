@@ -7,12 +7,17 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import event, given
+from hypothesis import strategies as st
 from tests.oracles.least_bytes import Least
-from tests.support.grammars.random_grammars import KNOWN, grammars
+from tests.support.grammars.random_grammars import KNOWN, grammars, quoted_text
 
 from sfgen.errors import UsageError
+from sfgen.grammar import completion
 from sfgen.grammar.analysis import Analysis
 from sfgen.grammar.network import network_of
+from sfgen.grammar.read import Reader
+from sfgen.grammar.registers.counts import shortest_text
+from sfgen.grammar.registers.register import FAR
 from sfgen.grammar.rules import Alternation, Call, Concatenation, CountedList, Grammar, Literal, Repeat, Rules
 from sfgen.grammar.simplify import LeftRecursion
 
@@ -31,6 +36,22 @@ def check(grammar: Grammar, *, has_distinct: bool) -> None:
 @given(grammars(names=()))
 def test_shortest_lengths_of_random_rules(grammar: Grammar) -> None:
     check(grammar, has_distinct=False)
+
+
+@given(st.sampled_from([b'"', b""]), st.booleans(), st.integers(0, 300), st.integers(0, 40) | st.none())
+def test_shortest_counted_texts(opening: bytes, two_bytes: bool, minimum: int, more: int | None) -> None:
+    text = quoted_text(opening, b"ba", two_bytes, minimum, None if more is None else minimum + more)
+    network = network_of(Grammar({"text": text}, "text"))
+    assert shortest_text(text) == completion.shortest_text(Reader(network)) == opening + b"a" * minimum + b'"'
+    assert network.shortest == len(shortest_text(text))
+
+
+@given(grammars(names=()))
+def test_a_network_knows_its_shortest_text(grammar: Grammar) -> None:
+    with suppress(UsageError):
+        reader = Reader(network_of(grammar))
+        assert reader.network.shortest == reader.stacks.distance(reader.start)
+        event("a network")
 
 
 @pytest.mark.parametrize("grammar", KNOWN)
@@ -84,3 +105,10 @@ def test_a_long_circle_is_measured_a_few_times() -> None:
     analysis = Analysis({"r0": Alternation((one_of(1), X)), **rules})
     assert max(analysis.lengths.values()) == size // 2 + 1
     assert len(analysis.circles) == 1
+
+
+def test_lengths_that_pass_any_limit_are_not_told_apart() -> None:
+    doubled = {f"r{number}": Concatenation((Call(f"r{number + 1}"),) * 2) for number in range(5_000)}
+    analysis = Analysis({**doubled, "r5000": X, "a": Alternation((Call("r0"), Concatenation((X, A))))})
+    assert analysis.lengths["r4961"] == 2**39
+    assert {analysis.lengths[name] for name in ("r0", "r4960", "a")} == {FAR}

@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sfgen import BannedWords
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
@@ -14,6 +16,8 @@ from sfgen.schema.json_schema import JsonSchema
 _OBJECT, _ARRAY = {"type": "object"}, {"type": "array"}
 _DRAFT_07, _DRAFT_2019 = "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"
 
+
+WAYS: list[dict[str, Any]] = [{}, {"order": "any", "spacing": "any", "extra_properties": True}]
 
 _DIFFERENT: dict[str, Any] = {**_ARRAY, "uniqueItems": True}
 
@@ -115,6 +119,84 @@ def test_contradictions_are_told_with_both_keywords(schema: Any, message: str) -
         _ = JsonSchema(schema).compiled
     assert message in caught.value.message
     assert "Nothing can be written" in caught.value.hint
+
+
+def may_begin(schema: JsonSchema, text: bytes) -> bool:
+    """Whether some text that is written begins so."""
+    return schema.reader.read(schema.reader.start, text) is not None
+
+
+_NO_STRING = "no string satisfies"
+_EMAIL = {"format": "email", "pattern": r"@example\.org$"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"pattern": "^(aa)*$", "minLength": 3, "maxLength": 3}, f"{_NO_STRING} minLength, maxLength and pattern"),
+        (
+            {"pattern": "^(a{100})*$", "minLength": 1001, "maxLength": 1099},
+            f"{_NO_STRING} minLength, maxLength",
+        ),
+        ({"format": "date", "pattern": "^2.*Z$"}, f"{_NO_STRING} pattern and format together"),
+        ({"format": "date", "maxLength": 9}, f"{_NO_STRING} maxLength and format together"),
+        ({"format": "uuid", "minLength": 37}, f"{_NO_STRING} minLength and format together"),
+        ({"format": "date-time", "pattern": "^.{5}$"}, f"{_NO_STRING} pattern and format together"),
+        ({**_EMAIL, "maxLength": 12}, f"{_NO_STRING} maxLength, pattern and format together"),
+        ({"const": "abc", "pattern": "^b"}, "no value of const satisfies .*pattern"),
+        ({"const": "2020-13-01", "format": "date"}, "no value of const satisfies .*format"),
+        ({"enum": ["abc", "d"], "pattern": "^.+$", "minLength": 2, "maxLength": 2}, "no value of enum satisfies"),
+    ],
+)
+def test_what_no_string_is_is_known_before_anything_is_written(limits: dict[str, Any], message: str) -> None:
+    """Where it must be written the schema is refused; elsewhere no text begins with what leads to it."""
+    impossible = {"type": "string", **limits}
+    needed = {"type": "object", "properties": {"a": impossible}, "required": ["a"]}
+    for schema, ways in ((impossible, WAYS), (needed, WAYS), ({"items": impossible, **_ARRAY, "minItems": 1}, WAYS)):
+        for way in ways:
+            with pytest.raises(SchemaError, match=message) as caught:
+                _ = JsonSchema(schema, **way).compiled
+            assert "Nothing can be written" in caught.value.hint
+    assert not may_begin(JsonSchema({**needed, "required": []}, spacing="compact"), b'{"')
+    assert not may_begin(JsonSchema({"items": impossible, **_ARRAY}, spacing="compact"), b'["')
+    other = {"anyOf": [impossible, {"type": "null"}]}
+    assert JsonSchema(other).shortest() == b"null"
+    assert not may_begin(JsonSchema(other), b'"')
+
+
+@given(st.integers(1, 40), st.integers(0, 40), st.integers(0, 3_000), st.integers(0, 60))
+def test_lengths_that_no_match_has_are_refused(times: int, more: int, least: int, room: int) -> None:
+    """By counting: the texts of the pattern have so many letters, or some more."""
+    schema = {
+        "type": "string",
+        "pattern": f"^(a{{{times}}})*(b{{{more}}})?$",
+        "minLength": least,
+        "maxLength": least + room,
+    }
+    lengths = sorted(times * count + extra for count in range(3_100 // times + 1) for extra in (0, more))
+    fitting = [length for length in lengths if least <= length <= least + room]
+    if fitting:
+        assert len(JsonSchema(schema).shortest()) == fitting[0] + 2
+    else:
+        with pytest.raises(SchemaError, match="no string satisfies"):
+            _ = JsonSchema(schema).compiled
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"propertyNames": {"enum": ["a", "b"]}, "minProperties": 3},
+        {"propertyNames": {"pattern": "^[ab]$"}, "minProperties": 3},
+        {"propertyNames": {"maxLength": 0}, "minProperties": 2},
+    ],
+)
+def test_fewer_names_than_are_needed_are_refused_before_any_automaton(limits: Any, way: Any) -> None:
+    with pytest.raises(SchemaError, match="no value has as many items or properties as are asked for"):
+        _ = JsonSchema({"type": "object", **limits}, **way).compiled
+    without_type = JsonSchema(limits, **way)
+    assert not without_type.compiled.has_inferred
+    assert not may_begin(without_type, b"{")
 
 
 @pytest.mark.parametrize(

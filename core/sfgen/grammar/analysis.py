@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 from sfgen.automata import Dfa
 from sfgen.grammar.registers.expressions import calls_of, shortest_of
+from sfgen.grammar.registers.register import FAR
 from sfgen.grammar.rules import (
     Alternation,
     AnyOrder,
@@ -35,7 +36,7 @@ from sfgen.grammar.rules import (
 )
 
 Lengths: TypeAlias = Mapping[str, int]
-"""The fewest bytes of the rules that have a text, by name."""
+"""The fewest bytes of the rules that have a text, by name; ``FAR`` of all that have as many or more."""
 
 Called: TypeAlias = Mapping[str, Sequence[str]]
 """The rules that each rule calls."""
@@ -63,7 +64,7 @@ class Analysis:
                 self.circles.append(component)
                 _solve(component, rules, called, lengths)
             elif (length := least(rules[component[0]], lengths)) < inf:
-                lengths[component[0]] = int(length)
+                lengths[component[0]] = min(int(length), FAR)
         self.lengths: Lengths = lengths
         self.nullable = frozenset(name for name, length in lengths.items() if not length)
 
@@ -81,7 +82,7 @@ def _solve(circle: Sequence[str], rules: Rules, called: Called, lengths: dict[st
         is_waiting.remove(name)
         length = least(rules[name], lengths)
         if length < lengths.get(name, inf):
-            lengths[name] = int(length)
+            lengths[name] = min(int(length), FAR)
             waiting += [caller for caller in callers[name] if caller not in is_waiting]
             is_waiting.update(callers[name])
 

@@ -17,7 +17,7 @@ from sfgen.errors import InternalError, TextTooLong
 from sfgen.grammar.distances import FAR, Distances
 from sfgen.grammar.network import Network
 from sfgen.grammar.read import Reader
-from sfgen.grammar.registers.register import Register, texts_read, with_text
+from sfgen.grammar.registers.register import NOTHING_BELOW, Register, texts_read, with_text
 from sfgen.grammar.registers.texts import NewTexts, NoTextLeft
 from sfgen.grammar.stack import Configuration, Frame, Node, Position, Shortest
 from sfgen.grammar.table import DEAD, Way
@@ -26,9 +26,6 @@ from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1 << 14
 """The configurations whose fewest tokens are cached."""
-
-_BELOW = Node((), 0, False)
-"""Stands for the stack below a rule; only open texts ask it."""
 
 _NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
 """The rest where too few distinct texts are left for any way to the end."""
@@ -246,7 +243,7 @@ class Completion:
 
     def _entered(self, way: Way, register: Register, byte: int) -> Register | None:
         """Return the register behind a way; ``None`` where the register forbids it."""
-        return self._registers.after_step(way.state, 0 if way.is_fresh else register, byte, _BELOW)
+        return self._registers.after_step(way.state, 0 if way.is_fresh else register, byte, NOTHING_BELOW)
 
     def _length(self, way: Way, kept: Register, register: Register) -> int:
         """Return the bytes behind a way to the end of the rule."""

@@ -13,19 +13,13 @@ from collections.abc import Iterator, Mapping, Set
 
 from sfgen.automata.dfa import Dfa
 from sfgen.automata.examples import examples as texts_of_automaton
-from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.network import network_of
-from sfgen.grammar.read import Reader
-from sfgen.grammar.registers.members import in_one_order
+from sfgen.grammar.registers.expressions import RegisterRule, without_register
 from sfgen.grammar.rules import (
     NOTHING,
     Alternation,
-    AnyOrder,
     Bytes,
     Call,
     Concatenation,
-    CountedList,
-    CountedText,
     Expression,
     Grammar,
     Leaf,
@@ -86,25 +80,17 @@ class _Values:
 
     def __init__(self) -> None:
         self._found: dict[Dfa, tuple[int, list[str]]] = {}  # with the number asked for
-        self._counted: dict[CountedText, bytes] = {}
 
-    def of(self, expression: Leaf | CountedText, number: int) -> bytes:
-        """Return a text of an expression by number, modulo their count; 0 is the shortest."""
-        if isinstance(expression, CountedText):
-            return self._shortest_counted(expression)
+    def of(self, dfa: Dfa, number: int) -> bytes:
+        """Return a text of an automaton by number, modulo their count; 0 is the shortest."""
         if not number:
-            return expression.dfa.shortest()
-        asked, texts = self._found.get(expression.dfa, (0, []))
+            return dfa.shortest()
+        asked, texts = self._found.get(dfa, (0, []))
         if number >= asked:
             asked = 2 * number + 2
-            texts = texts_of_automaton(expression.dfa, asked)
-            self._found[expression.dfa] = asked, texts
+            texts = texts_of_automaton(dfa, asked)
+            self._found[dfa] = asked, texts
         return texts[number % len(texts)].encode()
-
-    def _shortest_counted(self, expression: CountedText) -> bytes:
-        if expression not in self._counted:
-            self._counted[expression] = shortest_text(Reader(network_of(Grammar({"text": expression}, "text"))))
-        return self._counted[expression]
 
 
 class _Texts:
@@ -169,8 +155,8 @@ class _Texts:
                 return bytes([bytes_[self._number % len(bytes_)]])
             case Call(rule):
                 return self._shortest.get(rule)
-            case Leaf() | CountedText():
-                return self._values.of(expression, self._number)
+            case Leaf(dfa):
+                return self._values.of(dfa, self._number)
             case Concatenation(parts):
                 return _joined([self._plain(part) for part in parts])
             case Alternation(branches):
@@ -183,25 +169,13 @@ class _Texts:
                 return self._series(
                     [self._plain(member.expression) for member in members if member.is_needed], separator
                 )
-            case StateMachine():
+            case _:
                 return None  # replaced by _with_places
-            case CountedList(opening, item, separator, closing, minimum):
-                return self._list(opening, [self._plain(item)] if minimum else [], minimum, separator, closing)
-            case AnyOrder():
-                return self._plain(in_one_order(expression))
 
     def _series(self, members: list[bytes | None], separator: Expression) -> bytes | None:
         between = self._plain(separator)
         parts = [part for member in members for part in (between, member)][1:]
         return _joined(parts)
-
-    def _list(
-        self, opening: bytes, items: list[bytes | None], number: int, separator: bytes, closing: bytes
-    ) -> bytes | None:
-        """Write a list of ``number`` items, the last of ``items`` repeated."""
-        parts = [part for item in items for part in (separator, item)][1:]
-        more = _times(_joined([separator, *items[-1:]]), max(0, number - len(items)))
-        return _joined([opening, *parts, more, closing])
 
     # ---- texts with a part in them ---------------------------------------------------------------------------------
 
@@ -223,11 +197,6 @@ class _Texts:
                 return None if inner is None else _joined([inner, _times(self._plain(child), max(0, minimum - 1))])
             case Series():
                 return self._series_with(expression, rule, text)
-            case CountedList(opening, item, separator, closing, minimum, maximum):
-                if item.rule != rule or maximum == 0:
-                    return None
-                items = [text, self._plain(item)]
-                return self._list(opening, items[: max(1, min(2, minimum))], minimum, separator, closing)
             case _:
                 return None
 
@@ -282,10 +251,8 @@ def _with_places(grammar: Grammar) -> dict[str, Expression]:
                     ways = [(read(each), *(() if target is None else (calls[target],))) for each, target in steps]
                     rules[call.rule] = Alternation(tuple(as_rule(Concatenation(way)) for way in ways))
                 return calls[0]
-            case CountedList(opening, item, separator, closing, minimum, maximum):
-                return CountedList(opening, as_rule(item), separator, closing, minimum, maximum)
-            case AnyOrder():
-                return read(in_one_order(expression))
+            case _ if isinstance(expression, RegisterRule):
+                return read(without_register(expression))
             case _:
                 return expression
 
@@ -312,8 +279,6 @@ def _calls(expression: Expression) -> Iterator[str]:
             for steps in states:
                 for step in steps:
                     yield from _calls(step.expression)
-        case CountedList(item=item):
-            yield item.rule
 
 
 def _joined(parts: list[bytes | None]) -> bytes | None:

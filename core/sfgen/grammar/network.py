@@ -38,12 +38,14 @@ class Network(Table):
     Attributes:
         names: The rules, that of a whole text first, without those copied into others.
         start: The first state.
+        shortest: The fewest bytes of a text; texts that must differ are not compared.
         leaves: The leaf of each rule that is one, by its first state.
         registers: What the rules remember.
     """
 
     names: tuple[str, ...]
     start: int
+    shortest: int
     leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
     registers: RuleRegisters = field(repr=False)
 
@@ -52,15 +54,15 @@ class Network(Table):
         return f"Network(rules={len(self.names)}, states={len(self)}, start={self.names[0]!r})"
 
 
-def network_of(grammar: Grammar) -> Network:
-    """Make the network of a grammar.
+def network_of(grammar: Grammar, analysis: Analysis | None = None) -> Network:
+    """Make the network of a grammar; of one that was analysed, ``analysis`` is what is known of its rules.
 
     >>> from sfgen.grammar.rules import Call, Concatenation, Literal, Repeat
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     >>> network_of(Grammar({"pairs": pairs}, "pairs"))
     Network(rules=1, states=3, start='pairs')
     """
-    return _network(grammar, simplify)
+    return _network(grammar, analysis or Analysis(grammar.rules), simplify)
 
 
 def network_as_written(grammar: Grammar) -> Network:
@@ -74,23 +76,23 @@ def network_as_written(grammar: Grammar) -> Network:
     >>> network_of(Grammar(rules, "pair")).names, network_as_written(Grammar(rules, "pair")).names
     (('pair',), ('pair', 'a'))
     """
-    return _network(grammar, without_copies, pushes_all=True)
+    return _network(grammar, Analysis(grammar.rules), without_copies, pushes_all=True)
 
 
 def _network(
-    grammar: Grammar, simplified: Callable[[Grammar, Analysis], Grammar], *, pushes_all: bool = False
+    grammar: Grammar,
+    analysis: Analysis,
+    simplified: Callable[[Grammar, Analysis], Grammar],
+    *,
+    pushes_all: bool = False,
 ) -> Network:
     """Refuse what has no network, and make it of the simplified rules."""
-    analysis = Analysis(grammar.rules)
-    if grammar.start not in analysis.lengths:
+    shortest = analysis.lengths.get(grammar.start)
+    if shortest is None:
         raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
     simple = simplified(grammar, analysis)
-    return _joined(tuple(simple.rules), automata_of(simple, analysis.nullable), pushes_all=pushes_all)
-
-
-def is_empty(grammar: Grammar) -> bool:
-    """Tell whether a grammar has no text."""
-    return grammar.start not in Analysis(grammar.rules).lengths
+    automata = automata_of(simple, analysis.nullable)
+    return _joined(tuple(simple.rules), automata, shortest, pushes_all=pushes_all)
 
 
 class _States:
@@ -181,7 +183,7 @@ class _States:
         return {place: ways for ways, place in places.items()}
 
 
-def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], *, pushes_all: bool) -> Network:
+def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], shortest: int, *, pushes_all: bool) -> Network:
     """Join all automata in one table; with ``pushes_all`` a return to a bare end is pushed, too."""
     states = _States(names, parts)
     states.split_empty()
@@ -191,7 +193,7 @@ def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], *, pushes_al
         array.setflags(write=False)
     return Network(
         states.rule_of, states.table, states.byte_classes, states.accepting, is_end, actions, states.calls,
-        names, states.entries[names[0]], states.leaves, states.registers(),
+        names, states.entries[names[0]], shortest, states.leaves, states.registers(),
     )  # fmt: skip
 
 

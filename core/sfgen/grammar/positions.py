@@ -50,6 +50,8 @@ class TokenPositions:
     def __init__(self, network: Network, vocabulary: Tokens) -> None:
         self.network = network
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
+        if network.shortest >= FAR:
+            raise TextTooLong(FAR, LONGEST_TEXT, is_exact=False)
         trie = self.vocabulary.trie
         self.has_all_bytes = bool(trie.single_bytes.all())
         distances = distances_of(network, None if self.has_all_bytes else trie.single_bytes)
@@ -63,9 +65,6 @@ class TokenPositions:
         self._places: dict[Position, Places] = {}
         self._lock = threading.Lock()
         if not self.fits(self.reader.start, None):
-            by_all = distances if self.has_all_bytes else distances_of(network)
-            if by_all.of(network.start, 0) >= FAR:
-                raise TextTooLong(FAR, LONGEST_TEXT, is_exact=False)
             raise cannot_be_written()
 
     @cached_property

@@ -50,7 +50,7 @@ MAX_SUPERSET = 8_000
 """The most states of a superset before the subset construction; a larger one has no product with a ban."""
 
 
-def regular_superset(grammar: Grammar) -> Superset | None:
+def regular_superset(grammar: Grammar, analysis: Analysis | None = None) -> Superset | None:
     """Build an automaton of all texts of a grammar, and of some more (a superset approximation; Nederhof 2000).
 
     A call becomes a jump into a copy of the called rule. A recursive rule has one copy, from which a text may return
@@ -64,7 +64,7 @@ def regular_superset(grammar: Grammar) -> Superset | None:
     (False, [True, True, False])
     """
     try:
-        analysis = Analysis(grammar.rules)
+        analysis = analysis or Analysis(grammar.rules)
         grammar = simplify(grammar, analysis)
         if grammar.rules[grammar.start] == NOTHING or sum(map(size, grammar.rules.values())) > MAX_SUPERSET:
             return None

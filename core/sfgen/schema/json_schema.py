@@ -124,9 +124,7 @@ class JsonSchema:
         return JsonSchema._of, (self._document, self._options, self._python_type)
 
     def __compiled__(self) -> tuple[Any, ...]:
-        network = self.network  # after which the rules are the last ones
-        rules = Later(self.compiled)
-        return JsonSchema._of_compiled, (*self.__reduce__()[1], rules, *portable(network))
+        return JsonSchema._of_compiled, (*self.__reduce__()[1], Later(self.compiled), *portable(self.network))
 
     @classmethod
     def _of_compiled(
@@ -208,7 +206,7 @@ class JsonSchema:
         """The automata of the rules; raises as :attr:`compiled`."""
         with self._lock:
             if self._network is None:
-                self._network = self._any_network()
+                self._network = self._made_network(self.compiled)
             return self._network
 
     def accepts(self, text: str | bytes) -> bool:
@@ -379,13 +377,10 @@ class JsonSchema:
 
     @cached_property
     def _superset(self) -> Superset | None:
-        _ = self.network  # after which the rules are the last ones
-        return regular_superset(self.compiled.grammar)
+        return regular_superset(self.compiled.grammar, self.compiled.analysis)
 
     def _with_bans(self, banned: BannedWords) -> JsonSchema:
         """Return the schema written without banned words, with the types that are inferred without them."""
-        if self.compiled.has_inferred:
-            _ = self.network  # after which the rules are the last ones
         options = replace(self._options, banned=banned, infer_types=self.compiled.has_inferred)
         return JsonSchema._of(self._document, options, self._python_type)
 
@@ -401,16 +396,6 @@ class JsonSchema:
                 self._reader = Reader(self.network)
             return self._reader
 
-    def _any_network(self) -> Network:
-        """Return the network; without inferred types where these leave nothing to write."""
-        try:
-            return self._network_of(self.compiled)
-        except SchemaError:
-            if not self.compiled.has_inferred or self._options.banned is not None:
-                raise
-            self._compiled = self._compile(replace(self._options, infer_types=False))
-            return self._network_of(self._compiled)
-
     def _compile(self, options: WritingOptions) -> Compiled:
         try:
             return compile_schema(self._document, options)
@@ -425,20 +410,14 @@ class JsonSchema:
                 hint="Change the schema, or take a word off the list.",
             ) from None
 
-    def _network_of(self, compiled: Compiled) -> Network:
+    def _made_network(self, compiled: Compiled) -> Network:
         try:
-            return network_of(compiled.grammar)
+            return network_of(compiled.grammar, compiled.analysis)
         except GrammarTooLarge as error:
             rule = error.rule.partition(": items")[0].partition(": members")[0]
             pointer = compiled.pointers.get(rule, "")
             reason = f"the automaton of {rule!r} passes the limit of {error.limit}"
             raise self._document.error(reason, pointer, hint=error.hint, kind=SchemaTooLarge) from None
-        except UsageError:  # there is no text, which only counts of different items can hide until now
-            raise self._document.error(
-                "no value has as many items or properties as are asked for",
-                compiled.pointers[compiled.grammar.start],
-                hint="Nothing can be written by this schema: change what contradicts itself.",
-            ) from None
 
 
 @lru_cache(maxsize=_KEPT)

@@ -27,6 +27,7 @@ from sfgen.grammar.registers.register import (
     LEAST,
     MOST,
     NEEDS,
+    NOTHING_BELOW,
     OWES,
     REFUSED,
     Below,
@@ -305,8 +306,8 @@ class CountRegisters:
 
 
 @lru_cache(maxsize=1024)
-def shortest_counted(text: CountedText) -> int:
-    """Return the fewest bytes of a counted text, which has one."""
+def _registers_of(text: CountedText) -> CountRegisters:
+    """Return the registers of a counted text by itself."""
     dfa, automaton = text.dfa, counted_text(text)
     states = np.zeros(len(dfa), dtype=np.int32)
     table = Table(states, dfa.transitions, dfa.byte_classes, dfa.accepting, dfa.accepting, {}, {})
@@ -315,7 +316,29 @@ def shortest_counted(text: CountedText) -> int:
     base = least_costs(dfa, np.ones(len(dfa), dtype=np.int64), np.where(dfa.accepting, np.int64(0), np.int64(FAR)))
     assert base is not None, "it may take any work"
     registers.set_base(base)
-    return registers.bytes_left(0, 0)
+    return registers
+
+
+def shortest_length(text: CountedText) -> int:
+    """Return the fewest bytes of a counted text, which has one."""
+    return _registers_of(text).bytes_left(0, 0)
+
+
+def shortest_text(text: CountedText) -> bytes:
+    """Return the shortest of a counted rule's texts, the first in byte order."""
+    dfa, registers = text.dfa, _registers_of(text)
+    _, first = np.unique(dfa.byte_classes, return_index=True)
+    labels = sorted(zip(first.tolist(), range(len(first)), strict=True))
+    found, state, number = bytearray(), 0, 0
+    while left := registers.bytes_left(state, number):
+        for byte, label in labels:
+            target = dfa.transitions.item(state, label)
+            counted = None if target < 0 else registers.after_step(target, number, byte, NOTHING_BELOW)
+            if counted is not None and registers.bytes_left(target, number_of(counted)) < left:
+                found.append(byte)
+                state, number = target, number_of(counted)
+                break
+    return bytes(found)
 
 
 # ---- masks of counted texts ----------------------------------------------------------------------------------------

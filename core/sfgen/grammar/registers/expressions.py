@@ -11,8 +11,19 @@ from math import inf
 from typing import TypeAlias
 
 from sfgen.errors import InternalError
-from sfgen.grammar.registers.counts import shortest_counted
-from sfgen.grammar.rules import AnyOrder, Call, CountedList, CountedText, Expression, Literal
+from sfgen.grammar.registers.counts import shortest_length, shortest_text
+from sfgen.grammar.registers.members import in_one_order
+from sfgen.grammar.rules import (
+    Alternation,
+    AnyOrder,
+    Call,
+    Concatenation,
+    CountedList,
+    CountedText,
+    Expression,
+    Literal,
+    Repeat,
+)
 
 RegisterRule: TypeAlias = CountedList | CountedText | AnyOrder
 
@@ -34,7 +45,7 @@ def shortest_of(rule: RegisterRule, length_of: Callable[[Expression], float]) ->
     """Return the fewest bytes of a rule, given those of its parts; infinity without a text."""
     match rule:
         case CountedText():
-            return inf if rule.dfa.is_empty or _is_impossible(rule) else shortest_counted(rule)
+            return inf if rule.dfa.is_empty or _is_impossible(rule) else shortest_length(rule)
         case CountedList(opening, item, separator, closing, minimum):
             if _is_impossible(rule):
                 return inf
@@ -78,6 +89,21 @@ def pruned(rule: RegisterRule, known: Collection[str]) -> Expression:
             return replace(rule, members=members, others=others)
         case _:
             return rule
+
+
+def without_register(rule: RegisterRule) -> Expression:
+    """Return an expression of some texts of a rule that has one, one of the shortest among them."""
+    match rule:
+        case CountedText():
+            return Literal(shortest_text(rule))
+        case AnyOrder():
+            return in_one_order(rule)
+        case CountedList(opening, item, separator, closing, minimum, maximum):
+            most = None if maximum is None else maximum - 1
+            more = Repeat(Concatenation((Literal(separator), item)), max(0, minimum - 1), most)
+            items = Concatenation((Literal(opening), item, more, Literal(closing)))
+            empty = Literal(opening + closing)
+            return empty if maximum == 0 else items if minimum else Alternation((empty, items))
 
 
 def check(name: str, rule: RegisterRule, nullable: Collection[str]) -> None:

@@ -95,6 +95,14 @@ class Below(Protocol):
         """The frames to which the rule may return."""
 
 
+class _NothingBelow:
+    frames: Sequence[FrameBelow] = ()
+
+
+NOTHING_BELOW: Below = _NothingBelow()
+"""Stands for the stack below a rule where only open texts would ask it, and there are none."""
+
+
 class Kind(Protocol):
     """A kind of register, over the usable bytes of one network."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.network import is_empty
+from sfgen.grammar.analysis import Analysis
 from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.conjunction import conjunction_of
@@ -61,6 +61,7 @@ class Compiled:
 
     Attributes:
         grammar: The rules.
+        analysis: What is known of them; the grammar has a text.
         notes: What a person should know, a line each.
         descriptions: What each rule writes, in plain words.
         parts: What each rule has in it: the tree of the rules, which may lead back.
@@ -71,6 +72,7 @@ class Compiled:
     """
 
     grammar: Grammar
+    analysis: Analysis
     notes: tuple[str, ...]
     descriptions: Mapping[str, str]
     parts: Mapping[str, tuple[Part, ...]]
@@ -149,8 +151,16 @@ class _Compiler:
             extra_rules = ExtraRules(name, "members" if isinstance(limits, ObjectLimits) else "items")
             rules[name] = self._expression(skeleton, skeletons, extra_rules)
             rules.update(extra_rules.rules)
+        analysis = Analysis(rules)
+        if start not in analysis.lengths:  # which only counts of different items can hide until now
+            raise SchemaError(
+                "no value has as many items or properties as are asked for",
+                skeletons[start].pointer,
+                hint="Nothing can be written by this schema: change what contradicts itself.",
+            )
         return Compiled(
             Grammar(rules, start),
+            analysis,
             (*notes, *dict.fromkeys(self._notes)),
             described(skeletons),
             {name: tuple(skeleton.parts) for name, skeleton in skeletons.items()},
@@ -181,7 +191,7 @@ class _Compiler:
         expression = chosen_items(
             limits, rules, self._layout, skeleton.depth, extra_rules, atoms(automata, skeleton.pointer)
         )
-        if form.is_narrowed and is_empty(Grammar({**extra_rules.rules, "": expression}, "")):
+        if form.is_narrowed and "" not in Analysis({**extra_rules.rules, "": expression}).lengths:
             raise SchemaError(
                 "uniqueItems is not supported for items like these yet: nothing could be written",
                 skeleton.pointer,
