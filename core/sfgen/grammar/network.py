@@ -215,6 +215,7 @@ class _Openings:
         self._is_end = is_end
         self._name_of = name_of
         self._of_entry: dict[int, _Ways] = {}
+        self._of_site: dict[CallSite, _Ways] = {}  # states with the same call share them
         self._frames = 0  # in the ways of all entries
         states = [*dict.fromkeys([*calls, *(site.entry for sites in calls.values() for site in sites)])]
         rows = table[states]
@@ -232,12 +233,21 @@ class _Openings:
         sites = self._calls.get(state, ())
         is_alone = len(sites) + bool(found) <= 1
         for site in sites:
+            found += self._through(site)
+        return found if is_alone else _merged(found)
+
+    def _through(self, site: CallSite) -> _Ways:
+        """Return the ways through a call."""
+        found = self._of_site.get(site)
+        if found is None:
             outer: tuple[Push, ...] = ()
             if site.is_distinct or not self._is_end[site.target]:
                 outer = (Push(site.target, True, site.is_distinct),)
-            for labels, ways in self._entry(site.entry):
-                found.append((labels, tuple([Way(way.state, outer + way.pushes, True) for way in ways])))
-        return found if is_alone else _merged(found)
+            found = self._of_site[site] = [
+                (labels, tuple([Way(way.state, outer + way.pushes, True) for way in ways]))
+                for labels, ways in self._entry(site.entry)
+            ]
+        return found
 
     def _entry(self, entry: int) -> _Ways:
         """Return the ways of the first state of a rule, with a new register."""
