@@ -15,7 +15,7 @@ from sfgen.ban import BannedWords, scan
 from sfgen.errors import PatternError, SchemaTooLarge, UsageError
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.schema.scalars import strings
-from sfgen.schema.scalars.strings import StringLimits, is_clean, string_rule
+from sfgen.schema.scalars.strings import StringLimits, is_clean, is_impossible, string_rule
 from sfgen.schema.scalars.written_text import any_string, counted_text, of_length, write, written
 
 WORDS = BannedWords(["talk", "hell no"])
@@ -220,3 +220,23 @@ def test_errors() -> None:
 )
 def test_what_is_accepted(limits: StringLimits, value: str, is_valid: bool) -> None:
     assert limits.accepts(value) == is_valid
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        StringLimits(patterns=("^a", "^b")),
+        StringLimits(patterns=("^a", "b$")),
+        StringLimits(patterns=("^$",), minimum=1),
+        StringLimits(patterns=("^a{3}$",), maximum=2),
+        StringLimits(patterns=("^a{3}$",), minimum=3),
+        StringLimits(patterns=("^(a|b)$",), others=("a", "b")),
+        StringLimits(patterns=("^(a|b)$",), others=("a",)),
+        StringLimits(minimum=2, maximum=1),
+        StringLimits(),
+    ],
+)
+def test_what_is_impossible_has_no_rule(limits: StringLimits) -> None:
+    """It is told without the automaton of what is written."""
+    rule = string_rule(limits)
+    assert is_impossible(limits) is (isinstance(rule, Leaf) and rule.dfa.is_empty)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,9 @@ MOST = 1 << 16
 
 _ROUNDS = 4
 """The most bytes of texts that are counted state by state before all pairs of states are looked at."""
+
+_KEPT = 256
+"""The automata whose counts are kept: those of names and strings come again."""
 
 _LONGEST = 4096
 """The bytes of the longest texts that are looked at."""
@@ -26,6 +31,15 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     >>> completions(Dfa.from_regex("a|b[01]|c+"))
     {1: 1, 2: 2}
     """
+    return _by_all_bytes(dfa) if usable is None else _completions(dfa, usable)
+
+
+@lru_cache(maxsize=_KEPT)
+def _by_all_bytes(dfa: Dfa) -> dict[int, int]:
+    return _completions(dfa, None)
+
+
+def _completions(dfa: Dfa, usable: NDArray[np.bool_] | None) -> dict[int, int]:
     classes = dfa.byte_classes if usable is None else dfa.byte_classes[usable]
     weights = np.bincount(classes, minlength=dfa.transitions.shape[1])
     counts = _of_few_states(dfa, weights)

@@ -19,7 +19,7 @@ from sfgen.schema.meaning.negation import CHECKED_SINCE
 from sfgen.schema.reading.keywords import Draft, json_type
 from sfgen.schema.reading.strict_json import as_decimal, key
 from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
-from sfgen.schema.scalars.strings import StringLimits
+from sfgen.schema.scalars.strings import StringLimits, is_impossible
 
 _DEEPEST = 6
 
@@ -144,7 +144,7 @@ class Emptiness:
                 return not any(self._satisfaction.beside_values(value, plain) for value in values)
             groups, _ = self._groups.of(plain)
             return all(self._has_none(group, depth) for group in groups)
-        except (SchemaError, UndecidedError):
+        except (SchemaError, PatternError, UndecidedError):
             return False
 
     def _has_none(self, group: Group, depth: int) -> bool:
@@ -158,7 +158,7 @@ class Emptiness:
                 # Automata of formats and of what is not found are too small; what they leave out may be the value.
                 known = [name for name in formats if name in CHECKED_SINCE and self._draft >= CHECKED_SINCE[name]]
                 wider = replace(limits, formats=(), at_most=tuple(known), no_patterns=(), no_formats=())
-                return scalar_expression(replace(group, limits=wider), "") == NOTHING
+                return is_impossible(wider)
             case NumberLimits() as limits:
                 return scalar_expression(group, "") == NOTHING and has_all_multiples(limits)
             case _:

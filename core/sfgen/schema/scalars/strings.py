@@ -91,6 +91,14 @@ def string_rule(limits: StringLimits) -> Leaf | CountedText:
     return _rule(limits)[0]
 
 
+def is_impossible(limits: StringLimits) -> bool:
+    """Tell whether the rule of strings within some limits has none."""
+    if limits.banned is None and limits.minimum == 0 and limits.maximum is None:
+        return _texts(_about_texts(limits)).is_empty  # all texts can be written
+    rule = string_rule(limits)
+    return isinstance(rule, Leaf) and rule.dfa.is_empty
+
+
 def is_clean(limits: StringLimits) -> bool:
     """Tell whether no string of the rule has a banned word."""
     # Otherwise a matcher must watch over what is written.
@@ -136,8 +144,8 @@ def _about_texts(limits: StringLimits) -> StringLimits:
 def _texts(limits: StringLimits) -> Dfa:
     """Return the decoded automaton of the texts within limits without lengths, the smallest parts first."""
     automata: set[Dfa] = {
-        *(map(_quotations, limits.quoted) if limits.quoted else [any_text()]),
-        *map(pattern_texts, limits.patterns),
+        *(map(_quotations, limits.quoted) if limits.quoted else [] if limits.patterns else [any_text()]),
+        *map(_written_with, limits.patterns),
         *map(format_texts, limits.formats),
         *map(at_most, limits.at_most),
     }
@@ -159,6 +167,12 @@ def _texts(limits: StringLimits) -> Dfa:
             hint="Take simpler patterns, or fewer.",
         ) from None
     return smallest
+
+
+@lru_cache(maxsize=_KEPT)
+def _written_with(pattern: str) -> Dfa:
+    """Return the texts that can be written and in which a pattern is found."""
+    return any_text() & pattern_texts(pattern)
 
 
 def divided(texts: Dfa, pattern: str) -> tuple[Dfa, Dfa]:
