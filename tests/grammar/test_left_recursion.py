@@ -24,7 +24,11 @@ from sfgen.grammar.rules import (
     Grammar,
     Leaf,
     Literal,
+    Member,
     Repeat,
+    Series,
+    StateMachine,
+    Step,
 )
 from sfgen.grammar.simplify import LeftRecursion
 
@@ -80,6 +84,12 @@ def check(grammar: Grammar) -> None:
         {"a": any_of(B, row(X, A)), "b": any_of(C, row(B, Y)), "c": any_of(A, Y)},
         {"a": row(B, X), "b": any_of(row(A, Y), row(C, Y)), "c": any_of(row(C, X), row(X, A), X)},
         {"a": any_of(row(B, X)), "b": any_of(row(A, Y))},
+        {"a": any_of(Series((Member(B, True), Member(X, False)), Y), Y), "b": any_of(row(A, X), X)},
+        {"a": row(Series((Member(A, False), Member(B, False)), Y, X), X), "b": any_of(EMPTY, row(A, Y))},
+        {"a": any_of(Series((), Y, A), X)},
+        {"a": any_of(Series((Member(EMPTY, True), Member(A, True)), Repeat(Y, 0, 1)), X)},
+        {"a": StateMachine(((Step(A, 1), Step(X, None)), (Step(Y, None), Step(X, 0))))},
+        {"a": any_of(row(B, X), EMPTY), "b": StateMachine(((Step(A, 1), Step(EMPTY, 1)), (Step(A, 0), Step(Y, None))))},
     ],
 )
 def test_circles_of_calls(rules: dict[str, Expression]) -> None:
@@ -103,7 +113,12 @@ def circles(draw: st.DrawFn) -> Grammar:
     group: st.SearchStrategy[Expression] = st.lists(branch, min_size=1, max_size=2).map(
         lambda branches: any_of(*branches)
     )
-    whole = st.lists(st.one_of(branch, group), min_size=1, max_size=3)
+    members = st.lists(st.builds(Member, symbol, st.booleans()), max_size=3).map(tuple)
+    series: st.SearchStrategy[Expression] = st.builds(Series, members, read, st.none() | symbol)
+    steps = st.lists(st.builds(Step, symbol, st.sampled_from([None, 0, 1])), min_size=1, max_size=2).map(tuple)
+    machine: st.SearchStrategy[Expression] = st.builds(StateMachine, st.tuples(steps, steps))
+    behind = st.builds(row, st.one_of(series, machine), symbol)
+    whole = st.lists(st.one_of(branch, branch, group, series, machine, behind), min_size=1, max_size=3)
     return Grammar({name: any_of(*draw(whole)) for name in names}, "a")
 
 

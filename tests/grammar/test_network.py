@@ -51,9 +51,8 @@ def both(grammar: Grammar) -> tuple[Recogniser, Reader]:
         raise
     try:
         return recogniser, Reader(network_of(grammar))
-    except LeftRecursion:  # which is read in the kinds of expression that grammars of people have
-        assert "Series(" in repr(grammar) or "StateMachine(" in repr(grammar)
-        event("left recursion of a series or a machine")
+    except LeftRecursion:  # behind what counts, or remembers names or texts
+        event("left recursion behind a register")
         assume(False)
         raise
 

@@ -37,6 +37,9 @@ from sfgen.grammar.rules import (
     Step,
 )
 
+_MOST_MEMBERS = 100
+"""The most members of a series in such rules that may all be left out: each of them is written with all behind it."""
+
 _MOST_BEGINNINGS = 1_000
 """The most ways to begin a text of rules that call each other before they read anything."""
 
@@ -264,7 +267,7 @@ def _way_round(first: str, leading: Called) -> list[str]:
 
 
 class _NotDivided(Exception):
-    """Raised where an expression of a circle is of a kind that GBNF has not, or has too many beginnings."""
+    """Raised where an expression of a circle begins with a register of its own, or in too many ways."""
 
 
 class _Divided(NamedTuple):
@@ -320,11 +323,64 @@ class _Divider:
                 may_end = minimum == 0 or begin.has_empty
                 again = Repeat(child, 0 if may_end else minimum - 1, None if maximum is None else maximum - 1)
                 return _followed(begin, again)._replace(has_empty=may_end)
-            case StateMachine(states):
-                several = [self.divided(step.expression) for step in states[0]]
-                if not any(each.heads or each.has_empty for each in several):
-                    return _Divided([], [expression], False)
+            case Series():
+                return self.divided(_written_out(expression))
+            case StateMachine():
+                return self._machine(expression)
         raise _NotDivided
+
+    def _machine(self, machine: StateMachine) -> _Divided:
+        """Divide a machine: by the steps of its start, and of the states that lead there without a text."""
+        heads, others = list[tuple[str, Expression]](), list[Expression]()
+        reached: list[int | None] = [0]
+        for state in reached:
+            for step in () if state is None else machine.states[state]:
+                begin = self.divided(step.expression)
+                behind = _followed(begin, EMPTY if step.target is None else _begun_at(machine, step.target))
+                heads, others = heads + behind.heads, others + behind.others
+                if len(heads) + len(others) > _MOST_BEGINNINGS:
+                    raise _NotDivided
+                if begin.has_empty and step.target not in reached:
+                    reached.append(step.target)
+        if not heads and None not in reached:
+            return _Divided([], [machine], False)
+        return _Divided(heads, others, None in reached)
+
+
+def _begun_at(machine: StateMachine, state: int) -> StateMachine:
+    """Return a machine that begins in another state."""
+    numbers = {state: 0, 0: state}
+
+    def moved(steps: Sequence[Step]) -> tuple[Step, ...]:
+        targets = [step.target if step.target is None else numbers.get(step.target, step.target) for step in steps]
+        return tuple(step._replace(target=target) for step, target in zip(steps, targets, strict=True))
+
+    return StateMachine(tuple(moved(machine.states[numbers.get(each, each)]) for each in range(len(machine.states))))
+
+
+def _written_out(series: Series) -> Expression:
+    """Write a series by its first member: which it is, and the others behind it, each after a separator."""
+    branches, may_be_empty = list[Expression](), True
+    for place, member in enumerate(series.members):
+        rest = [_after_separator(other, series.separator) for other in series.members[place + 1 :]]
+        branches.append(Concatenation((member.expression, *rest, *_more(series))))
+        if member.is_needed:
+            may_be_empty = False
+            break
+        if len(branches) > _MOST_MEMBERS:
+            raise _NotDivided
+    if may_be_empty:
+        branches += [EMPTY] if series.more is None else [Concatenation((series.more, *_more(series))), EMPTY]
+    return Alternation(tuple(branches))
+
+
+def _after_separator(member: Member, separator: Expression) -> Expression:
+    both = Concatenation((separator, member.expression))
+    return both if member.is_needed else Repeat(both, 0, 1)
+
+
+def _more(series: Series) -> list[Expression]:
+    return [] if series.more is None else [Repeat(Concatenation((series.separator, series.more)), 0, None)]
 
 
 def _followed(first: _Divided, rest: Expression) -> _Divided:
