@@ -12,6 +12,7 @@ from tests.support.sources.imports import ROOT, Graph, circles, imports, modules
 
 _GROUND = {
     "arguments",
+    "collector",
     "compiled_form",
     "delays",
     "errors",

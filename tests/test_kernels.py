@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from sfgen import cache_folders
-from sfgen.kernels import Int, Int32s, Int32sOut, Kernel, kernel, told_of_compiling
+from sfgen.kernels import Int, Int32s, Int32sOut, Kernel, kernel, part, told_of_compiling
 
 FACTOR = 3
 
@@ -32,7 +32,7 @@ def _scaled(numbers: Int32s, room: Int32sOut) -> Int:
     return len(numbers)
 
 
-double: Kernel[[Any], Any] = kernel(is_part=True)(_double)
+double: Kernel[[Any], Any] = part(_double)
 
 
 def scale(numbers: Any) -> list[int]:
@@ -63,6 +63,7 @@ def test_it_is_compiled_once_and_then_comes_from_the_cache(folder: Path, compili
     assert compiling == [True, False]
     assert scale(NUMBERS) == [6, 12, 18]
     assert compiling == [True, False]
+    assert not [file for file in folder.iterdir() if "_double" in file.name]
     assert not [file for file in folder.iterdir() if ".tmp." in file.name]
 
 
@@ -104,7 +105,7 @@ def test_what_it_is_made_of_decides_whether_a_kept_one_is_right(
     def other(number: Int) -> Int:
         return 7 * number
 
-    monkeypatch.setattr(sys.modules[__name__], "double", kernel(is_part=True)(other))
+    monkeypatch.setattr(sys.modules[__name__], "double", part(other))
     assert scale(NUMBERS) == [35, 70, 105]
     assert len(compiling) == 6
 

@@ -16,7 +16,7 @@ import pytest
 
 import sfgen
 from sfgen import cache_folders, numba_internals
-from sfgen.kernels import Int, Int32s, Int32sOut, Kernel, kernel, told_of_compiling
+from sfgen.kernels import Int, Int32s, Int32sOut, Kernel, UInt8s, UInt32s, kernel, part, told_of_compiling
 
 FACTOR = 3
 NUMBERS = np.array([1, 2, 3], dtype=np.int32)
@@ -32,7 +32,7 @@ def _scaled(numbers: Int32s, room: Int32sOut) -> Int:
     return len(numbers)
 
 
-double: Kernel[[Any], Any] = kernel(is_part=True)(_double)
+double: Kernel[[Any], Any] = part(_double)
 
 
 def _changed(*_: Any, **__: Any) -> Any:
@@ -81,7 +81,7 @@ def test_whatever_changes_the_results_are_the_same(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
     monkeypatch.setattr(cache_folders, "cache_folder", lambda chosen: tmp_path)
-    monkeypatch.setattr(sys.modules[__name__], "double", kernel(is_part=True)(_double))
+    monkeypatch.setattr(sys.modules[__name__], "double", part(_double))
     change(monkeypatch)
     told: list[bool] = []
     room, scaled = np.zeros(3, dtype=np.int32), kernel(_scaled)
@@ -122,6 +122,23 @@ def test_every_kernel_of_sfgen_is_compiled_so(monkeypatch: pytest.MonkeyPatch) -
         except AttributeError:
             refused.append(each)
     assert not refused
+
+
+def _moved(labels: UInt8s, places: UInt32s, numbers: Int32s, room: Int32sOut) -> Int:
+    for position in range(len(labels)):
+        room[labels[position]] = numbers[places[position]]
+        room[-1 - position] += numbers[position - 256]
+    return 0
+
+
+def test_an_index_of_any_type_leads_to_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without a sign from 0 on, although LLVM's have one; one below zero from the end."""
+    monkeypatch.setattr(Kernel, "_compile_plainly", _changed)
+    labels, numbers, room = np.arange(256, dtype=np.uint8), np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
+    kernel(_moved)(labels, labels.astype(np.uint32), numbers, room)
+    expected = np.zeros(256, np.int32)
+    _moved(labels, labels.astype(np.uint32), numbers, expected)
+    assert room.tolist() == expected.tolist()
 
 
 def test_a_mistake_in_a_kernel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

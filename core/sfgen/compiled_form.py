@@ -11,20 +11,17 @@ automata. A form is for processes of one program only: as with any pickle, readi
 
 from __future__ import annotations
 
-import gc
 import io
 import pickle
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from sfgen.collector import not_collecting
 
 Made = TypeVar("Made")
 
 _EVERY_SHARED = object()
 """Stands for all shared objects in a pickle; its persistent id is -1, those of single ones are their places."""
-
-_collector = threading.Lock()
 
 
 class CompiledForm(NamedTuple):
@@ -119,21 +116,8 @@ def _pickled(value: object, shared: dict[int, tuple[int, object]], keep: Callabl
 
 
 def _unpickled(data: bytes, shared: Sequence[object], buffers: Sequence[bytes]) -> Any:
-    with _not_collecting():
+    with not_collecting():
         return _Unpickler(io.BytesIO(data), shared, buffers).load()
-
-
-@contextmanager
-def _not_collecting() -> Iterator[None]:
-    """Keep the collector from walking all of the process's objects because many are read at once."""
-    with _collector:
-        collects = gc.isenabled()
-        gc.disable()
-        try:
-            yield
-        finally:
-            if collects:
-                gc.enable()
 
 
 def compiled_form(constraint: object) -> CompiledForm:

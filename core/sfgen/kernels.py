@@ -9,6 +9,7 @@ Kernels are written in a small part of Python, of which each piece makes compili
 * A kernel makes no arrays. The caller gives it the room that it needs: with ``np.empty`` in it, memory has to be
   managed, and a kernel takes twice as long to compile. Nor does it take slices.
 * An index that is unsigned (``np.uintp``) is faster: numba need not look whether it counts from the end.
+* What several kernels do, or one that is long, is a ``part``: it has no machine code of its own.
 * The GIL is released while a kernel runs, and division is numpy's: nothing is raised in a kernel.
 
 Neither to import this module nor to define a kernel imports numba.
@@ -24,8 +25,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, get_type_hints, overload
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, get_type_hints
 
+from sfgen.collector import not_collecting
 from sfgen.delays import Delay, delayed
 
 P = ParamSpec("P")
@@ -73,7 +75,7 @@ _lock = threading.RLock()
 class Kernel(Generic[P, R]):
     """A function that is compiled when it is first called.
 
-    Python calls it, or a kernel that is being compiled.
+    Python calls it, or a kernel that is being compiled; a part only the latter.
 
     Attributes:
         py_func: The function as it is written.
@@ -116,7 +118,7 @@ class Kernel(Generic[P, R]):
             return self._compile_now()
 
     def _compile_now(self) -> Any:
-        with _lock, _Telling() as telling:
+        with _lock, not_collecting(), _Telling() as telling:
             numba = _import_numba()
             if self._compiled is None:
                 self._compiled = self._compile_lean(numba, telling) or self._compile_plainly(numba, telling)
@@ -202,28 +204,28 @@ def _type(hint: Any, types: Any) -> Any:
     return types.Array(getattr(types, wanted.item), wanted.dimensions, "C", readonly=not wanted.is_written)
 
 
-@overload
-def kernel(function: Callable[P, R]) -> Kernel[P, R]: ...
-
-
-@overload
-def kernel(*, is_part: bool) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-
-
-def kernel(function: Callable[P, R] | None = None, *, is_part: bool = False) -> Any:
+def kernel(function: Callable[P, R]) -> Kernel[P, R]:
     """Make a kernel of a function.
 
+    >>> @part
+    ... def squared(number: Int) -> Int:
+    ...     return number * number
     >>> @kernel
     ... def total(numbers: Int32s) -> Int:
     ...     found = 0
     ...     for place in range(len(numbers)):
-    ...         found += numbers[place]
+    ...         found += squared(numbers[place])
     ...     return found
     >>> import numpy as np
     >>> total(np.array([1, 2, 3], dtype=np.int32))
-    6
+    14
     """
-    return functools.partial(Kernel, is_part=is_part) if function is None else Kernel(function, is_part=is_part)
+    return Kernel(function)
+
+
+def part(function: Callable[P, R]) -> Kernel[P, R]:
+    """Make a part of kernels of a function: it is compiled into those that call it, and Python cannot call it."""
+    return Kernel(function, is_part=True)
 
 
 Listener = Callable[[bool], None]

@@ -36,6 +36,7 @@ from sfgen.kernels import (
     UInt32s,
     UInt32sOut,
     kernel,
+    part,
 )
 
 NODE_FIELDS = 3
@@ -176,14 +177,14 @@ def walk(
     return 0
 
 
-@kernel(is_part=True)
+@part
 def _distance(position: Int, facts: Int32s, distances: Int64s, members: Int64s, nodes: Int64s, sets: Int64s) -> Int:
     """Return the fewest bytes from a configuration to the end of the text."""
     state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
     return bytes_left(state, register, facts, distances, members) + nodes[NODE_FIELDS * node + NODE_DISTANCE]
 
 
-@kernel(is_part=True)
+@part
 def _leaves(position: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Int:
     """Tell whether the rule above ``BELOW`` may end here; ``LEAVES_DISTINCT`` if a distinct call ends with it."""
     state, node = sets[3 * position], sets[3 * position + 2]
@@ -200,7 +201,7 @@ def _leaves(position: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: I
     return np.int64(0)
 
 
-@kernel(is_part=True)
+@part
 def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int64sOut, sets: Int64s) -> Int:
     """Return the group of a token's set of configurations; recent places are compared first."""
     if top != begin + 1 or sets[3 * begin + 2] >= loaded:
@@ -218,7 +219,7 @@ def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int6
     return position // 3 + FIRST_GROUP
 
 
-@kernel(is_part=True)
+@part
 def _step_plainly(
     before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
     frames: Int64s, sets: Int64sOut,
@@ -261,7 +262,7 @@ def _step_plainly(
     return top
 
 
-@kernel(is_part=True)
+@part
 def _step_all(
     begin: Int, end: Int, made: Int, doubt: Int, loaded: Int, label: Int, marks: Int64sOut, mark: Int,
     table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
@@ -354,7 +355,7 @@ def _step_all(
     return top
 
 
-@kernel(is_part=True)
+@part
 def _enter(
     state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
     facts: Int32s, members: Int64s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
@@ -397,7 +398,7 @@ def _enter(
     return top, doubt
 
 
-@kernel(is_part=True)
+@part
 def _is_among(
     state: Int, register: Int, node: Int, begin: Int, end: Int, loaded: Int, nodes: Int64s, frames: Int64s, sets: Int64s
 ) -> Flag:
@@ -412,7 +413,7 @@ def _is_among(
     return False
 
 
-@kernel(is_part=True)
+@part
 def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s) -> Flag:
     """Tell whether two stack nodes have the same frames; loaded nodes are unique, made ones have one frame."""
     while left != right:

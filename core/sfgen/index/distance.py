@@ -34,6 +34,7 @@ from sfgen.kernels import (
     UInt8sOut,
     UInt32s,
     kernel,
+    part,
 )
 from sfgen.vocabulary import TokenTrie
 
@@ -230,7 +231,7 @@ def _rounds(
     return False
 
 
-@kernel(is_part=True)
+@part
 def _has_token(
     state: Int, detour: Flag, budget: Int, step: Int, seen: Int32s, away: Int32s, transitions: Int32Table,
     byte_classes: UInt8s,
@@ -336,7 +337,7 @@ def _from_both_ends(
     return 0
 
 
-@kernel(is_part=True)
+@part
 def _search_back(
     target: Int, budget: Int, frontier: Int32sOut, found: Int, waiting: FlagsOut, ahead: Int32s,
     held: Int32sOut, starts: Int32sOut, first: Int32s, sources: Int32s, edge_labels: UInt8s, byte_classes: UInt8s,

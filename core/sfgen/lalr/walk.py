@@ -13,7 +13,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64sOut, UInt8s, UInt32s, UInt32sOut, kernel
+from sfgen.kernels import (
+    Flags,
+    FlagsOut,
+    Int,
+    Int32s,
+    Int32sOut,
+    Int64sOut,
+    UInt8s,
+    UInt32s,
+    UInt32sOut,
+    kernel,
+    part,
+)
 
 REFUSED = -1
 """In place of a stack node: the parser does not take the terminal."""
@@ -103,7 +115,7 @@ def walk_lexeme(
 # ---- the parser ------------------------------------------------------------------------------------------------------
 
 
-@kernel(is_part=True)
+@part
 def _of_node(node: Int, field: Int, nodes: Int32s, made: Int64sOut) -> Int:
     """Return a field of a stack node; loaded nodes come before made ones."""
     at = FIELDS * node + field
@@ -112,7 +124,7 @@ def _of_node(node: Int, field: Int, nodes: Int32s, made: Int64sOut) -> Int:
     return made[at - nodes.size]
 
 
-@kernel(is_part=True)
+@part
 def _push(state: Int, below: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut) -> Int:
     """Make the node of a state on top of another node."""
     at = FIELDS * top[0]
@@ -122,7 +134,7 @@ def _push(state: Int, below: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut
     return (nodes.size + at) // FIELDS
 
 
-@kernel(is_part=True)
+@part
 def after_terminal(
     node: Int, terminal: Int, is_shifted: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
@@ -160,7 +172,7 @@ def after_terminal(
             return 0
 
 
-@kernel(is_part=True)
+@part
 def _is_alive(
     lexer_state: Int, node: Int, reach_starts: Int32s, reach: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
@@ -200,7 +212,7 @@ def join_classes(
 # ---- both ------------------------------------------------------------------------------------------------------------
 
 
-@kernel(is_part=True)
+@part
 def _commit(
     lexer_state: Int, node: Int, label: Int, byte: Int, sets: Int64sOut, last: Int, labels: Int32s, starts: Int32s,
     context_of: Int32s, step: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge
-from sfgen.kernels import Flag, Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt64sOut, kernel
+from sfgen.kernels import Flag, Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt64sOut, kernel, part
 from sfgen.substring.document import bound, is_end
 from sfgen.substring.substring import Substring
 
@@ -66,7 +66,7 @@ def _too_large(substring: Substring, limit: str) -> PatternTooLarge:
     return PatternTooLarge(f"the automaton of a document of {len(substring.text):,} characters passes {limit}", "")
 
 
-@kernel(is_part=True)
+@part
 def _digest(
     low: Int, high: Int, depth: Int, caps: Int, order: Int32s, stops: Int32s, counts: Int32s
 ) -> tuple[Int, Int]:  # fmt: skip
@@ -84,7 +84,7 @@ def _digest(
     return total, number
 
 
-@kernel(is_part=True)
+@part
 def _ends(low: Int, high: Int, depth: Int, least: Int, order: Int32s, stops: Int32s, counts: Int32s) -> Flag:
     for position in range(low, high):
         at = np.int64(order[position]) + depth

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.kernels import Flag, Int, Int32s, Int32sOut, Int64s, UInt8s, UInt32sOut, kernel
+from sfgen.kernels import Flag, Int, Int32s, Int32sOut, Int64s, UInt8s, UInt32sOut, kernel, part
 from sfgen.protocols import Int32
 
 Unit: TypeAlias = Literal["character", "word", "line"]
@@ -150,7 +150,7 @@ _FAR = 2**31 - 1
 """The tokens to an end where no tokens lead there: ``sfgen.index.distance.UNREACHABLE``."""
 
 
-@kernel(is_part=True)
+@part
 def bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int32s) -> Int:
     """Find the first suffix of an interval that goes on with ``byte`` or a greater one."""
     while low < high:
@@ -166,7 +166,7 @@ def bound(low: Int, high: Int, depth: Int, byte: Int, data: UInt8s, order: Int32
     return low
 
 
-@kernel(is_part=True)
+@part
 def _is_alive(low: Int, high: Int, depth: Int, order: Int32s, stops: Int32s) -> Flag:
     """Tell whether a quotation begins so."""
     number = low
@@ -190,7 +190,7 @@ def interval_after(
     return np.int64(low), np.int64(high)
 
 
-@kernel(is_part=True)
+@part
 def is_end(at: Int, counts: Int32s) -> Flag:
     """Tell whether a unit ends at an offset."""
     return at > 0 and counts[at] > counts[at - 1]
@@ -277,7 +277,7 @@ def spell(
     return 0
 
 
-@kernel(is_part=True)
+@part
 def _left(
     start: Int, at: Int, stop: Int, least: Int, counts: Int32s, ends: Int32s, fewest: Int32s, landings: Int32s,
     to_unit: Int32s, by_units: Int64s, following: Int32s, jumps: Int32s, steps: Int32s,

@@ -37,7 +37,20 @@ from sfgen.grammar.registers.register import (
 from sfgen.grammar.rules import Call, CountedList, CountedText
 from sfgen.grammar.table import Table
 from sfgen.index.mask_ids import mask_of_bits
-from sfgen.kernels import Flag, Flags, FlagsOut, Int, Int32s, Int32sOut, Int32Table, Int64s, UInt8s, UInt8sOut, kernel
+from sfgen.kernels import (
+    Flag,
+    Flags,
+    FlagsOut,
+    Int,
+    Int32s,
+    Int32sOut,
+    Int32Table,
+    Int64s,
+    UInt8s,
+    UInt8sOut,
+    kernel,
+    part,
+)
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
@@ -459,14 +472,14 @@ def _count_tokens(
 # ---- for kernels -----------------------------------------------------------------------------------------------------
 
 
-@kernel(is_part=True)
+@part
 def is_counted(state: Int, facts: Int32s) -> Flag:
     """Tell whether a step into a state counts, or may pass a maximum."""
     fact = FACTS * state
     return facts[fact + KIND] != PLAIN or facts[fact + MOST] != UNBOUNDED
 
 
-@kernel(is_part=True)
+@part
 def count_after(state: Int, register: Int, facts: Int32s) -> Int:
     """Return the count behind a step into a state, or ``REFUSED``; see ``CountRegisters.after_step``."""
     fact = FACTS * state
@@ -484,7 +497,7 @@ def count_after(state: Int, register: Int, facts: Int32s) -> Int:
     return register
 
 
-@kernel(is_part=True)
+@part
 def counted_bytes_left(state: Int, register: Int, facts: Int32s, distances: Int64s) -> Int:
     """Return the fewest bytes from a state, with its count, to its rule's end."""
     # distances: The base and the unit of each state.

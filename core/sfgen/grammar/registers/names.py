@@ -33,7 +33,7 @@ from sfgen.grammar.registers.register import (
     with_number,
 )
 from sfgen.grammar.table import Table
-from sfgen.kernels import Flag, Int, Int64s, kernel
+from sfgen.kernels import Flag, Int, Int64s, part
 
 # ---- distances -----------------------------------------------------------------------------------------------------
 
@@ -318,7 +318,7 @@ have been read.
 """
 
 
-@kernel(is_part=True)
+@part
 def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
     """Return the fewest bytes from a member state to its rule's end; see ``MemberDistances.of``."""
     # at: The place of the state in ``numbers``.
@@ -342,7 +342,7 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
     return least
 
 
-@kernel(is_part=True)
+@part
 def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> Int:
     """D where a member has ended."""
     missing = numbers[rule + RULE_NEEDED] & ~taken
@@ -370,7 +370,7 @@ def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> In
     return total + max(np.int64(0), lacks) * other
 
 
-@kernel(is_part=True)
+@part
 def names_after(member: Int, register: Int, members: Int64s) -> Int:
     """Return the names behind a step into a member state, or ``REFUSED``; see ``NameRegisters.after_step``."""
     takes = members[member + MEMBER_TAKES]
@@ -384,7 +384,7 @@ def names_after(member: Int, register: Int, members: Int64s) -> Int:
     return register
 
 
-@kernel(is_part=True)
+@part
 def takes_unseen(member: Int, members: Int64s) -> Flag:
     """Tell whether a step into a member state takes a name that kernels do not distinguish."""
     return members[member + MEMBER_TAKES] >= NARROW

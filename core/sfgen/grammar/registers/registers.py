@@ -48,7 +48,7 @@ from sfgen.grammar.registers.register import (
 from sfgen.grammar.registers.texts import DistinctCalls, TextRegisters, distinct_calls
 from sfgen.grammar.rules import CountedText, Leaf
 from sfgen.grammar.table import CallSite, Table
-from sfgen.kernels import Flag, Int, Int32s, Int64s, kernel
+from sfgen.kernels import Flag, Int, Int32s, Int64s, part
 from sfgen.protocols import Int32, Mask
 
 CHANGES, KEEPS, KEEPS_IF_OPEN = 0, 1, 2
@@ -228,7 +228,7 @@ class OpenRegisters:
 # ---- for kernels -----------------------------------------------------------------------------------------------------
 
 
-@kernel(is_part=True)
+@part
 def after_step(state: Int, register: Int, facts: Int32s, members: Int64s) -> Int:
     """Return the register behind a step into a state, or ``REFUSED``."""
     # facts, members: See ``ForKernels``.
@@ -238,7 +238,7 @@ def after_step(state: Int, register: Int, facts: Int32s, members: Int64s) -> Int
     return count_after(state, register, facts)
 
 
-@kernel(is_part=True)
+@part
 def bytes_left(state: Int, register: Int, facts: Int32s, distances: Int64s, members: Int64s) -> Int:
     """Return the fewest bytes from a state, with its register, to its rule's end."""
     member = np.int64(facts[FACTS * state + MEMBER])
@@ -247,33 +247,33 @@ def bytes_left(state: Int, register: Int, facts: Int32s, distances: Int64s, memb
     return counted_bytes_left(state, register, facts, distances)
 
 
-@kernel(is_part=True)
+@part
 def keeps_register(state: Int, facts: Int32s) -> Flag:
     """Tell whether a step into a state keeps every register."""
     return not is_counted(state, facts) and facts[FACTS * state + MEMBER] == NO_MEMBER
 
 
-@kernel(is_part=True)
+@part
 def must_be_open(state: Int, facts: Int32s) -> Flag:
     """Tell whether a frame is pushed only if its rule has a way to its end."""
     return facts[FACTS * state + MEMBER] != NO_MEMBER
 
 
-@kernel(is_part=True)
+@part
 def changes_unseen(state: Int, facts: Int32s, members: Int64s) -> Flag:
     """Tell whether a step into a state changes the register in a way that kernels do not see."""
     member = np.int64(facts[FACTS * state + MEMBER])
     return member != NO_MEMBER and takes_unseen(member, members)
 
 
-@kernel(is_part=True)
+@part
 def is_unsure(state: Int, facts: Int32s, members: Int64s) -> Flag:
     """Tell whether what kernels do not see of the register may refuse a state."""
     member = np.int64(facts[FACTS * state + MEMBER])
     return member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0
 
 
-@kernel(is_part=True)
+@part
 def may_be_used_up(state: Int, facts: Int32s) -> Flag:
     """Tell whether the texts of an open distinct call may all have been read."""
     return facts[FACTS * state + IS_NARROW] != 0

@@ -23,7 +23,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.kernels import Flag, Flags, Int, Int32s, Int32sOut, Int32Table, Place, UInt8s, UInt32s, UInt32sOut, kernel
+from sfgen.kernels import (
+    Flag,
+    Flags,
+    Int,
+    Int32s,
+    Int32sOut,
+    Int32Table,
+    Place,
+    UInt8s,
+    UInt32s,
+    UInt32sOut,
+    kernel,
+    part,
+)
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
 from sfgen.vocabulary.shapes import COLUMNS
@@ -140,7 +153,7 @@ def make_mask(
     return count, digest(mask)
 
 
-@kernel(is_part=True)
+@part
 def fill(
     state: Int, budget: Int, mask: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int, byte_classes: UInt8s,
     labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s, roots: Int32s,
@@ -165,7 +178,7 @@ def fill(
     return count
 
 
-@kernel(is_part=True)
+@part
 def fill_span(
     first: Place, end: Place, left: Int, mask: UInt32sOut, stack: UInt32sOut, table: UInt32s, width: Int,
     byte_classes: UInt8s, labels: UInt8s, depths: Int32s, subtree_ends: Int32s, first_tokens: UInt32s,
@@ -195,7 +208,7 @@ def fill_span(
     return count, left
 
 
-@kernel(is_part=True)
+@part
 def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, mask: UInt32sOut) -> Int:
     """Add end tokens and tokens with equal bytes to a mask; return how many."""
     count = np.int64(0)
@@ -214,7 +227,7 @@ def finish(accepts: Flag, end_tokens: Int32s, repeated_tokens: Int32Table, mask:
     return count
 
 
-@kernel(is_part=True)
+@part
 def key(word: Int) -> Any:
     """Return a pseudorandom factor for a word of a mask.
 
@@ -225,7 +238,7 @@ def key(word: Int) -> Any:
     return mixed ^ (mixed >> np.uint64(27))
 
 
-@kernel(is_part=True)
+@part
 def digest(mask: UInt32s) -> Any:
     """Compute a 64-bit digest of a mask.
 

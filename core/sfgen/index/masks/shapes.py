@@ -47,6 +47,7 @@ from sfgen.kernels import (
     UInt32sOut,
     UInt32Table,
     kernel,
+    part,
 )
 from sfgen.protocols import Mask
 from sfgen.vocabulary.shapes import BYTE_KINDS, COLUMNS, KINDS, LABELS, RULES, shapes_of
@@ -172,7 +173,7 @@ def make_by_shapes(
     return count, digest(mask)
 
 
-@kernel(is_part=True)
+@part
 def _walk_shapes(
     state: Int, allows: UInt8sOut, stack: UInt32sOut, mixed: Int32sOut, room: Int64sOut,
     sets: UInt32sOut, table: UInt32sOut, width: Int,
@@ -242,7 +243,7 @@ def _walk_shapes(
     return apart
 
 
-@kernel(is_part=True)
+@part
 def _usual_target(before: Place, low: Int, high: Int, dead: UInt, table: UInt32s, byte_classes: UInt8s) -> Any:
     """Where nearly all bytes from ``low`` to ``high`` lead from the state at ``before``; else ``dead``."""
     for byte in range(low, high + 1):
@@ -254,7 +255,7 @@ def _usual_target(before: Place, low: Int, high: Int, dead: UInt, table: UInt32s
     return np.uint32(dead)
 
 
-@kernel(is_part=True)
+@part
 def _write_shapes(
     allows: UInt8s, text: UInt32sOut, last_allows: UInt8s, last_text: UInt32s,
     starts: Int32s, tokens: UInt32s, dense: Int32s, rows: UInt32Table,
@@ -296,7 +297,7 @@ _DOWN = 64
 """What it takes to find the state before a node, in nodes."""
 
 
-@kernel(is_part=True)
+@part
 def correct_state(
     shape: Int, before: Place, left: Int, mask: UInt32sOut, stack: UInt32sOut,
     table: UInt32s, width: Int, byte_classes: UInt8s, columns: UInt8s, kinds: UInt8s,
@@ -342,7 +343,7 @@ def correct_state(
     return count, left
 
 
-@kernel(is_part=True)
+@part
 def correct_set(
     shape: Int, before: Place, left: Int, mask: UInt32sOut, stack: UInt32sOut,
     sets: UInt32s, start: Place,
@@ -396,7 +397,7 @@ def correct_set(
     return count, left
 
 
-@kernel(is_part=True)
+@part
 def _clear(
     node: Place, end: Place, left: Int, mask: UInt32sOut, token_starts: Int32s, token_ids: Int32s
 ) -> tuple[Int, Int]:
@@ -410,7 +411,7 @@ def _clear(
     return count, left - (np.int64(token_starts[end] - token_starts[node]) >> 1)
 
 
-@kernel(is_part=True)
+@part
 def _first_from(byte: Int, entry: Int, last: Int, nodes: Int32s, labels: UInt8s) -> Int:
     """The first of the entries of ``nodes``, which lie by rising byte, whose byte is not less than ``byte``."""
     while entry < last:

@@ -18,19 +18,7 @@ from typing import Any
 import numpy as np
 
 from sfgen.index.masks.one_state import MIXED, NO_END, OFFSET, UNKNOWN
-from sfgen.kernels import (
-    Flags,
-    Int,
-    Int32s,
-    Int32Table,
-    Int64sOut,
-    Place,
-    UInt,
-    UInt8s,
-    UInt32s,
-    UInt32sOut,
-    kernel,
-)
+from sfgen.kernels import Flags, Int, Int32s, Int32Table, Int64sOut, Place, UInt, UInt8s, UInt32s, UInt32sOut, part
 
 SETS = 64
 """How many sets there are at most; more of them stand for tokens that are looked at one by one."""
@@ -56,7 +44,7 @@ def room_for_sets(width: int) -> int:
     return SETS * (width + 1 + MEMBERS) + 1
 
 
-@kernel(is_part=True)
+@part
 def target_of_kind(
     before: Place, kind: Int, room: Int64sOut, table: UInt32s, byte_classes: UInt8s, rules: Int32Table
 ) -> Any:
@@ -66,7 +54,7 @@ def target_of_kind(
     return np.uint32(room[16])
 
 
-@kernel(is_part=True)
+@part
 def is_worth_joining(
     before: Place, kind: Int, room: Int64sOut, table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table,
     shared: Flags,
@@ -89,7 +77,7 @@ def is_worth_joining(
     return joins
 
 
-@kernel(is_part=True)
+@part
 def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -> Any:
     """Tell whether two entries lead to states that are near.
 
@@ -105,14 +93,14 @@ def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -
     return True
 
 
-@kernel(is_part=True)
+@part
 def set_of_one(before: Place, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int) -> Int:
     """Return the offset of the set of one state."""
     room[48] = before
     return _set_of(np.int64(1), sets, room, size, width)
 
 
-@kernel(is_part=True)
+@part
 def _set_of(count: Int, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int) -> Int:
     """The offset of the set of the ``count`` states in ``room[48:]``, ascending; -1 if there is no room for it."""
     step = np.int64(width + 1 + MEMBERS)
@@ -136,7 +124,7 @@ def _set_of(count: Int, sets: UInt32sOut, room: Int64sOut, size: Int, width: Int
     return np.int64(size + new)
 
 
-@kernel(is_part=True)
+@part
 def image(
     before: Place, column: Int, kind: Int, sets: UInt32sOut, room: Int64sOut,
     table: UInt32s, width: Int, byte_classes: UInt8s, rules: Int32Table, shared: Flags,
@@ -180,7 +168,7 @@ def image(
     return dead | UNSURE if offset < 0 else np.uint32(offset) | ends | sure
 
 
-@kernel(is_part=True)
+@part
 def _note(target: UInt, found: Int, most: Int, room: Int64sOut) -> Int:
     """Note a target in ``room[16:]``, and how often; return how many there are, -1 for more than ``most``."""
     for position in range(found):
@@ -194,7 +182,7 @@ def _note(target: UInt, found: Int, most: Int, room: Int64sOut) -> Int:
     return found + 1
 
 
-@kernel(is_part=True)
+@part
 def _usual(found: Int, room: Int64sOut, dead: UInt) -> Any:
     """Where most characters lead of those that lead anywhere; ``dead`` if none does."""
     usual, most = np.uint32(dead), np.int64(0)
@@ -204,7 +192,7 @@ def _usual(found: Int, room: Int64sOut, dead: UInt) -> Any:
     return usual
 
 
-@kernel(is_part=True)
+@part
 def _targets_of_kind(
     before: Place, kind: Int, found: Int, most: Int, room: Int64sOut,
     table: UInt32s, byte_classes: UInt8s, rules: Int32Table,
@@ -242,7 +230,7 @@ def _targets_of_kind(
     return found
 
 
-@kernel(is_part=True)
+@part
 def state_before(
     node: Place, start: Place, table: UInt32s, byte_classes: UInt8s, labels: UInt8s, subtree_ends: Int32s, roots: Int32s
 ) -> Any:
@@ -263,7 +251,7 @@ def state_before(
     return state
 
 
-@kernel(is_part=True)
+@part
 def is_member(target: UInt, entry: UInt, sets: UInt32s, size: Int, width: Int) -> Any:
     """Tell whether an entry leads to a state, alone or among others."""
     state, whole = np.uint32(target) & OFFSET, np.int64(np.uint32(entry) & OFFSET & ~UNSURE)
