@@ -257,8 +257,9 @@ def limits_of(**keywords: Any) -> NumberLimits:
     """Limits from texts of numbers."""
     is_integer = keywords.pop("type", "number") == "integer"
     divisors = tuple(Fraction(text) for text in keywords.pop("multiples", "").split())
+    contraries = tuple(Fraction(text) for text in keywords.pop("no_multiples", "").split())
     bounds: dict[str, Any] = {name: Fraction(text) for name, text in keywords.items()}
-    return NumberLimits(is_integer, **bounds, multiples=divisors)
+    return NumberLimits(is_integer, **bounds, multiples=divisors, no_multiples=contraries)
 
 
 @pytest.mark.parametrize(
@@ -507,7 +508,7 @@ def test_listed_multiples_have_zeros_at_their_end() -> None:
     assert len(texts) == 9 + 7
 
 
-@pytest.mark.parametrize(("divisor", "digits"), [(600, 40), (625, 40), (997, 25), (1999, 15), (2999, 15)])
+@pytest.mark.parametrize(("divisor", "digits"), [(600, 40), (625, 40), (997, 25), (1999, 15), (9973, 15)])
 def test_multiples_with_many_remainders_have_fewer_digits(divisor: int, digits: int) -> None:
     limits = NumberLimits(is_integer=True, minimum=Fraction(17), multiples=(Fraction(divisor),))
     dfa, largest = automaton(limits), (10**digits - 1) // divisor * divisor
@@ -557,7 +558,7 @@ def test_as_many_multiples_as_are_allowed_are_listed() -> None:
     ("limits", "nearest"),
     [
         (limits_of(type="integer", multiples="1000003"), [0, 1, -1, 5_000, -5_000]),
-        (limits_of(type="integer", multiples="4999"), [0, 1, -1, 5_000, -5_000]),
+        (limits_of(type="integer", multiples="40009"), [0, 1, -1, 5_000, -5_000]),
         (limits_of(type="integer", multiples="0.123456789"), [0, 10**9, -(10**9)]),
         (limits_of(multiples="1e999"), [0, 1, -1]),
         (limits_of(multiples="49999e-999"), [0, 1, -1]),
@@ -586,6 +587,55 @@ def test_it_is_noted_that_not_all_multiples_are_written() -> None:
     schema = JsonSchema({"type": "array", "items": {"type": "integer", "multipleOf": 1000003}})
     assert schema.accepts("[0, 1000003, -2000006]")
     assert not schema.accepts("[1000002]")
+    assert [note for note in schema.notes if "only those nearest to zero are, at /items." in note]
+
+
+FAR = st.sampled_from([323, 324, -324, 5_001, 10_001, 10_002, -10_002])
+"""Multiples behind those that are listed."""
+
+
+@st.composite
+def large_contraries(draw: st.DrawFn) -> NumberLimits:
+    """Limits with a divisor of many remainders, of which a number must be no multiple."""
+    places = Fraction(1, 10 ** draw(st.integers(0, 6)))
+    divisor = draw(st.integers(2_000, 10**7)) * places
+    low, high = draw(st.none() | st.integers(-(10**9), 10**9)), draw(st.none() | st.integers(0, 10**10))
+    return NumberLimits(
+        draw(st.booleans()),
+        None if low is None else low * places,
+        None if high is None else (high + (low or 0)) * places,
+        multiples=draw(st.sampled_from([(), (), (Fraction(7),), (Fraction(1_000_003),), (divisor / 3,)])),
+        no_multiples=(divisor,),
+    )
+
+
+@tried("few")
+@given(large_contraries(), st.lists(st.tuples(st.integers(-3, 3) | FAR, st.integers(-2, 2)), min_size=1, max_size=9))
+@example(limits_of(type="integer", no_multiples="49999"), [(1, 0), (1, 1), (10_001, 0), (10_002, 0), (10_002, 1)])
+@example(limits_of(type="integer", multiples="1000000007", no_multiples="65537"), [(0, 0), (1, 0)])
+@example(limits_of(type="integer", multiples="2000006", no_multiples="1000003"), [(0, 0), (1, 0)])
+@example(limits_of(minimum="1e12", no_multiples="0.1234567"), [(0, 0), (1, 0)])
+def test_no_multiples_of_large_divisors(limits: NumberLimits, near: list[tuple[int, int]]) -> None:
+    dfa, has_all = automaton(limits), has_all_multiples(limits)
+    for text in examples(dfa, 50):
+        assert limits.accepts(Decimal(text)), text
+    step = Step.of([*limits.no_multiples, *limits.multiples, *([Fraction(1)] if limits.is_integer else [])])
+    first = max(limits.minimum or 0, 0) or min(limits.maximum or 0, 0)
+    unit = Step.of([*limits.multiples, Fraction(1 if limits.is_integer else "0.001")]).value
+    for times, off in near:
+        value = (first // step.value + times) * step.value + off * unit
+        text = f"{Decimal(value.numerator) / value.denominator:f}"
+        if dfa.accepts(text) != limits.accepts(Decimal(text)):
+            assert not has_all or "." in text, text  # what is written has so many places
+            assert not dfa.accepts(text), text
+            assert abs(times) > 2 or "." in text, text
+
+
+def test_it_is_noted_that_not_all_numbers_beside_multiples_are_written() -> None:
+    schema = JsonSchema({"type": "array", "items": {"type": "integer", "not": {"multipleOf": 1000003}}})
+    assert schema.accepts("[1, 1000002, -2000007]")
+    assert not schema.accepts("[1000003]")
+    assert not schema.accepts("[0]")
     assert [note for note in schema.notes if "only those nearest to zero are, at /items." in note]
 
 

@@ -253,7 +253,6 @@ SCHEMAS = [
         [*_INDEX, json.dumps(_MANY_OPEN)], 1, "it has 2,001 properties that may be left out, above the limit of 2,000"
     ),
     Case([*_INDEX, json.dumps(_MANY_MEMBERS)], 1, "counted and told apart by more than 20,000 states"),
-    Case([*_INDEX, '{"type": "number", "not": {"multipleOf": 1000000007}}'], 1, "not multipleOf needs more than"),
     Case([*_INDEX, json.dumps(_MANY_PATTERNS)], 1, "divide names into more than 128 sorts at the top"),
     Case(
         [*_INDEX, '{"type": "object", "required": ["a", "b"], "maxProperties": 1}'],

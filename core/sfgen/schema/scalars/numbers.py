@@ -7,6 +7,7 @@ With a range or a divisor they are written as decimals, and the automata of :mod
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -24,7 +25,10 @@ from sfgen.errors import PatternTooLarge, SchemaTooLarge
 from sfgen.schema.scalars.decimals import Interval, Step, decimals, multiples, states_of
 
 MAX_STATES = 50_000
-"""States of an automaton before it is minimised."""
+"""States of the automaton of all multiples, before it is minimised."""
+
+MAX_IN_RANGE = 150_000
+"""The same of those in a range, or with a number of digits."""
 
 MAX_DIGITS = 1_000
 """Digits of a bound or a divisor."""
@@ -137,17 +141,17 @@ def number_automaton(limits: NumberLimits) -> Dfa:
 
 
 def has_all_multiples(limits: NumberLimits) -> bool:
-    """Tell whether the automaton has all multiples; else it has those that are nearest to zero.
+    """Tell whether the automaton has all multiples, or all that are none; else it has those nearest to zero.
 
     >>> has_all_multiples(NumberLimits(True, multiples=(Fraction(60),)))
     True
     """
-    return not limits.multiples or _numbers_of(limits)[1]
+    return not (limits.multiples or limits.no_multiples) or _numbers_of(limits)[1]
 
 
 @lru_cache
 def _numbers_of(limits: NumberLimits) -> tuple[Dfa, bool]:
-    """Return the automaton of the allowed numbers, and whether it has all multiples."""
+    """Return the automaton of the allowed numbers, and whether it has all multiples, or all that are none."""
     _check_sizes(limits)
     interval, step = limits.interval, limits.step
     if limits == NumberLimits(False):
@@ -161,7 +165,10 @@ def _numbers_of(limits: NumberLimits) -> tuple[Dfa, bool]:
     for number in limits.others:
         found -= Dfa(*minimize(decimals(Interval(number, True, number, True), digits, places)))
     for divisor in limits.no_multiples:
-        found -= _multiples(divisor, places)
+        common = (*limits.multiples, Fraction(1)) if limits.is_integer else limits.multiples  # of all that are there
+        steps = Step.of([divisor]), Step.of([divisor, *common])
+        found, is_whole = _without_multiples(found, interval, steps, (digits, places))
+        has_all &= is_whole
     return found, has_all
 
 
@@ -206,12 +213,24 @@ def _numbers(limits: NumberLimits) -> Iterator[tuple[str, Fraction]]:
     yield from (("const", number) for number in limits.others)
 
 
-def _multiples(divisor: Fraction, places: int) -> Dfa:
-    """Return the decimals that are multiples of a number."""
-    dividing = multiples(Step.of([divisor]), places, MAX_STATES)
-    if dividing is None:
-        raise NumberTooLarge(f"not multipleOf needs more than {MAX_STATES:,} states", hint=_FEWER_DIGITS)
-    return Dfa(*minimize(dividing))
+def _without_multiples(
+    numbers: Dfa, interval: Interval, steps: tuple[Step, Step], size: tuple[int, int]
+) -> tuple[Dfa, bool]:
+    """Return the decimals of an automaton that are no multiples of a step; tell whether these are all.
+
+    Those of its decimals that are multiples are also some of the second step. ``size`` is digits and places.
+    """
+    step, places = steps[1], size[1]
+    dividing = multiples(steps[0], places, MAX_STATES)
+    if dividing is not None:
+        with suppress(PatternTooLarge):
+            return numbers - Dfa(*minimize(dividing)), True
+    listed, has_all = _listed(interval, step, places)
+    texts = [text for number in listed for text in _decimals_of(number * step.digits, step.places, places)]
+    if not has_all:  # nor is anything beyond the first multiples that are not listed
+        within = Interval((listed[0] - 1) * step.value, False, (listed[-1] + 1) * step.value, False)
+        numbers &= Dfa(*minimize(decimals(within, *size)))
+    return (numbers - Dfa.from_choices(texts) if texts else numbers), has_all
 
 
 def _multiples_in_range(
@@ -225,7 +244,7 @@ def _multiples_in_range(
         except PatternTooLarge:
             pass
         else:
-            if len(both.accepting) <= MAX_STATES:
+            if len(both.accepting) <= MAX_IN_RANGE:
                 return both, True
     listed, has_all = _listed(interval, step, places)
     texts = [text for number in listed for text in _decimals_of(number * step.digits, step.places, places)]

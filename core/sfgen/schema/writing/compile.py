@@ -261,7 +261,11 @@ class _Compiler:
                 elif isinstance(limits, NumberLimits) and not has_all_multiples(limits):
                     self._notes.append(
                         "Some valid values are never written: of so many multiples only those nearest to zero are, at "
-                        f"{skeleton.pointer or 'the top'}."
+                        f"{skeleton.pointer or 'the top'}. A minimum and a maximum that are closer allow all."
+                        if limits.multiples
+                        else "Some valid values are never written: beside multiples of such a number only those "
+                        f"nearest to zero are, at {skeleton.pointer or 'the top'}. A minimum and a maximum that are "
+                        "closer allow all."
                     )
                 return skeleton.expression
 
