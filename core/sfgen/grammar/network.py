@@ -22,7 +22,7 @@ from sfgen.grammar.registers.registers import Joining, RuleRegisters
 from sfgen.grammar.rule_automata import RuleAutomaton, automata_of
 from sfgen.grammar.rules import CountedText, Grammar, GrammarTooLarge, Leaf
 from sfgen.grammar.simplify import simplify, without_copies
-from sfgen.grammar.table import DEAD, CallSite, Push, Table, Way
+from sfgen.grammar.table import DEAD, IS_DISTINCT, KEEPS_REGISTER, Actions, CallSite, Table
 
 MAX_CELLS = 60_000_000
 """The most entries of the table."""
@@ -164,23 +164,25 @@ class _States:
         is_end[is_end] = (self.table[is_end] < 0).all(axis=1)
         return is_end
 
-    def open_calls(self, needs_no_frame: NDArray[np.bool_]) -> dict[int, tuple[Way, ...]]:
-        """Write the ways through calls into the table, as actions; return these by their places."""
+    def open_calls(self, needs_no_frame: NDArray[np.bool_]) -> Actions:
+        """Write the ways through calls into the table, as actions; return these."""
         openings = _Openings(self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]])
-        places, size = dict[tuple[Way, ...], int](), 0
+        places, numbers = dict[tuple[_Way, ...], int](), list[int]()
         states, labels, entries = list[int](), list[int](), list[int]()
         for state in self.calls:
             for group, ways in openings.of(state):
-                if len(ways) == 1 and not ways[0].is_fresh:
+                if len(ways) == 1 and not ways[0][1]:
                     continue
-                place = places.setdefault(ways, size)
-                if place == size:
-                    size += 1 + sum(3 + 2 * len(way.pushes) for way in ways)
+                place = places.setdefault(ways, len(numbers))
+                if place == len(numbers):
+                    numbers.append(len(ways))
+                    for way in ways:
+                        numbers += way
                 states += [state] * len(group)
                 labels += group
                 entries += [-2 - place] * len(group)
         self.table[states, labels] = entries
-        return {place: ways for ways, place in places.items()}
+        return Actions(np.array(numbers, dtype=np.int32))
 
 
 def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], shortest: int, *, pushes_all: bool) -> Network:
@@ -197,7 +199,10 @@ def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], shortest: in
     )  # fmt: skip
 
 
-_Ways = list[tuple[list[int], tuple[Way, ...]]]
+_Way = tuple[int, ...]
+"""A way to read a byte in the numbers of ``Actions``: state, whether its register is new, number of pushes, pushes."""
+
+_Ways = list[tuple[list[int], tuple[_Way, ...]]]
 """Byte classes, and the ways to read each of them."""
 
 
@@ -229,7 +234,7 @@ class _Openings:
 
     def of(self, state: int) -> _Ways:
         """Return a state's ways: its own steps, and those of the rules that it calls."""
-        found: _Ways = [(labels, (Way(target, (), False),)) for target, labels in self._labels[state].items()]
+        found: _Ways = [(labels, ((target, 0, 0),)) for target, labels in self._labels[state].items()]
         sites = self._calls.get(state, ())
         is_alone = len(sites) + bool(found) <= 1
         for site in sites:
@@ -240,11 +245,12 @@ class _Openings:
         """Return the ways through a call."""
         found = self._of_site.get(site)
         if found is None:
-            outer: tuple[Push, ...] = ()
+            outer: tuple[int, ...] = ()
             if site.is_distinct or not self._is_end[site.target]:
-                outer = (Push(site.target, True, site.is_distinct),)
+                outer = (site.target, KEEPS_REGISTER + IS_DISTINCT * site.is_distinct)
+            more = len(outer) // 2
             found = self._of_site[site] = [
-                (labels, tuple([Way(way.state, outer + way.pushes, True) for way in ways]))
+                (labels, tuple([(state, 1, count + more, *outer, *pushes) for state, _, count, *pushes in ways]))
                 for labels, ways in self._entry(site.entry)
             ]
         return found
@@ -272,11 +278,8 @@ class _Openings:
         """Make the ways of an entry from those of the rules that it begins with."""
         found = self.of(entry)
         if entry in self._calls:
-            found = [
-                (labels, tuple([Way(way.state, _without_register(way.pushes), way.is_fresh) for way in ways]))
-                for labels, ways in found
-            ]
-        self._frames += sum(len(labels) * sum([1 + len(way.pushes) for way in ways]) for labels, ways in found)
+            found = [(labels, tuple([_without_register(*way) for way in ways])) for labels, ways in found]
+        self._frames += sum(len(labels) * sum([1 + way[2] for way in ways]) for labels, ways in found)
         if self._frames > MAX_FRAMES:
             limit = f"{MAX_FRAMES:,} frames of rules that begin with each other"
             raise GrammarTooLarge(self._name_of(entry), limit)
@@ -300,5 +303,11 @@ def _merged(several: _Ways) -> _Ways:
     ]
 
 
-def _without_register(pushes: tuple[Push, ...]) -> tuple[Push, ...]:
-    return tuple(push._replace(keeps=False) for push in pushes)
+def _without_register(state: int, is_fresh: int, count: int, *pushes: int) -> _Way:
+    """Return a way whose frames keep no register."""
+    return (
+        state,
+        is_fresh,
+        count,
+        *(number & ~KEEPS_REGISTER if at % 2 else number for at, number in enumerate(pushes)),
+    )

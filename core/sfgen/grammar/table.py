@@ -6,16 +6,15 @@ frames.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 DEAD = -1
-"""The entry of a refused byte; an entry ``v`` below is the action at ``-2 - v`` in ``FlatTable.actions``."""
+"""The entry of a refused byte; an entry ``v`` below is the action at ``-2 - v`` in ``Actions``."""
 
 
 class Push(NamedTuple):
@@ -47,10 +46,46 @@ class FlatTable(NamedTuple):
     """A table and its actions, for kernels."""
 
     table: NDArray[np.int32]  # the network's table, flat
-    # The actions end to end. Each has its number of ways. Each way has its state, whether its register is new, its
-    # number of pushes, and for each push the return state and flags: 1 if the frame keeps the register, 2 if the call
-    # is distinct.
-    actions: NDArray[np.int32]
+    actions: NDArray[np.int32]  # see ``Actions``
+
+
+KEEPS_REGISTER, IS_DISTINCT = 1, 2
+"""The flags of a push: the frame keeps the register; the call is distinct."""
+
+
+class Actions:
+    """The ways of each action, read from numbers when first asked for.
+
+    Attributes:
+        numbers: The actions end to end, int32. Each has its number of ways. Each way has its state, whether its
+            register is new, its number of pushes, and for each push the return state and flags.
+    """
+
+    def __init__(self, numbers: NDArray[np.int32]) -> None:
+        self.numbers = numbers
+        self._known: dict[int, tuple[Way, ...]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Actions, (self.numbers,)
+
+    def __getitem__(self, place: int) -> tuple[Way, ...]:
+        """Return the ways of the action at a place."""
+        ways = self._known.get(place)
+        if ways is None:
+            ways = self._known[place] = tuple(self._read(place))
+        return ways
+
+    def _read(self, place: int) -> Iterator[Way]:
+        at = place + 1
+        for _ in range(self.numbers[place]):
+            state, is_fresh, count = self.numbers[at : at + 3].tolist()
+            pushes = self.numbers[at + 3 : at + 3 + 2 * count].reshape(-1, 2).tolist()
+            yield Way(state, tuple(Push(to, bool(flags & KEEPS_REGISTER), bool(flags & IS_DISTINCT)) for to, flags in pushes),
+                      bool(is_fresh))  # fmt: skip
+            at += 3 + 2 * count
+
+
+NO_ACTIONS = Actions(np.empty(0, dtype=np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +98,7 @@ class Table:
         byte_classes: uint8 ``[256]``.
         accepting: Whether the rule may end in each state, bool ``[states]``.
         is_end: Whether it must end there, as nothing is read; bool ``[states]``.
-        actions: The ways of each action, by its place in ``flat.actions``.
+        actions: The ways of each action, by its place.
         calls: The calls of each state with some.
     """
 
@@ -72,7 +107,7 @@ class Table:
     byte_classes: NDArray[np.uint8]
     accepting: NDArray[np.bool_]
     is_end: NDArray[np.bool_]
-    actions: Mapping[int, tuple[Way, ...]]
+    actions: Actions
     calls: Mapping[int, tuple[CallSite, ...]] = field(repr=False)
 
     @property
@@ -87,15 +122,4 @@ class Table:
     @property
     def flat(self) -> FlatTable:
         """The table and the actions for kernels."""
-        return FlatTable(self.table.reshape(-1), self._flat_actions)
-
-    @cached_property
-    def _flat_actions(self) -> NDArray[np.int32]:
-        numbers = list[int]()
-        for ways in self.actions.values():
-            numbers.append(len(ways))
-            for way in ways:
-                numbers += [way.state, way.is_fresh, len(way.pushes)]
-                for push in way.pushes:
-                    numbers += [push.state, push.keeps + 2 * push.is_distinct]
-        return np.array(numbers, dtype=np.int32)
+        return FlatTable(self.table.reshape(-1), self.actions.numbers)

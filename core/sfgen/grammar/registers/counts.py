@@ -35,7 +35,7 @@ from sfgen.grammar.registers.register import (
     number_of,
 )
 from sfgen.grammar.rules import Call, CountedList, CountedText
-from sfgen.grammar.table import Table
+from sfgen.grammar.table import NO_ACTIONS, Table
 from sfgen.index.mask_ids import mask_of_bits
 from sfgen.kernels import (
     Flag,
@@ -323,7 +323,7 @@ def _registers_of(text: CountedText) -> CountRegisters:
     """Return the registers of a counted text by itself."""
     dfa, automaton = text.dfa, counted_text(text)
     states = np.zeros(len(dfa), dtype=np.int32)
-    table = Table(states, dfa.transitions, dfa.byte_classes, dfa.accepting, dfa.accepting, {}, {})
+    table = Table(states, dfa.transitions, dfa.byte_classes, dfa.accepting, dfa.accepting, NO_ACTIONS, {})
     counters = Counters.joined(len(dfa), {0: automaton.counter}, ())
     registers = CountRegisters(table, counters, np.ones(dfa.transitions.shape[1], dtype=np.bool_))
     base = least_costs(dfa, np.ones(len(dfa), dtype=np.int64), np.where(dfa.accepting, np.int64(0), np.int64(FAR)))
