@@ -14,6 +14,7 @@ from tests.support.models.vocabularies import BYTES
 from tests.support.running.tried import rounds
 
 from sfgen import Dfa, Vocabulary
+from sfgen.errors import DeadEnd
 from sfgen.grammar.completion import Completion
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
@@ -168,6 +169,24 @@ def test_more_names_than_kernels_tell_apart_are_each_read_once() -> None:
     last = guide.fork()
     last.advance_bytes(f'"{names[-1]}'.encode())
     assert [TOKENS[token] for token in last.allowed_tokens().tolist() if len(TOKENS[token]) == 1] == [b'"']
+
+
+def test_a_byte_of_a_name_that_only_longer_tokens_have() -> None:
+    """A name counts as completable from behind the last of its bytes that no token has alone."""
+    tokens = [*(token for token in TOKENS if token != b"x"), b'"ax', b"ax", b'x"', b'ax":1']
+    vocabulary = Vocabulary(tokens)
+    with pytest.raises(DeadEnd):
+        TokenNetwork(network_of(record(["axb", "ab"], {"axb"})), vocabulary).guide()
+    grammar = record(["axb", "ab", "cc"], set())
+    network, recogniser = TokenNetwork(network_of(grammar), vocabulary), BoundedIndex(grammar, vocabulary)
+    for text in (b"", b"{", b'{"', b'{"a', b'{"ax', b'{"axb', b'{"axb"'):
+        guide, plain = network.guide(), recogniser.guide()
+        guide.advance_bytes(text)
+        plain.advance_bytes(text)
+        assert guide.allowed_tokens().tolist() == plain.allowed_tokens().tolist(), text
+    guide = network.guide()
+    guide.advance_bytes(b'{"ab":1,"')  # behind an "a" only the name with an "x" is left
+    assert [tokens[token] for token in guide.allowed_tokens().tolist()] == [b"c"]
 
 
 def test_names_that_are_used_up() -> None:

@@ -24,7 +24,14 @@ from sfgen.errors import InternalError, PatternTooLarge
 from sfgen.grammar.analysis import calls
 from sfgen.grammar.registers.counts import CountedAutomaton, counted_list, counted_text
 from sfgen.grammar.registers.expressions import RegisterRule, check
-from sfgen.grammar.registers.members import NAME, VALUE, Frame, frame_expression, framed, member_automaton
+from sfgen.grammar.registers.members import (
+    NAME,
+    VALUE,
+    Scaffold,
+    member_automaton,
+    scaffold_expression,
+    without_members,
+)
 from sfgen.grammar.registers.registers import Remembers
 from sfgen.grammar.rules import (
     Alternation,
@@ -169,10 +176,10 @@ def _counted(name: str, automaton: CountedAutomaton, leaf: CountedText | None) -
 
 def _any_order(name: str, members: AnyOrder) -> RuleAutomaton:
     """Build the automaton of a rule with members in any order."""
-    frame = _frame(framed(members))
-    if len(frame.names) * sum(len(member.name) for member in members.members) > MAX_EDGES:
+    scaffold = _scaffold(without_members(members))
+    if len(scaffold.names) * sum(len(member.name) for member in members.members) > MAX_EDGES:
         raise GrammarTooLarge(name, f"{MAX_EDGES:,} states and edges")
-    transitions, byte_classes, accepting, sites, names = member_automaton(members, frame)
+    transitions, byte_classes, accepting, sites, names = member_automaton(members, scaffold)
     rules = np.zeros(len(transitions), dtype=np.int32)
     return RuleAutomaton(
         transitions, byte_classes, accepting, sites, {name: 0}, rules, None, Remembers(names={0: names})
@@ -180,16 +187,16 @@ def _any_order(name: str, members: AnyOrder) -> RuleAutomaton:
 
 
 @lru_cache(maxsize=64)
-def _frame(members: AnyOrder) -> Frame:
-    """Build the automaton of an object whose names and values are calls; see ``framed``."""
-    automaton = _deterministic({"": frame_expression(members)}, frozenset())
+def _scaffold(members: AnyOrder) -> Scaffold:
+    """Build the automaton of an object whose names and values are calls; see ``without_members``."""
+    automaton = _deterministic({"": scaffold_expression(members)}, frozenset())
     targets = automaton.transitions[:, automaton.byte_classes]
     steps: list[list[tuple[int, int]]] = [[] for _ in targets]
     for state, byte in zip(*(each.tolist() for each in np.nonzero(targets >= 0)), strict=True):
         steps[state].append((byte, int(targets[state, byte])))
     sites = {call: {state: target for state, each, target in automaton.calls if each == call} for call in (NAME, VALUE)}
     accepting = np.flatnonzero(automaton.accepting).tolist()
-    return Frame(
+    return Scaffold(
         len(automaton.transitions), steps, accepting, sites[NAME], sites[VALUE], members.minimum, members.maximum
     )
 

@@ -80,8 +80,8 @@ class Actions:
         for _ in range(self.numbers[place]):
             state, is_fresh, count = self.numbers[at : at + 3].tolist()
             pushes = self.numbers[at + 3 : at + 3 + 2 * count].reshape(-1, 2).tolist()
-            yield Way(state, tuple(Push(to, bool(flags & KEEPS_REGISTER), bool(flags & IS_DISTINCT)) for to, flags in pushes),
-                      bool(is_fresh))  # fmt: skip
+            frames = [Push(to, bool(flags & KEEPS_REGISTER), bool(flags & IS_DISTINCT)) for to, flags in pushes]
+            yield Way(state, tuple(frames), bool(is_fresh))
             at += 3 + 2 * count
 
 

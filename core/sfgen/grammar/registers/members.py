@@ -1,11 +1,11 @@
 """The automaton of members in any order, and the place of each state in it.
 
 The automaton reads any member at any time; a register knows which names were read (see ``names``). All objects of one
-layout are alike around their names and values: their *frame* is an object whose only member, a call of a name and a
+layout are alike around their names and values: their *scaffold* is an object whose only member, a call of a name and a
 call of a value, is repeated. It is made once for a process. In the automaton of a rule the trie of the names stands in
 place of the call of a name, and what stands between name and value is there once for each value.
 
-No state has an object of its own: its columns say which state of the frame it was, and what of the names was read.
+No state has an object of its own: its columns say which state of the scaffold it was, and what of the names was read.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ ENDLESS = 1 << 20
 """The room for members without a maximum."""
 
 NAME, VALUE = Call("name"), Call("value")
-"""The calls of a frame."""
+"""The calls of a scaffold."""
 
 ORIGIN, OPEN, DEPTH, LOW, HIGH, TAKES = range(6)
-"""The columns of a state: the state of the frame that it was, or to which the names lead that it has begun; the number
-of the value that it leads to, ``ENDED`` or ``NO_VALUE``; the bytes of a name that were read; the first and behind the
-last of the sorted names that may follow; the number of the name that a step into it completes, -1 without one.
+"""The columns of a state: the state of the scaffold that it was, or to which the names lead that it has begun; the
+number of the value that it leads to, ``ENDED`` or ``NO_VALUE``; the bytes of a name that were read; the first and
+behind the last of the sorted names that may follow; the number of the name that a step into it completes, or -1.
 """
 
 NO_VALUE, ENDED = -1, -2
 """In place of a value: no name is complete; a member has ended."""
 
 
-# ---- frames ----------------------------------------------------------------------------------------------------------
+# ---- scaffolds -------------------------------------------------------------------------------------------------------
 
 
-class FrameDistances(NamedTuple):
-    """The bytes and members behind each state of a frame, int64 ``[states]``; ``FAR`` without a way."""
+class ScaffoldDistances(NamedTuple):
+    """The bytes and members behind each state of a scaffold, int64 ``[states]``; ``FAR`` without a way."""
 
     to_name: NDArray[np.int64]  # bytes to the next name
     to_value: NDArray[np.int64]
@@ -51,7 +51,7 @@ class FrameDistances(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class Scaffold:
     """The automaton of an object whose names and values are calls. Immutable.
 
     Attributes:
@@ -71,7 +71,7 @@ class Frame:
     values: Mapping[int, int]
     minimum: int
     maximum: int | None
-    _known: dict[bytes, FrameDistances] = field(default_factory=dict, repr=False)
+    _known: dict[bytes, ScaffoldDistances] = field(default_factory=dict, repr=False)
 
     def between(self, start: int) -> list[int]:
         """Return the states between a name, behind which ``start`` is, and its value."""
@@ -81,7 +81,7 @@ class Frame:
             found += [target for target in targets if target not in found]
         return found
 
-    def over(self, usable: NDArray[np.bool_]) -> FrameDistances:
+    def over(self, usable: NDArray[np.bool_]) -> ScaffoldDistances:
         """Return the distances over the usable bytes, bool ``[256]``."""
         key = usable.tobytes()
         found = self._known.get(key)
@@ -94,7 +94,7 @@ class Frame:
             to_name, to_value, to_end = (
                 self._bytes_to(ends, before) for ends in (self.names, self.values, self.accepting)
             )
-            found = FrameDistances(to_name, to_value, to_end, *self._members_behind(before))
+            found = ScaffoldDistances(to_name, to_value, to_end, *self._members_behind(before))
             self._known[key] = found
         return found
 
@@ -136,8 +136,8 @@ class Frame:
         return lacks, room
 
 
-def framed(members: AnyOrder) -> AnyOrder:
-    """Return an object of the same frame, with one member; those of one frame are equal."""
+def without_members(members: AnyOrder) -> AnyOrder:
+    """Return an object of the same scaffold without members: those of one scaffold are equal."""
     needed = sum(member.is_needed for member in members.members)
     if members.minimum > needed and any(member.is_needed for member in members.members[NARROW:]):
         raise InternalError(f"where more are needed than {NARROW} members, the count of all asks for no more")
@@ -149,8 +149,8 @@ def framed(members: AnyOrder) -> AnyOrder:
     )  # fmt: skip
 
 
-def frame_expression(members: AnyOrder) -> Expression:
-    """Repeat a member of a frame any number of times; the register checks the rest."""
+def scaffold_expression(members: AnyOrder) -> Expression:
+    """Repeat a member of a scaffold any number of times; the register checks the rest."""
     branches: list[Expression] = [Literal(members.empty)] if members.empty else []
     if members.maximum != 0:
         most = None if members.maximum is None else members.maximum - 1
@@ -170,7 +170,7 @@ class Names(NamedTuple):
     needed: int  # the required names, one bit each
     written: tuple[bytes, ...]  # the names
     order: tuple[int, ...]  # the numbers of the names, as these are sorted
-    frame: Frame
+    scaffold: Scaffold
     columns: NDArray[np.int32]  # the columns of each state, int32 ``[states, columns]``
     value_of: tuple[int, ...]  # the number of each name's value, and then of each other member's
     value_sites: tuple[int, ...]  # a state that calls each value, from the first one on
@@ -202,16 +202,16 @@ class MemberAutomaton(NamedTuple):
     names: Names
 
 
-def member_automaton(members: AnyOrder, frame: Frame) -> MemberAutomaton:
-    """Put names and values into a frame."""
-    return _Writer(members, frame).written()
+def member_automaton(members: AnyOrder, scaffold: Scaffold) -> MemberAutomaton:
+    """Put names and values into a scaffold."""
+    return _Writer(members, scaffold).written()
 
 
 class _Writer:
     """Writes the automaton of one rule."""
 
-    def __init__(self, members: AnyOrder, frame: Frame) -> None:
-        self._members, self._frame = members, frame
+    def __init__(self, members: AnyOrder, scaffold: Scaffold) -> None:
+        self._members, self._scaffold = members, scaffold
         self._names = tuple(member.name for member in members.members)
         self._order = tuple(sorted(range(len(self._names)), key=self._names.__getitem__))
         called = [*(member.value for member in members.members), *(other.value for other in members.others)]
@@ -224,18 +224,20 @@ class _Writer:
 
     def written(self) -> MemberAutomaton:
         """Return the automaton."""
-        frame, roots_of = self._frame, dict[int, list[int]]()  # the states before names, by those behind
-        for state, target in frame.names.items():
+        scaffold, roots_of = self._scaffold, dict[int, list[int]]()  # the states before names, by those behind
+        for state, target in scaffold.names.items():
             roots_of.setdefault(target, []).append(state)
-        between = {start: frame.between(start) for start in roots_of}
+        between = {start: scaffold.between(start) for start in roots_of}
         inside = {state for states in between.values() for state in states}
-        ended = set(frame.values.values())
+        ended = set(scaffold.values.values())
         kept: dict[int, int] = {}
-        for state in range(frame.size):
+        for state in range(scaffold.size):
             if state not in inside:
                 kept[state] = len(self._columns)
                 self._columns.append((state, ENDED if state in ended else NO_VALUE, 0, 0, len(self._order), -1))
-        self._edges += [(own, byte, kept[target]) for state, own in kept.items() for byte, target in frame.steps[state]]
+        self._edges += [
+            (own, byte, kept[target]) for state, own in kept.items() for byte, target in scaffold.steps[state]
+        ]
         sites = [0] * len(self._called)
         edges, nodes = _trie(self._names, self._order)
         for start, states in between.items():
@@ -246,24 +248,24 @@ class _Writer:
             self._add_names(start, edges, nodes, roots, copies, kept)
         names = Names(
             0, sum(1 << number for number, member in enumerate(self._members.members) if member.is_needed),
-            self._names, self._order, frame, np.array(self._columns, dtype=np.int32).reshape(-1, TAKES + 1),
-            self._value_of, tuple(sites) if frame.names else (), kept[next(iter(frame.names), 0)],
+            self._names, self._order, scaffold, np.array(self._columns, dtype=np.int32).reshape(-1, TAKES + 1),
+            self._value_of, tuple(sites) if scaffold.names else (), kept[next(iter(scaffold.names), 0)],
         )  # fmt: skip
         accepting = np.zeros(len(self._columns), dtype=np.bool_)
-        accepting[[kept[state] for state in frame.accepting]] = True
+        accepting[[kept[state] for state in scaffold.accepting]] = True
         return MemberAutomaton(*self._table(), accepting, self._calls, names)
 
     def _copied(self, states: Sequence[int], number: int, kept: Mapping[int, int], sites: list[int]) -> dict[int, int]:
         """Copy the states between a name and the value of some number; return the copies."""
-        frame = self._frame
+        scaffold = self._scaffold
         copies = {state: len(self._columns) + place for place, state in enumerate(states)}
         self._columns += [(state, number, 0, 0, 0, -1) for state in states]
         for state, own in copies.items():
-            self._edges += [(own, byte, copies[target]) for byte, target in frame.steps[state]]
+            self._edges += [(own, byte, copies[target]) for byte, target in scaffold.steps[state]]
         for state in states:
-            if state in frame.values:
+            if state in scaffold.values:
                 sites[number] = copies[state]
-                self._calls.append((copies[state], self._called[number], kept[frame.values[state]]))
+                self._calls.append((copies[state], self._called[number], kept[scaffold.values[state]]))
         return copies
 
     def _add_names(
@@ -275,8 +277,8 @@ class _Writer:
         for source, byte, target in edges:
             self._edges += [(first + source if source >= 0 else root, byte, first + target)
                             for root in (roots if source < 0 else (0,))]  # fmt: skip
-        steps = self._frame.steps[start]
-        behind = self._frame.values.get(start)  # where nothing stands between name and value
+        steps = self._scaffold.steps[start]
+        behind = self._scaffold.values.get(start)  # where nothing stands between name and value
         for state, (depth, low, high, number) in enumerate(nodes, first):
             if number < 0:
                 self._columns.append((start, NO_VALUE, depth, low, high, -1))

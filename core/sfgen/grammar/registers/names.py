@@ -56,24 +56,25 @@ class MemberDistances:
 
     def __init__(self, table: Table, names: Names, usable: NDArray[np.bool_]) -> None:
         self.names = names
-        self._frame = names.frame.over(usable)
-        ended = list(names.frame.values.values())
-        self._separator = int(self._frame.to_name[ended].min(initial=FAR))
-        self._close = int(self._frame.to_end[ended].min(initial=FAR))
-        self._colon = int(self._frame.to_value[list(names.frame.names.values())].min(initial=FAR))
-        self.clear = [_behind_last(name, usable) for name in names.written]
+        self._scaffold = names.scaffold.over(usable)
+        ended = list(names.scaffold.values.values())
+        self._separator = int(self._scaffold.to_name[ended].min(initial=FAR))
+        self._close = int(self._scaffold.to_end[ended].min(initial=FAR))
+        self._colon = int(self._scaffold.to_value[list(names.scaffold.names.values())].min(initial=FAR))
+        lacks_bytes = not usable.all()
+        self.clear = tuple([_behind_last(name, usable) if lacks_bytes else 0 for name in names.written])
         """The bytes of each name up to the last one that cannot be used."""
         # The entries of values, by their numbers, and those of the names of other members; none if it may have none.
-        self._values = [table.calls[names.first + site][0].entry for site in names.value_sites]
-        self._others = [site.entry for site in table.calls.get(names.first + names.name_site, ())]
-        self._called = np.array([*self._values, *self._others], dtype=np.intp)
+        values = [table.calls[names.first + site][0].entry for site in names.value_sites]
+        others = [site.entry for site in table.calls.get(names.first + names.name_site, ())]
+        self._called, self._count = np.array(values + others, dtype=np.intp), len(values)
         behind = np.unique(table.table[names.first])
-        self.openings: list[int] = [names.first, *behind[behind >= 0].tolist()]
+        self.openings: tuple[int, ...] = (names.first, *behind[behind >= 0].tolist())
         """The first state, and those behind the first byte."""
         self._lengths = b""
-        self.values: list[int] = []
+        self.values: tuple[int, ...] = ()
         """The bytes of each value, by its number."""
-        self.costs: list[int] = []
+        self.costs: tuple[int, ...] = ()
         """The bytes of each name with its value."""
         self.other = FAR
         """The bytes of a member whose name is not listed."""
@@ -89,10 +90,10 @@ class MemberDistances:
         self._lengths = lengths.tobytes()
         self._known.clear()
         self._behind_known.clear()
-        names, count = self.names, len(self._values)
-        self.values = lengths[:count].tolist() or [FAR] * len(names.value_of)  # FAR where no member may be
+        names, count = self.names, self._count
+        self.values = (*lengths[:count].tolist(),) or (FAR,) * len(names.value_of)  # FAR where no member may be
         after_names = [self._colon + self.values[value] for value in names.value_of]
-        self.costs = [len(name) + after for name, after in zip(names.written, after_names, strict=False)]
+        self.costs = tuple([len(name) + after for name, after in zip(names.written, after_names, strict=False)])
         others = zip(lengths[count:].tolist(), after_names[names.size :], strict=False)
         self.other = min((name + after for name, after in others), default=FAR)
         prices = [FAR if clear else self._separator + cost for cost, clear in zip(self.costs, self.clear, strict=True)]
@@ -118,16 +119,16 @@ class MemberDistances:
 
     def _of(self, columns: Sequence[int], taken: int) -> int:
         origin, value, depth, low, high, _ = columns
-        frame = self._frame
-        lacks, room = frame.lacks.item(origin), frame.room.item(origin)
+        scaffold = self._scaffold
+        lacks, room = scaffold.lacks.item(origin), scaffold.room.item(origin)
         if value != NO_VALUE:
-            length = 0 if value == ENDED else frame.to_value.item(origin) + self.values[value]
+            length = 0 if value == ENDED else scaffold.to_value.item(origin) + self.values[value]
             return length + self._behind(taken, lacks, room)
         least, before = FAR, -depth
         if not depth:  # no name has begun
-            before = frame.to_name.item(origin)
+            before = scaffold.to_name.item(origin)
             if not lacks and not self.names.needed & ~taken:
-                least = frame.to_end.item(origin)
+                least = scaffold.to_end.item(origin)
             lacks, room = max(0, lacks - 1), room - 1
             if self.other < FAR and before < FAR:
                 least = min(least, before + self.other + self._behind(taken, lacks, room))
@@ -168,7 +169,7 @@ class MemberDistances:
 
     def flat(self, at: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the numbers of the rule and of its states for kernels; ``at`` is the place of the former."""
-        names, prices, frame = self.names, self.prices, self._frame
+        names, prices, scaffold = self.names, self.prices, self._scaffold
         by_price = [name for name in prices.by_price if name < NARROW]
         rule = [names.needed & (1 << NARROW) - 1, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
         rule += [*prices.names[:NARROW], *by_price]
@@ -177,11 +178,11 @@ class MemberDistances:
             rule += [min(name, NARROW), self.costs[name], self.clear[name]]
         origin, value, depth, low, high, takes = names.columns.T.astype(np.int64)
         begun, without = depth > 0, value == NO_VALUE
-        tail = np.where(without, -1, frame.to_value[origin] + np.array([*self.values, 0, 0])[value])
+        tail = np.where(without, -1, scaffold.to_value[origin] + np.array([*self.values, 0, 0])[value])
         tail[value == ENDED] = 0
-        before = np.where(begun, -depth, frame.to_name[origin])
+        before = np.where(begun, -depth, scaffold.to_name[origin])
         high = np.where(without & (before < FAR), high, low)
-        close, lacks = np.where(begun, FAR, frame.to_end[origin]), frame.lacks[origin] + begun
+        close, lacks = np.where(begun, FAR, scaffold.to_end[origin]), scaffold.lacks[origin] + begun
         other = np.where(begun, FAR, before + self.other)
         is_doubtful = (takes >= NARROW) | (without & (names.size > NARROW))
         takes = np.minimum(takes, NARROW)
@@ -189,7 +190,7 @@ class MemberDistances:
             is_doubtful[:], lacks[:] = True, 0  # and no more members are asked for than are needed
             takes[close == 0] = NARROW
         states = np.stack([
-            np.full_like(takes, at), takes, is_doubtful, tail, close, lacks, frame.room[origin] + begun, other,
+            np.full_like(takes, at), takes, is_doubtful, tail, close, lacks, scaffold.room[origin] + begun, other,
             before, depth, choices + low * CHOICE, choices + high * CHOICE,
         ], axis=1)  # fmt: skip
         return np.array(rule, dtype=np.int64), states
