@@ -149,6 +149,9 @@ COMMON: dict[str, list[Case]] = {
         ({"banned_strings": "e"}, has_none_of("e")),
         ({"banned_strings": [" a"], **LONG}, has_none_of(" a", " A")),
         ({"banned_strings": []}, as_generated()),
+        ({"banned_strings": ["e"], "regex": "[d-f]{4}", "prompt": ["Once", "The"]}, matches("[df]{4}")),
+        ({"banned_strings": ["ee"], "regex": "[d-e]{4}", "prompt": TINY.encode("The e"), "n": 2}, matches("[de]{4}")),
+        ({"banned_strings": ["e"], "json_schema": {"enum": ["e", "d"]}}, matches('"d"')),
     ],
     "bad_words": [({"bad_words": ["e"], **LONG}, has_none_of("e", "E"))],
     "banned_tokens": [
@@ -296,6 +299,8 @@ def test_what_a_neutral_value_is_depends_on_its_kind() -> None:
         ({"guided_json": "name"}, "guided_json"),
         ({"guided_choice": []}, "guided_choice"),
         ({"banned_strings": [""]}, "banned_strings"),
+        ({"banned_strings": ["e"], "regex": "e{2}"}, "banned_strings"),
+        ({"banned_strings": ["e"], "json_schema": {"const": "e"}}, "banned_strings"),
         ({"banned_strings": ["  ", ""]}, "banned_strings"),
         ({"banned_regex": ["("]}, "banned_regex"),
         ({"banned_tokens": "the"}, "banned_tokens"),

@@ -321,8 +321,8 @@ class Server:
 
     async def _without_banned(
         self, prompts: Sequence[str | Sequence[int]], wish: Wish, index: Index
-    ) -> dict[Start, Index | None]:
-        """The constraint without banned words, for each state of a matcher after a prompt.
+    ) -> dict[bytes, Index | None]:
+        """The constraint without banned words, by what stands before a text.
 
         Raises:
             SfgenError: As ``Constraints.without``.
@@ -330,7 +330,10 @@ class Server:
         if wish.ban is None or wish.constraint is None:
             return {}
         starts = await asyncio.to_thread(_starts, index.vocabulary, prompts, wish.ban)
-        return {start: await self._constraints.without(wish.constraint, wish.ban, start, index) for start in starts}
+        return {
+            before: await self._constraints.without(wish.constraint, wish.ban, start, index)
+            for before, start in starts.items()
+        }
 
     def _loops(
         self,
@@ -339,7 +342,7 @@ class Server:
         wish: Wish,
         prompts: Sequence[str | Sequence[int]],
         index: Index | None,
-        clean: Mapping[Start, Index | None],
+        clean: Mapping[bytes, Index | None],
     ) -> tuple[list[Loop], int]:
         """The loops of all texts of a request, and the tokens of its prompts.
 
@@ -479,19 +482,18 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
     return prompts
 
 
-def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], ban: Ban) -> list[Start]:
-    """The states in which a text may begin after some prompts, each once."""
+def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], ban: Ban) -> dict[bytes, Start]:
+    """The states of a matcher after some prompts."""
     banned = ban.compiled()
-    return list(
-        {Start(banned, bytes_of(vocabulary, each, () if isinstance(each, str) else each)): None for each in prompts}
-    )
+    before = {bytes_of(vocabulary, each, () if isinstance(each, str) else each) for each in prompts}
+    return {each: Start(banned, each) for each in before}
 
 
 def _known(
-    clean: Mapping[Start, Index | None], source: GuideSource, banned: BannedWords, before: bytes
+    clean: Mapping[bytes, Index | None], source: GuideSource, banned: BannedWords, before: bytes
 ) -> GuideSource | None:
     """Look up a constraint without banned words."""
-    return clean[Start(banned, before)]
+    return clean[before]
 
 
 def _line(content: Mapping[str, Any]) -> str:
