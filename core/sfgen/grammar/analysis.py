@@ -179,8 +179,10 @@ def least(expression: Expression, lengths: Lengths) -> float:
             return sum([least(item, lengths) for item in items])
         case Alternation(branches):
             return min([least(branch, lengths) for branch in branches], default=inf)
+        case Leaf(most=Dfa() as most, without=without) if (text := _shortest_text(most)) not in without:
+            return len(text)
         case Leaf(dfa):
-            return _shortest(dfa)
+            return inf if dfa.is_empty else len(_shortest_text(dfa))
         case Repeat(child, minimum):
             return minimum * least(child, lengths) if minimum else 0
         case Series(members, separator):
@@ -196,8 +198,8 @@ def least(expression: Expression, lengths: Lengths) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _shortest(dfa: Dfa) -> float:
-    return inf if dfa.is_empty else len(dfa.shortest())
+def _shortest_text(dfa: Dfa) -> bytes:
+    return dfa.shortest()
 
 
 def _of_machine(states: Sequence[Sequence[Step]], lengths: Lengths) -> float:

@@ -334,7 +334,12 @@ def _registers_of(text: CountedText) -> CountRegisters:
 
 def shortest_length(text: CountedText) -> int:
     """Return the fewest bytes of a counted text, which has one."""
-    return _registers_of(text).bytes_left(0, 0)
+    return _registers_of(text).bytes_left(0, 0) if text.minimum else _without_count(text.dfa)
+
+
+@lru_cache(maxsize=64)
+def _without_count(dfa: Dfa) -> int:
+    return len(dfa.shortest())  # all strings with a greatest length have one automaton
 
 
 def shortest_text(text: CountedText) -> bytes:
