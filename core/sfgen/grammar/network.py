@@ -128,9 +128,12 @@ class _States:
         self.accepting[own] = part.accepting
         self.rule_of[own] = np.array([self._number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
         self._registers.add(first, [self._number_of[name] for name in part.entries], part.remembers)
+        shared = dict[CallSite, tuple[CallSite, ...]]()
         for state, call, target in part.calls:
             site = CallSite(self.entries[call.rule], first + target, call.distinct)
-            self.calls[first + state] = (*self.calls.get(first + state, ()), site)
+            sites = shared.setdefault(site, (site,))  # most states have one, and several states the same
+            before = self.calls.get(first + state)
+            self.calls[first + state] = sites if before is None else before + sites
         if part.leaf is not None:
             self.leaves[first] = part.leaf
 
