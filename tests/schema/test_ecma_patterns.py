@@ -317,3 +317,12 @@ def test_what_is_too_large_is_refused(pattern: str) -> None:
 
 def test_a_pattern_is_made_once() -> None:
     assert pattern_texts("^once$") is pattern_texts("^once$")
+
+
+def test_any_of_many_words_is_found() -> None:
+    """Which of them were found does not matter: no state is told apart by it."""
+    words = [f"{letter}{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwx"]
+    texts = pattern_texts("|".join(["^first", *words, "last$"]))
+    assert all(texts.accepts(text) for text in ("first of all", "…aA…", "xX", "the last", "bBaA"))
+    assert not any(texts.accepts(text) for text in ("the first", "a A", "last one", ""))
+    assert len(texts) < 100

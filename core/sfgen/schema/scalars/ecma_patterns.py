@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import NoReturn, TypeAlias
 
@@ -113,27 +114,50 @@ def _found_anywhere(tree: Node) -> Node:
 def _with_text_before(tree: Node) -> Node:
     """Any text and then the tree, but nothing before what must stand at the start."""
     match tree:
-        case Anchor(AnchorKind.TEXT_START):
-            return tree
+        case _ if not _is_at_edge(tree, AnchorKind.TEXT_START):
+            return concatenation([_ANY, tree])
         case Concatenation((first, *others)):
             return concatenation([_with_text_before(first), *others])
         case Alternation(branches):
-            return alternation([_with_text_before(branch) for branch in branches])
+            return alternation([_with_text_before(part) for part in _divided(branches, AnchorKind.TEXT_START)])
         case _:
-            return concatenation([_ANY, tree])
+            return tree
 
 
 def _with_text_behind(tree: Node) -> Node:
     """Return the tree and then any text, but nothing behind what must stand at the end."""
     match tree:
-        case Anchor(AnchorKind.TEXT_END):
-            return tree
+        case _ if not _is_at_edge(tree, AnchorKind.TEXT_END):
+            return concatenation([tree, _ANY])
         case Concatenation((*others, last)):
             return concatenation([*others, _with_text_behind(last)])
         case Alternation(branches):
-            return alternation([_with_text_behind(branch) for branch in branches])
+            return alternation([_with_text_behind(part) for part in _divided(branches, AnchorKind.TEXT_END)])
         case _:
-            return concatenation([tree, _ANY])
+            return tree
+
+
+def _is_at_edge(tree: Node, edge: AnchorKind) -> bool:
+    """Tell whether a tree, or a branch of it, must stand at the start or the end."""
+    match tree:
+        case Anchor(kind):
+            return kind is edge
+        case Concatenation((first, *others)):
+            return _is_at_edge(first if edge is AnchorKind.TEXT_START else [first, *others][-1], edge)
+        case Alternation(branches):
+            return any(_is_at_edge(branch, edge) for branch in branches)
+        case _:
+            return False
+
+
+def _divided(branches: Iterable[Node], edge: AnchorKind) -> list[Node]:
+    """Join the branches that may stand anywhere.
+
+    Any text is there once for all of them: else each set of them that was found would be a state.
+    """
+    fixed = [branch for branch in branches if _is_at_edge(branch, edge)]
+    free = [branch for branch in branches if not _is_at_edge(branch, edge)]
+    return [*fixed, alternation(free)] if free else fixed
 
 
 class _Property(tuple[tuple[int, int], ...]):
