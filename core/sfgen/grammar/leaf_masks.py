@@ -25,19 +25,26 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
 
 
+class Behind(NamedTuple):
+    """The trie nodes right behind exits."""
+
+    nodes: Int32  # ordered by byte
+    groups: NDArray[np.int64]  # where those of each byte end in ``nodes``, int64 ``[256]``
+
+
 class LocalMask(NamedTuple):
     """The tokens that stay inside a rule.
 
     Attributes:
         mask: The tokens, uint32 ``[words]``; read-only.
-        behind: The trie nodes right behind the exits, ordered by byte, int32; the caller reads on there.
+        behind: The trie nodes behind the exits; the caller reads on there.
         doubts: Tokens with a whole text of a distinct call in them, ascending, int32.
         farthest: The farthest end of the rule behind any of the tokens, in bytes; -1 without tokens.
         doubtful_exits: Whether the rule may end behind a whole text of a distinct call.
     """
 
     mask: Mask
-    behind: Int32
+    behind: Behind
     doubts: Int32
     farthest: int
     doubtful_exits: bool = False
@@ -55,6 +62,7 @@ class LeafMasks:
         self._has_all_goals = goal is None
         self._store = MaskStore(dfa, vocabulary, goal, with_ends=False)
         self._known_exits: dict[int, Int32] = {}
+        self._known_behind: dict[int, Behind] = {}
 
     @cached_property
     def closing_byte(self) -> int | None:
@@ -76,8 +84,20 @@ class LeafMasks:
         exits = self._known_exits.get(state)
         if exits is None:
             nothing = np.zeros(len(self._dfa), dtype=np.bool_)
-            exits = self._known_exits[state] = self._exits(state, nothing)[0]
+            exits = self._exits(state, nothing)[0]
+            if len(self._known_exits) >= _STATES:
+                self._known_exits.clear()
+                self._known_behind.clear()
+            self._known_exits[state] = exits
         return self._store.made(state)[0], exits
+
+    def local(self, state: int) -> tuple[Mask, Behind]:
+        """Return the tokens that stay in the leaf (read-only) and the trie nodes behind the exits, counts ignored."""
+        mask, exits = self.mask(state)
+        after = self._known_behind.get(state)
+        if after is None:
+            after = self._known_behind[state] = behind(exits, self._vocabulary.trie)
+        return mask, after
 
     @cached_property
     def counted(self) -> CountedMasks:
@@ -113,11 +133,11 @@ class LeafMasksBut(LeafMasks):
 
     def mask(self, state: int) -> tuple[Mask, Int32]:
         """Return the tokens that stay in the leaf (read-only) and the exits (trie nodes, int32)."""
-        alike = self._alike.get(state)
+        alike = self._alike(state)
         if alike is None:
             return super().mask(state)
         mask, exits = self._most.mask(alike)
-        rests = self._rests.get(state)
+        rests = self._followed[1].get(state)
         if not rests:
             return mask, exits
         mask, kept = mask.copy(), np.ones(len(exits), dtype=np.bool_)
@@ -130,42 +150,54 @@ class LeafMasksBut(LeafMasks):
         mask.setflags(write=False)
         return mask, exits[kept]
 
-    @cached_property
-    def _rests(self) -> dict[int, dict[bytes, None]]:
-        """The rests of the texts that pass each state."""
-        return self._followed[1]
+    def local(self, state: int) -> tuple[Mask, Behind]:
+        """Return the tokens that stay in the leaf (read-only) and the trie nodes behind the exits."""
+        alike = self._alike(state)
+        if alike is None:
+            return super().local(state)
+        if state not in self._followed[1]:
+            return self._most.local(alike)
+        mask, exits = self.mask(state)
+        return mask, behind(exits, self._vocabulary.trie)
+
+    def _alike(self, state: int) -> int | None:
+        """Return the other leaf's state for one that a text passes, or one behind; ``None`` for others."""
+        alike = self._followed[0].get(state)
+        return self._left.get(state) if alike is None else alike
 
     @cached_property
-    def _alike(self) -> dict[int, int]:
-        """The other leaf's state for the states that texts pass, and those behind them."""
-        alike = self._followed[0]
-        passed = list(alike)
+    def _left(self) -> dict[int, int]:
+        """The other leaf's states for those behind the first byte by which a text is left."""
+        passed = self._followed[0]
         own, other = self._dfa, self._most._dfa
         labels = np.unique(own.byte_classes, return_index=True)[1]  # a byte of each class
-        targets = own.transitions[passed].ravel()
-        others = other.transitions[[alike[state] for state in passed]][:, other.byte_classes[labels]].ravel()
+        targets = own.transitions[[*passed]].ravel()
+        others = other.transitions[[*passed.values()]][:, other.byte_classes[labels]].ravel()
         pairs = np.unique(targets[targets >= 0].astype(np.int64) * len(other) + others[targets >= 0])
-        for state, behind in zip(*(each.tolist() for each in np.divmod(pairs, len(other))), strict=True):
-            alike.setdefault(state, behind)
-        return alike
+        states, alike = (each.tolist() for each in np.divmod(pairs, len(other)))
+        return dict(zip(states[::-1], alike[::-1], strict=True))
 
     @cached_property
     def _followed(self) -> tuple[dict[int, int], dict[int, dict[bytes, None]]]:
-        own, other = self._dfa, self._most._dfa
-        width, table, classes = own.transitions.shape[1], own.transitions.reshape(-1).data, own.byte_classes.tobytes()
-        others, of_other = other.transitions, other.byte_classes
+        """The other leaf's state for each that a text passes, and the rests of the texts there."""
+        (own, width, classes), (other, width_of_other, classes_of_other) = _flat(self._dfa), _flat(self._most._dfa)
         alike: dict[int, int] = {}
         rests: dict[int, dict[bytes, None]] = {}
         for text in self._without:
-            state = behind = 0
+            state = there = 0
             for place, byte in enumerate(text):
-                alike[state] = behind
+                alike[state] = there
                 rests.setdefault(state, {})[text[place:]] = None
-                state = table[state * width + classes[byte]]
-                behind = int(others[behind, of_other[byte]])
+                state = own[state * width + classes[byte]]
+                there = other[there * width_of_other + classes_of_other[byte]]
                 if state < 0:
                     break
         return alike, rests
+
+
+def _flat(dfa: Dfa) -> tuple[memoryview, int, bytes]:
+    """Return an automaton's table, its width and its byte classes, as Python reads single numbers of them fastest."""
+    return dfa.transitions.reshape(-1).data, dfa.transitions.shape[1], dfa.byte_classes.tobytes()
 
 
 def _tokens_and_node(vocabulary: Vocabulary, data: bytes) -> tuple[list[int], int | None]:
@@ -183,6 +215,9 @@ def _tokens_and_node(vocabulary: Vocabulary, data: bytes) -> tuple[list[int], in
     node = int(np.searchsorted(trie.token_starts, np.int32(first)))
     return found, node + len(data) - int(trie.depths[node])
 
+
+_STATES = 4096
+"""The states of a leaf whose exits are kept."""
 
 _LEAVES = 256
 """The leaves of a vocabulary whose masks are kept for other grammars; a grammar keeps those of its own."""
@@ -248,12 +283,28 @@ def _list_exits(
     return count
 
 
+_NOTHING_BEHIND = Behind(np.empty(0, dtype=np.int32), np.zeros(256, dtype=np.int64))
+
+
+def behind(exits: Int32, trie: TokenTrie) -> Behind:
+    """Return the trie nodes right behind exits."""
+    if not exits.size:
+        return _NOTHING_BEHIND
+    children = np.empty(8 * len(exits) + 64, dtype=np.int32)
+    while True:
+        groups = np.zeros(257, dtype=np.int64)
+        count: int = _list_children(exits, children, groups, trie.bytes, trie.subtree_ends)
+        if count <= len(children):
+            return Behind(children[:count].copy(), groups)
+        children = np.empty(count, dtype=np.int32)
+
+
 @kernel
-def list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
+def _list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
     """List the children of trie nodes, ordered by byte; return their number."""
     # exits: The trie nodes.
     # children: out; the children. Nothing is written without enough room.
-    # starts: scratch, 257 zeros.
+    # starts: 257 zeros; out, where the children of each byte end.
     # labels, ends: As in ``TokenTrie``.
     for position in range(exits.size):
         child = np.int64(exits[position]) + 1

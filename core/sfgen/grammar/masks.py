@@ -11,20 +11,23 @@ Masks are cached by state, register and stack node.
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.grammar.distances import FAR, Distances
-from sfgen.grammar.leaf_masks import LeafMasks, LocalMask, leaf_masks, list_children
+from sfgen.grammar.leaf_masks import Behind, LeafMasks, LocalMask, behind, leaf_masks
 from sfgen.grammar.network import Network
 from sfgen.grammar.registers.register import narrow, number_of
 from sfgen.grammar.rules import CountedText
 from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.grammar.walk import (
     BELOW,
+    BOTTOM,
     DOUBTFUL_EXITS,
     DOUBTS,
     EXITS,
@@ -40,7 +43,7 @@ from sfgen.grammar.walk import (
 )
 from sfgen.index.mask_ids import repeat_tokens, tokens_of_row
 from sfgen.protocols import Int32, Mask
-from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary import TokenTrie, Vocabulary
 
 _LARGE, _SPARSE = 1_000_000, 16
 """A leaf with more entries than ``_LARGE``, of which fewer than one in ``_SPARSE`` is a step, is walked as any other
@@ -48,13 +51,17 @@ rule.
 """
 
 _KEPT = 64 << 20
-"""The bytes of the cached masks."""
+"""The bytes of the cached masks of positions, and of those inside rules."""
+
+_ENTRY = 1024
+"""The bytes that are counted for what is cached beside a mask."""
 
 _MOST_PLACES = 4096
 """The most places behind tokens that are distinguished near a limit."""
 
 NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
-_WITHOUT_FRAMES: NDArray[np.int64] = np.array([-1, 0, 0, -1, 0, 0], dtype=np.int64)
+_NO_FRAMES = (-1, 0, 0, -1, 0, 0)
+_WITHOUT_FRAMES: NDArray[np.int64] = np.array(_NO_FRAMES, dtype=np.int64)
 _FIRST_NODE = len(_WITHOUT_FRAMES) // NODE_FIELDS
 """The fields of the two stack nodes without frames, and the number of the first one behind them."""
 
@@ -71,13 +78,13 @@ class TokenMask(NamedTuple):
 
     Attributes:
         mask: Text and end tokens, uint32 ``[words]``; read-only.
-        growth: The most bytes by which the end may be farther away behind a token than before it.
+        farthest: The farthest end of the text behind any of the tokens, in bytes; -1 without tokens.
         doubts: Tokens that may repeat a text of a distinct call, int32: with a whole text in them, or with a
             beginning that few texts have. The mask has them all.
     """
 
     mask: Mask
-    growth: int
+    farthest: int
     doubts: Int32
 
 
@@ -109,36 +116,28 @@ class Masks:
         self._network_arguments: tuple[Any, ...] = (
             table, network.table.shape[1], network.byte_classes, facts, lengths, members, actions,
         )  # fmt: skip
-        self._trie_arguments: tuple[Any, ...] = (
-            trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.token_starts, trie.token_ids,
-        )  # fmt: skip
-        self._local: dict[tuple[int, int], LocalMask] = {}
+        walked = _walked(trie)
+        self._everywhere = walked.everywhere
+        self._trie_arguments: tuple[Any, ...] = walked.nodes, trie.token_starts, trie.token_ids
+        self._local = _Kept[tuple[int, int], LocalMask]()
+        self._farthest: dict[int, int] = {}
         self._leaves: dict[int, LeafMasks | None] = {}
         rules, firsts = np.unique(network.rule_of, return_index=True)
         self._firsts: dict[int, int] = dict(zip(rules.tolist(), firsts.tolist(), strict=True))
-        self._masks: dict[tuple[int, int, Node], TokenMask] = {}
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._masks = _Kept[Configuration, TokenMask]()
         self._scratch = threading.local()
 
-    def of(self, state: int, register: int, node: Node) -> TokenMask:
+    def of(self, configuration: Configuration) -> TokenMask:
         """Return the mask of a configuration with canonical register and node."""
-        key = state, register, node
-        token_mask = self._masks.get(key)
+        token_mask = self._masks.get(configuration)
         if token_mask is None:
-            token_mask = self._make(state, register, node)
-            with self._lock:
-                if key not in self._masks:
-                    self._masks[key] = token_mask
-                    self._bytes += token_mask.mask.nbytes
-                while self._bytes > _KEPT and len(self._masks) > 1:
-                    oldest = self._masks.pop(next(iter(self._masks)))
-                    self._bytes -= oldest.mask.nbytes
+            state, register, node = configuration
+            token_mask = self._masks.keep(configuration, self._make(state, number_of(register), node))
         return token_mask
 
-    def is_made(self, state: int, register: int, node: Node) -> bool:
+    def is_made(self, configuration: Configuration) -> bool:
         """Tell whether the mask of a configuration is cached."""
-        return (state, register, node) in self._masks
+        return configuration in self._masks
 
     def _make(self, state: int, register: int, node: Node) -> TokenMask:
         local = self._local_mask(state, register)
@@ -147,32 +146,29 @@ class Masks:
             mask = local.mask
             if accepts:
                 mask = self._with_ends(mask.copy())
-            return TokenMask(mask, local.farthest - self._distances.of(state, register), local.doubts)
-        before = self._distances.of(state, register) + node.distance
-        mask = local.mask.copy()
+            return TokenMask(mask, local.farthest, local.doubts)
         farthest = local.farthest + node.distance if local.farthest >= 0 else -1
+        if not accepts and not local.behind.nodes.size:
+            return TokenMask(local.mask, farthest, local.doubts)
+        mask = local.mask.copy()
         doubts = [local.doubts]
-        if local.behind.size:
+        if local.behind.nodes.size:
             starts = [Configuration(*frame) for frame in node.frames]
-            behind = np.zeros(self._words, dtype=np.uint32) if local.doubtful_exits else mask
-            counts, doubtful = self._walk(behind, starts, behind=local.behind)
+            beyond = np.zeros(self._words, dtype=np.uint32) if local.doubtful_exits else mask
+            counts, doubtful = self._walk(beyond, starts, behind=local.behind)
             if local.doubtful_exits:
-                mask |= behind
-            farthest = max(farthest, int(counts[FARTHEST]))
+                mask |= beyond
+            farthest = max(farthest, counts[FARTHEST])
             if local.doubtful_exits or doubtful.size:
-                doubts.append(tokens_of_row(behind) if local.doubtful_exits else doubtful)
+                doubts.append(tokens_of_row(beyond) if local.doubtful_exits else doubtful)
         if accepts:
             for frame in node.frames:
-                register_below = number_of(frame.register)
-                below = self.of(frame.state, register_below, frame.below)
+                below = self.of(Configuration(frame.state, number_of(frame.register), frame.below))
                 mask |= below.mask
-                farthest = max(
-                    farthest,
-                    below.growth + self._distances.of(frame.state, register_below) + frame.below.distance,
-                )
+                farthest = max(farthest, below.farthest)
                 doubts.append(below.doubts)
         mask.setflags(write=False)
-        return TokenMask(mask, farthest - before, np.unique(np.concatenate(doubts)) if len(doubts) > 1 else doubts[0])
+        return TokenMask(mask, farthest, np.unique(np.concatenate(doubts)) if len(doubts) > 1 else doubts[0])
 
     def _with_ends(self, mask: Mask) -> Mask:
         for token in self._vocabulary.end_token_ids:
@@ -188,7 +184,7 @@ class Masks:
         if local is None:
             leaf = self._leaf(state)
             local = self._walked_mask(state, register) if leaf is None else self._leaf_mask(leaf, state, register)
-            self._local[key] = local
+            self._local.keep(key, local)
         return local
 
     def _walked_mask(self, state: int, register: int) -> LocalMask:
@@ -197,34 +193,28 @@ class Masks:
         exits = self._room().exits
         counts, doubts = self._walk(mask, [Configuration(state, register, _BELOW)], exits=exits)
         mask.setflags(write=False)
-        return LocalMask(
-            mask, self._behind(exits[: counts[EXITS]]), doubts, int(counts[FARTHEST]), bool(counts[DOUBTFUL_EXITS])
-        )
+        after = behind(exits[: counts[EXITS]], self._vocabulary.trie)
+        return LocalMask(mask, after, doubts, counts[FARTHEST], counts[DOUBTFUL_EXITS] > 0)
 
     def _leaf_mask(self, masks: LeafMasks, state: int, register: int) -> LocalMask:
         """Make the local mask of a leaf's state."""
         network, distances = self._network, self._distances
         first = self._first_of_rule(state)
         leaf = network.leaves[first]
-        lengths = distances.registers.lengths(slice(first, first + len(leaf.dfa)), register)
-        farthest = int(lengths[lengths < FAR].max())
         if isinstance(leaf, CountedText):
             mask, exits = distances.registers.counted_mask(masks.counted, leaf, first, state, register)
+            after, farthest = behind(exits, self._vocabulary.trie), self._farthest_end(first, len(leaf.dfa), register)
         else:
-            mask, exits = masks.mask(state - first)
-        return LocalMask(mask, self._behind(exits), NO_TRIE_NODES, farthest)
+            mask, after = masks.local(state - first)
+            if first not in self._farthest:
+                self._farthest[first] = self._farthest_end(first, len(leaf.dfa), 0)
+            farthest = self._farthest[first]
+        return LocalMask(mask, after, NO_TRIE_NODES, farthest)
 
-    def _behind(self, exits: Int32) -> Int32:
-        """Return the trie nodes right behind exits, ordered by byte."""
-        if not exits.size:
-            return NO_TRIE_NODES
-        trie = self._vocabulary.trie
-        children = np.empty(8 * len(exits) + 64, dtype=np.int32)
-        while True:
-            count: int = list_children(exits, children, np.zeros(257, dtype=np.int64), trie.bytes, trie.subtree_ends)
-            if count <= len(children):
-                return children[:count].copy()
-            children = np.empty(count, dtype=np.int32)
+    def _farthest_end(self, first: int, states: int, register: int) -> int:
+        """Return the most bytes from a state of a leaf to its end."""
+        lengths = self._distances.registers.lengths(slice(first, first + states), register)
+        return int(lengths[lengths < FAR].max())
 
     def _first_of_rule(self, state: int) -> int:
         return self._firsts[int(self._network.rule_of[state])]
@@ -260,31 +250,30 @@ class Masks:
         mask: Mask,
         configurations: list[Configuration],
         *,
-        behind: Int32 = NO_TRIE_NODES,
+        behind: Behind | None = None,
         exits: Int32 = NO_TRIE_NODES,
         group_of: NDArray[np.uint16] = _NO_GROUPS,
         places: NDArray[np.int64] = _NO_PLACES,
         loaded: list[Node] | None = None,
-    ) -> tuple[Any, Int32]:
+    ) -> tuple[list[int], Int32]:
         """Walk the trie and return the counts, see ``walk``, and the doubtful tokens."""
-        trie = self._vocabulary.trie
         room = self._room()
         first_made = room.load(configurations, loaded)
-        counts = np.zeros(FIELDS_OF_COUNTS, dtype=np.int64)
-        counts[FARTHEST] = -1
         arguments: tuple[Any, ...] = (
-            0, len(trie), behind, len(configurations), first_made, mask, room.doubtful, exits, group_of, places, counts,
+            *(behind or self._everywhere), len(configurations), first_made,
+            mask, room.doubtful, exits, group_of, places, room.counts,
             *self._network_arguments, room.nodes, room.frames, room.sets, room.marks, *self._trie_arguments,
         )  # fmt: skip
         status = walk(*arguments)
+        counts: list[int] = room.counts.tolist()
         doubts = NO_TRIE_NODES
         if counts[DOUBTS]:
-            repeat_tokens(room.doubtful, trie.repeated_tokens)
+            repeat_tokens(room.doubtful, self._vocabulary.trie.repeated_tokens)
             doubts = tokens_of_row(room.doubtful)
             room.doubtful[:] = 0
         if status == TOO_MANY:
             raise TooManyWays
-        repeat_tokens(mask, trie.repeated_tokens)
+        repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         return counts, doubts
 
     def _room(self) -> _Room:
@@ -294,11 +283,57 @@ class Masks:
         return room
 
 
+_Key = TypeVar("_Key", bound=Hashable)
+_Made = TypeVar("_Made", TokenMask, LocalMask)
+
+
+class _Kept(dict[_Key, _Made]):
+    """Masks by a key, of which the oldest are forgotten; threads may share them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def keep(self, key: _Key, made: _Made) -> _Made:
+        """Keep a mask, or find that of a faster thread."""
+        with self._lock:
+            found = self.setdefault(key, made)
+            if found is made:
+                self._bytes += _ENTRY + made.mask.nbytes
+            while self._bytes > _KEPT and len(self) > 1:
+                self._bytes -= _ENTRY + self.pop(next(iter(self))).mask.nbytes
+            return found
+
+
+class _WalkedTrie(NamedTuple):
+    """A trie as walks read it."""
+
+    nodes: Int32  # ``TRIE_FIELDS`` numbers of each node
+    everywhere: Behind  # the nodes of the first bytes
+
+
+_tries: WeakKeyDictionary[TokenTrie, _WalkedTrie] = WeakKeyDictionary()
+
+
+def _walked(trie: TokenTrie) -> _WalkedTrie:
+    """Return a trie as walks read it, made once."""
+    found = _tries.get(trie)
+    if found is None:
+        columns = trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens
+        nodes = np.stack([column.astype(np.int32) for column in columns], axis=1)
+        is_first = trie.roots[1:] > trie.roots[:-1]
+        everywhere = Behind(trie.roots[:-1][is_first], np.cumsum(is_first, dtype=np.int64))
+        found = _tries[trie] = _WalkedTrie(nodes.reshape(-1), everywhere)
+    return found
+
+
 class _Room:
     """Scratch memory of one thread."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
+        self.counts = np.empty(FIELDS_OF_COUNTS, dtype=np.int64)
         self.exits = np.empty(len(trie), dtype=np.int32)
         self.doubtful = np.zeros((len(vocabulary) + 31) // 32, dtype=np.uint32)  # all zero between walks
         self.nodes = np.empty(NODE_FIELDS * MOST_MADE, dtype=np.int64)
@@ -312,6 +347,8 @@ class _Room:
             self.nodes[: len(_WITHOUT_FRAMES)] = _WITHOUT_FRAMES
             self.sets[:3] = configurations[0].state, narrow(configurations[0].register), BELOW
             return _FIRST_NODE
+        if len(configurations) == 1 and loaded is None and (first := self._load_alone(configurations[0])):
+            return first
         numbers: dict[Node, int] = {}
         nodes: list[int] = _WITHOUT_FRAMES.tolist()
         frames: list[int] = []
@@ -351,6 +388,27 @@ class _Room:
         if loaded is not None:
             loaded[:] = order
         return first_made
+
+    def _load_alone(self, configuration: Configuration) -> int:
+        """Write a configuration whose stack nodes have one frame each; return 0 if one has more."""
+        nodes, frames, below = [*_NO_FRAMES], [0] * (_FIRST_NODE * FRAME_FIELDS), configuration.node
+        number = _FIRST_NODE
+        while below.frames:
+            if len(below.frames) > 1:
+                return 0
+            ((state, register, further),) = below.frames
+            nodes += [number, below.distance, below.is_distinct]
+            number += 1
+            frames += [state, narrow(register), number if further.frames else BOTTOM, -1]
+            below = further
+        if 2 * number > MOST_MADE:
+            return 0
+        self.nodes[: len(nodes)] = nodes
+        self.frames[: len(frames)] = frames
+        self.sets[:3] = (
+            configuration.state, narrow(configuration.register), _FIRST_NODE if configuration.node.frames else BOTTOM,
+        )  # fmt: skip
+        return number
 
 
 def _is_sparse(dfa: Dfa) -> bool:

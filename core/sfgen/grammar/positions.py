@@ -23,7 +23,7 @@ from sfgen.grammar.network import Network
 from sfgen.grammar.read import REFUSED, ReadByBytes, Reader
 from sfgen.grammar.registers.register import number_of
 from sfgen.grammar.registers.repeated import RepeatedTexts, has_texts, without_text
-from sfgen.grammar.stack import Configuration, Node, Position
+from sfgen.grammar.stack import Configuration, Position
 from sfgen.grammar.walk import ALONE, FIRST_GROUP
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS, packed
@@ -76,14 +76,15 @@ class TokenPositions:
 
     def mask(self, position: Position) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
-        return self._unbounded(position, self._masks_of(position))
+        mask = self._kept.get(position)
+        return self._unbounded(position, self._masks_of(position)) if mask is None else mask
 
     def _unbounded(self, position: Position, masks: list[TokenMask] | None) -> Mask:
         """Return the mask of a position from the masks of its configurations."""
         if masks is None:
             return self._remembered(position, lambda: self._plain_mask(position))
         if len(masks) == 1 and not masks[0].doubts.size and not has_texts(position):
-            return masks[0].mask
+            return self._remembered(position, lambda: masks[0].mask)
         return self._remembered(position, lambda: self._joined(position, masks))
 
     def allowed_tokens(self, mask: Mask) -> Int32:
@@ -94,14 +95,14 @@ class TokenPositions:
         """Tell whether the masks of all configurations of a position are cached."""
         if self._may_fall_short or self._has_lost(position):
             return position in self._kept
-        return all(self._masks.is_made(*self._canonical(configuration)) for configuration in position)
+        return position in self._kept or all(self._masks.is_made(self._canonical(each)) for each in position)
 
     def _masks_of(self, position: Position) -> list[TokenMask] | None:
         """Return the masks of the configurations; ``None`` where each token must be tried."""
         if self._may_fall_short or self._has_lost(position):
             return None
         try:
-            return [self._masks.of(*self._canonical(configuration)) for configuration in position]
+            return [self._masks.of(self._canonical(configuration)) for configuration in position]
         except TooManyWays:
             return None
 
@@ -109,9 +110,10 @@ class TokenPositions:
         """Tell whether single bytes complete no text of a configuration, so that it has no mask."""
         return not self.has_all_bytes and any(self.distance((each,)) >= FAR for each in position)
 
-    def _canonical(self, configuration: Configuration) -> tuple[int, int, Node]:
+    def _canonical(self, configuration: Configuration) -> Configuration:
+        """Return the configuration that stands for all with the same masks, texts not compared."""
         state, register, node = configuration
-        return state, self.reader.stacks.canonical_register(state, register), node.canonical
+        return Configuration(state, self.reader.stacks.canonical_register(state, register), node.canonical)
 
     def _remembered(self, position: Position, make: Callable[[], Mask]) -> Mask:
         mask = self._kept.get(position)
@@ -133,8 +135,9 @@ class TokenPositions:
                 mask |= more.mask
         doubtful = self._repeated.among(position, [masked.doubts for masked in masks])
         repeated = self._refused(position, [token for token in doubtful if mask.item(token >> 5) >> (token & 31) & 1])
-        if not self.reader.accepts(position):
-            repeated += [token for token in self.vocabulary.end_token_ids if mask.item(token >> 5) >> (token & 31) & 1]
+        ends = [token for token in self.vocabulary.end_token_ids if mask.item(token >> 5) >> (token & 31) & 1]
+        if ends and not self.reader.accepts(position):
+            repeated += ends
         if repeated and not mask.flags.writeable:
             mask = mask.copy()
         for token in repeated:
@@ -143,6 +146,8 @@ class TokenPositions:
 
     def _refused(self, position: Position, tokens: list[int]) -> list[int]:
         """Return those of some tokens that cannot be read; of many, each beginning is read once."""
+        if not tokens:
+            return []
         texts = [self.vocabulary.tokens[token] or b"" for token in tokens]
         if len(tokens) < _FEW:
             return [
@@ -185,6 +190,8 @@ class TokenPositions:
             left = self.tokens_left(position)
             return left < int(UNREACHABLE) and (room is None or left <= room)
         if room is None:
+            if self.has_all_bytes:  # the reader refuses what leads to no end
+                return True
             return any(self._distances.of(state, register) + node.distance < FAR for state, register, node in position)
         distance = self.distance(position)
         if distance <= room and distance + self._repeated.excess(position, distance) <= room:
@@ -201,7 +208,7 @@ class TokenPositions:
             return self._only(plain, self._one_by_one(position, self.vocabulary.text_token_ids, room - 1), position)
         # Each byte is a token, so no text takes more tokens than bytes.
         farthest = max(
-            self.distance((configuration,)) + masked.growth
+            self.distance((configuration,)) + masked.farthest - self.distance((self._canonical(configuration),))
             for configuration, masked in zip(position, masks, strict=True)
         )
         if farthest <= room - 1 and farthest + self._repeated.excess(position, farthest) <= room - 1:

@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 from sfgen import arguments
 from sfgen.grammar.distances import Distances, distances_of
 from sfgen.grammar.network import Network
-from sfgen.grammar.registers.register import Register
+from sfgen.grammar.registers.register import Register, number_of
 from sfgen.grammar.registers.registers import CHANGES, KEEPS, KEEPS_IF_OPEN
 from sfgen.grammar.registers.texts import returned
 from sfgen.grammar.stack import Configuration, Node, Position, Stacks
@@ -39,80 +39,79 @@ class Reader:
         self._accepting = network.accepting.tobytes()
         self._is_end = network.is_end.tobytes()
         self._registers = self.stacks.distances.registers
-        self._is_narrow = self._registers.is_narrow
         self._is_open = self._registers.is_open
-        steps_into = self._registers.steps_into()
-        steps_into[network.is_end] = CHANGES
-        self._steps_into = steps_into.tobytes()
+        steps_into, of_texts = self._registers.steps_into(), self._registers.steps_of_texts()
+        self._keeps = steps_into.tobytes()  # the register, not the stack
+        for steps in (steps_into, of_texts):
+            steps[network.is_end] = CHANGES
+        self._steps_into, self._steps_of_texts = steps_into.tobytes(), of_texts.tobytes()
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """Return the position after some bytes; ``None`` where they are refused."""
         place, end = 0, len(data)
         while place < end:
             if len(position) == 1:
-                position, place = self._read_alone(position[0], data, place)
-                if place == end:
-                    break
-            after = self._read_together(position, data[place]) or self._read_byte(position, data[place])
+                alone, place = self._run(position[0], data, place, end)
+                if alone is None:
+                    return None
+                position = (alone,)
+            else:
+                position, place = self._read_plainly(position, data, place)
+            if place == end or not position:
+                break
+            after = self._read_byte(position, data[place])
             if after is None:
                 return None
             position = after
             place += 1
-        return position
+        return position or None
 
-    def _read_alone(self, start: Configuration, data: bytes, place: int) -> tuple[Position, int]:
-        """Read bytes from a place on while a configuration keeps its register and stack, as in most steps.
+    def _read_plainly(self, position: Position, data: bytes, place: int) -> tuple[Position, int]:
+        """Read bytes from a place on while all configurations keep their registers and stacks, as in most steps.
 
-        Returned: the position behind them, and the place of the first byte that is not read so. The text of a distinct
-        call goes on in its register.
+        Returned: the position behind them, without configurations that cannot read them, and the place of the first
+        byte that is not read so.
         """
-        table, width, classes, steps_into = self._table, self._width, self._classes, self._steps_into
+        end = len(data)
+        reached = list[Configuration]()
+        for number, configuration in enumerate(position):
+            behind, stop = self._run(configuration, data, place, end)
+            if stop < end and number:  # those before have read too far
+                return self._read_plainly(position, data[:stop], place)
+            end = stop
+            if behind is not None:
+                reached.append(behind)
+        if len(reached) > 1 and len({(state, register) for state, register, _ in reached}) < len(reached):
+            return self._together(reached), end
+        return tuple(reached), end
+
+    def _run(self, start: Configuration, data: bytes, place: int, end: int) -> tuple[Configuration | None, int]:
+        """Read bytes from a place on while a configuration keeps its register and stack.
+
+        Returned: the configuration behind them, and the place of the first byte that is not read so; ``None`` and the
+        end where a byte is refused. The text of a distinct call goes on in its register.
+        """
+        table, width, classes = self._table, self._width, self._classes
         state, register, node = start
+        is_text, at = isinstance(register, bytes), place
+        steps_into = self._steps_of_texts if is_text else self._steps_into
         accepting = self._accepting if node.frames else None
-        is_text, begin = isinstance(register, bytes), place
-        for byte in data[place:] if place else data:
-            entry = table[state * width + classes[byte]]
-            if entry < 0 or (accepting and accepting[state]):
+        while at < end and not (accepting and accepting[state]):
+            entry = table[state * width + classes[data[at]]]
+            if entry < 0:
+                if entry == DEAD:
+                    return None, end
                 break
             kind = steps_into[entry]
-            if is_text:
-                if kind == CHANGES or self._is_narrow(entry):
-                    break
-            elif kind != KEEPS and not (kind == KEEPS_IF_OPEN and self._is_open(entry, register)):
+            if kind != KEEPS and not (kind == KEEPS_IF_OPEN and self._is_open(entry, number_of(register))):
                 break
             state = entry
-            place += 1
-        if place == begin:
-            return (start,), place
+            at += 1
+        if at == place:
+            return start, at
         if is_text:
-            register = cast(bytes, register) + data[begin:place]
-        return (Configuration(state, register, node),), place
-
-    def _read_together(self, position: Position, byte: int) -> Position | None:
-        """Read a byte where several configurations keep their registers and stacks, or cannot read it.
-
-        Returned: the position behind it; ``None`` where it is not so.
-        """
-        table, width, label = self._table, self._width, self._classes[byte]
-        accepting, steps_into = self._accepting, self._steps_into
-        reached = dict[tuple[int, Register], Configuration]()
-        for state, register, node in position:
-            entry = table[state * width + label]
-            if accepting[state] and node.frames:
-                return None
-            if entry == DEAD:
-                continue
-            kind = steps_into[entry] if entry >= 0 else CHANGES
-            if isinstance(register, bytes):
-                if kind == CHANGES or self._is_narrow(entry):
-                    return None
-                register += bytes((byte,))
-            elif kind != KEEPS and not (kind == KEEPS_IF_OPEN and self._is_open(entry, register)):
-                return None
-            if (entry, register) in reached:
-                return None
-            reached[entry, register] = Configuration(entry, register, node)
-        return tuple(reached.values()) or None
+            register = cast(bytes, register) + data[place:at]
+        return Configuration(state, register, node), at
 
     def _read_byte(self, position: Position, byte: int) -> Position | None:
         """Return the position after one byte; ``None`` where it is refused."""
@@ -124,12 +123,23 @@ class Reader:
             ((state, register), nodes) = next(iter(reached.items()))
             if len(nodes) == 1:
                 return (Configuration(state, register, nodes[0]),)
-        if not reached:
-            return None
+        return self._of_found(reached) or None
+
+    def _together(self, configurations: list[Configuration]) -> Position:
+        """Join configurations of the same state and register."""
+        found: Found = {}
+        for state, register, node in configurations:
+            nodes = found.setdefault((state, register), [])
+            if node not in nodes:
+                nodes.append(node)
+        return self._of_found(found)
+
+    def _of_found(self, found: Found) -> Position:
+        """Make a position of the nodes of each state and register."""
         return tuple(
             [
                 Configuration(state, register, node)
-                for (state, register), nodes in reached.items()
+                for (state, register), nodes in found.items()
                 for node in (nodes if len(nodes) == 1 else self._joined(nodes))
             ]
         )
@@ -216,7 +226,9 @@ class Reader:
 
     def _enter(self, reached: Found, state: int, register: Register, node: Node, byte: int) -> None:
         """Add the configuration of a step into a state to ``reached``; return from ended rules."""
-        after = self._registers.after_step(state, register, byte, node)
+        after: Register | None = register
+        if self._keeps[state] != KEEPS or isinstance(register, bytes):
+            after = self._registers.after_step(state, register, byte, node)
         if after is not None:
             self._add(reached, state, after, node)
 

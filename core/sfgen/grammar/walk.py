@@ -33,7 +33,6 @@ from sfgen.kernels import (
     Int64sOut,
     UInt8s,
     UInt16sOut,
-    UInt32s,
     UInt32sOut,
     kernel,
     part,
@@ -74,22 +73,26 @@ OTHERWISE = -2
 LEAVES_DISTINCT = 2
 """The rule may end here by the end of a distinct call's text."""
 
+LABEL, DEPTH, SUBTREE_END, FIRST_TOKEN = range(4)
+TRIE_FIELDS = 4
+"""What a walk looks up of a trie node, side by side: byte, depth, end of the subtree, and the first token."""
+
 _NO_TOKEN = 0x80000000
 
 
 @kernel
 def walk(
-    first: Int, end: Int, behind: Int32s, starts: Int, loaded: Int,
+    behind: Int32s, groups: Int64s, starts: Int, loaded: Int,
     mask: UInt32sOut, doubts: UInt32sOut, exits: Int32sOut, group_of: UInt16sOut, positions: Int64sOut,
     counts: Int64sOut,
     table: Int32s, width: Int, classes: UInt8s, facts: Int32s, distances: Int64s, members: Int64s,
     actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut, marks: Int64sOut,
-    labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
+    trie: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
     """Add the tokens that the starts can read to ``mask``; return 0, or ``TOO_MANY``."""
-    # first, end: The trie nodes to walk.
-    # behind: Trie nodes, ordered by byte, whose subtrees are walked instead; empty for all of ``first`` to ``end``.
+    # behind: The trie nodes whose subtrees are walked, ordered by byte.
+    # groups: Where those of each byte end in ``behind``, int64 ``[256]``.
     # starts: The number of configurations in ``sets`` at the beginning.
     # loaded: The first number of a made stack node; nodes and frames below it are loaded.
     # mask: out; the tokens, uint32 ``[words]``, without those that have the same bytes as others.
@@ -99,7 +102,7 @@ def walk(
     #   ``positions``. All zero, or empty if not wanted.
     # positions: out; the places behind tokens: state, register and node. A token is alone if it leads to several
     #   configurations or to a made stack node, or has a whole text of a distinct call in it.
-    # counts: out; ``FIELDS_OF_COUNTS`` numbers, ``FARTHEST`` -1 at first.
+    # counts: out; ``FIELDS_OF_COUNTS`` numbers; ``FARTHEST`` is -1 without tokens.
     # table, actions: See ``Network.flat``.
     # width: The columns of ``table``.
     # classes: ``Network.byte_classes``.
@@ -107,73 +110,80 @@ def walk(
     # nodes: ``NODE_FIELDS`` numbers of each stack node.
     # frames: ``FRAME_FIELDS`` numbers of each frame; a made node has the frame of its own number.
     # sets: Three numbers of each configuration: state, register, node.
-    # marks: Four numbers of each depth: the begin and end of its set, the number of nodes, whether a text of a distinct
-    #   call was read.
-    # labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
-    spans = np.int64(behind.size)
-    if spans == 0:
-        spans = np.int64(1)
-    refused = np.int64(-1)  # the last byte that no start can read
-    for span in range(spans):
-        node, stop, base = np.int64(first), np.int64(end), np.int64(0)
-        if behind.size > 0:
+    # marks: Four numbers of each depth below the starts: the begin and end of its set, the number of nodes, whether a
+    #   text of a distinct call was read.
+    # trie: ``TRIE_FIELDS`` numbers of each trie node.
+    # token_starts, token_ids: As in ``TokenTrie``.
+    for field in range(FIELDS_OF_COUNTS):
+        counts[field] = 0
+    counts[FARTHEST] = -1
+    marks[0], marks[1], marks[2], marks[3] = 0, starts, loaded, 0
+    refused = np.int64(-1)  # the last class of bytes that no start can read
+    end = np.int64(0)
+    for byte in range(256):
+        span, end = end, groups[byte]
+        if np.int64(classes[byte]) == refused:
+            continue
+        is_read = False  # whether the set behind this byte is known
+        while span < end:
             node = np.int64(behind[span])
-            if np.int64(labels[node]) == refused:
-                continue
-            stop, base = np.int64(ends[node]), np.int64(depths[node]) - 1
-        marks[4 * base] = 0
-        marks[4 * base + 1] = starts
-        marks[4 * base + 2] = loaded
-        marks[4 * base + 3] = 0
-        while node < stop:
-            depth = np.int64(depths[node])
-            before = 4 * (depth - 1)
-            label = np.int64(classes[labels[node]])
-            top = _step_plainly(before, label, marks, table, width, facts, nodes, frames, sets)
-            if top == OTHERWISE:
-                top = _step_all(
-                    marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded, label,
-                    marks, 4 * depth, table, width, facts, distances, members, actions, nodes, frames, sets,
-                )  # fmt: skip
-            if top < 0:
-                return TOO_MANY
-            if top == marks[4 * depth]:
-                if depth == base + 1:
-                    refused = np.int64(labels[node])
-                node = np.int64(ends[node])
-                continue
-            token = first_tokens[node]
-            if token < _NO_TOKEN:
-                distance = np.int64(FAR)
-                doubtful = marks[4 * depth + 3] != 0
-                for position in range(marks[4 * depth], top):
-                    distance = min(distance, _distance(position, facts, distances, members, nodes, sets))
-                    doubtful = doubtful or is_unsure(sets[3 * position], facts, members)
-                    inside = sets[3 * position + 2]
-                    if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
-                        doubtful = doubtful or may_be_used_up(sets[3 * position], facts)
-                if group_of.size > 0 and distance < FAR:
-                    group = np.int64(ALONE)
-                    if marks[4 * depth + 3] == 0 and not is_unsure(sets[3 * marks[4 * depth]], facts, members):
-                        group = _group(marks[4 * depth], top, loaded, positions, counts, sets)
-                    for position in range(token_starts[node], token_starts[node + 1]):
-                        group_of[token_ids[position]] = group
-                if distance < FAR:
-                    mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
-                    counts[FARTHEST] = max(counts[FARTHEST], distance)
-                    if doubtful:
-                        doubts[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
-                        counts[DOUBTS] += 1
-            if ends[node] > node + 1 and counts[EXITS] < exits.size:
-                for position in range(marks[4 * depth], top):
-                    leaves = _leaves(position, facts, nodes, frames, sets)
-                    if leaves != 0:
-                        exits[counts[EXITS]] = node
-                        counts[EXITS] += 1
-                        if leaves == LEAVES_DISTINCT or marks[4 * depth + 3] != 0:
-                            counts[DOUBTFUL_EXITS] += 1
-                        break
-            node += 1
+            span += 1
+            stop, base = np.int64(trie[TRIE_FIELDS * node + SUBTREE_END]), trie[TRIE_FIELDS * node + DEPTH] - 1
+            while node < stop:
+                at = TRIE_FIELDS * node
+                depth = np.int64(trie[at + DEPTH] - base)
+                if depth > 1 or not is_read:
+                    before = 4 * (depth - 1)
+                    label = np.int64(classes[trie[at + LABEL]])
+                    top = _step_plainly(before, label, marks, table, width, facts, nodes, frames, sets)
+                    if top == OTHERWISE:
+                        top = _step_all(
+                            marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded, label,
+                            marks, 4 * depth, table, width, facts, distances, members, actions, nodes, frames, sets,
+                        )  # fmt: skip
+                    if top < 0:
+                        return TOO_MANY
+                    if top == marks[4 * depth]:
+                        if depth == 1:
+                            refused = label
+                            span = end
+                            break
+                        node = np.int64(trie[at + SUBTREE_END])
+                        continue
+                    is_read = True
+                top = marks[4 * depth + 1]
+                token = np.uint32(trie[at + FIRST_TOKEN])
+                if token < _NO_TOKEN:
+                    distance = np.int64(FAR)
+                    doubtful = marks[4 * depth + 3] != 0
+                    for position in range(marks[4 * depth], top):
+                        distance = min(distance, _distance(position, facts, distances, members, nodes, sets))
+                        doubtful = doubtful or is_unsure(sets[3 * position], facts, members)
+                        inside = sets[3 * position + 2]
+                        if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
+                            doubtful = doubtful or may_be_used_up(sets[3 * position], facts)
+                    if group_of.size > 0 and distance < FAR:
+                        group = np.int64(ALONE)
+                        if marks[4 * depth + 3] == 0 and not is_unsure(sets[3 * marks[4 * depth]], facts, members):
+                            group = _group(marks[4 * depth], top, loaded, positions, counts, sets)
+                        for position in range(token_starts[node], token_starts[node + 1]):
+                            group_of[token_ids[position]] = group
+                    if distance < FAR:
+                        mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
+                        counts[FARTHEST] = max(counts[FARTHEST], distance)
+                        if doubtful:
+                            doubts[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
+                            counts[DOUBTS] += 1
+                if trie[at + SUBTREE_END] > node + 1 and counts[EXITS] < exits.size:
+                    for position in range(marks[4 * depth], top):
+                        leaves = _leaves(position, facts, nodes, frames, sets)
+                        if leaves != 0:
+                            exits[counts[EXITS]] = node
+                            counts[EXITS] += 1
+                            if leaves == LEAVES_DISTINCT or marks[4 * depth + 3] != 0:
+                                counts[DOUBTFUL_EXITS] += 1
+                            break
+                node += 1
     return 0
 
 

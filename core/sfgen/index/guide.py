@@ -320,8 +320,10 @@ class BaseGuide(Steps, Generic[Position]):
         Raises:
             UsageError: The token is not allowed here.
         """
-        self._check_open()
-        token_id = arguments.whole_number("token_id", token_id)
+        if self._ended:
+            self._check_open()
+        if token_id.__class__ is not int:
+            token_id = arguments.whole_number("token_id", token_id)
         if token_id in self.vocabulary.end_token_ids and self.is_accepting:
             self._ended = True
             return

@@ -38,7 +38,6 @@ from sfgen.grammar.rules import Call, CountedList, CountedText
 from sfgen.grammar.table import NO_ACTIONS, Table
 from sfgen.index.mask_ids import mask_of_bits
 from sfgen.kernels import (
-    Flag,
     Flags,
     FlagsOut,
     Int,
@@ -475,13 +474,6 @@ def _count_tokens(
 
 
 # ---- for kernels -----------------------------------------------------------------------------------------------------
-
-
-@part
-def is_counted(state: Int, facts: Int32s) -> Flag:
-    """Tell whether a step into a state counts, or may pass a maximum."""
-    fact = FACTS * state
-    return facts[fact + KIND] != PLAIN or facts[fact + MOST] != UNBOUNDED
 
 
 @part

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.registers.members import ENDED, NO_VALUE, Names
+from sfgen.grammar.registers.members import ENDED, ENDLESS, NO_VALUE, Names
 from sfgen.grammar.registers.register import (
     FAR,
     MEMBER,
@@ -61,6 +61,7 @@ class MemberDistances:
         self._separator = int(self._scaffold.to_name[ended].min(initial=FAR))
         self._close = int(self._scaffold.to_end[ended].min(initial=FAR))
         self._colon = int(self._scaffold.to_value[list(names.scaffold.names.values())].min(initial=FAR))
+        self._is_unbounded = not self._scaffold.lacks.any() and bool((self._scaffold.room >= ENDLESS).all())
         lacks_bytes = not usable.all()
         self.clear = tuple([_behind_last(name, usable) if lacks_bytes else 0 for name in names.written])
         """The bytes of each name up to the last one that cannot be used."""
@@ -79,6 +80,8 @@ class MemberDistances:
         self.other = FAR
         """The bytes of a member whose name is not listed."""
         self.prices = _Prices((), (), FAR, FAR)
+        self.adds_up = False
+        """Whether members cost their prices whatever else was read: any number may follow, and the needed ones can."""
         self._known: dict[tuple[int, int], int] = {}
         self._behind_known: dict[tuple[int, int, int], int] = {}
 
@@ -101,11 +104,31 @@ class MemberDistances:
         self.prices = _Prices(
             tuple(prices), tuple(sorted(optional, key=prices.__getitem__)), self._separator + self.other, self._close
         )
+        needed = [price for name, price in enumerate(prices) if names.needed >> name & 1]
+        self.adds_up = self._is_unbounded and max([*needed, self._close]) < FAR
 
     @property
     def states(self) -> range:
         """The states of the rule."""
         return range(self.names.first, self.names.first + len(self.names.columns))
+
+    def leads_on(self, state: int) -> int:
+        """Return the names of which each, if it was not read, is a way from a state to the end, one bit each.
+
+        All are where there is a way by any names read; none where only ``of`` can tell.
+        """
+        if not self.adds_up:
+            return 0
+        origin, value, depth, low, high, _ = self.names.columns[state - self.names.first].tolist()
+        if value != NO_VALUE:
+            return -1 if value == ENDED or self._scaffold.to_value.item(origin) + self.values[value] < FAR else 0
+        if not depth and self._scaffold.to_name.item(origin) >= FAR:
+            return 0
+        if not depth and self.other < FAR:
+            return -1
+        return sum(
+            1 << name for name in self.names.order[low:high] if self.clear[name] <= depth and self.costs[name] < FAR
+        )
 
     def of(self, state: int, taken: int) -> int:
         """Return the fewest bytes from a state to the rule's end; ``FAR`` or more without a way."""
@@ -132,10 +155,15 @@ class MemberDistances:
             lacks, room = max(0, lacks - 1), room - 1
             if self.other < FAR and before < FAR:
                 least = min(least, before + self.other + self._behind(taken, lacks, room))
-        if before < FAR:
-            for name in self.names.order[low:high]:
-                if not taken >> name & 1 and self.clear[name] <= depth:
-                    least = min(least, before + self.costs[name] + self._behind(taken | 1 << name, lacks, room))
+        names = self.names.order[low:high] if before < FAR else ()
+        if self.adds_up:  # a member of a needed name costs its price less later on
+            saved, needed = self.prices.names, self.names.needed
+            costs = [self.costs[name] - (saved[name] if needed >> name & 1 else 0) for name in names
+                     if not taken >> name & 1 and self.clear[name] <= depth]  # fmt: skip
+            return min(least, before + min(costs) + self._behind(taken, lacks, room)) if costs else least
+        for name in names:
+            if not taken >> name & 1 and self.clear[name] <= depth:
+                least = min(least, before + self.costs[name] + self._behind(taken | 1 << name, lacks, room))
         return least
 
     def _behind(self, taken: int, lacks: int, room: int) -> int:
@@ -172,7 +200,7 @@ class MemberDistances:
         names, prices, scaffold = self.names, self.prices, self._scaffold
         by_price = [name for name in prices.by_price if name < NARROW]
         rule = [names.needed & (1 << NARROW) - 1, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
-        rule += [*prices.names[:NARROW], *by_price]
+        rule += [self.adds_up, *prices.names[:NARROW], *by_price]
         choices = at + len(rule)
         for name in names.order:
             rule += [min(name, NARROW), self.costs[name], self.clear[name]]
@@ -219,7 +247,7 @@ class NameRegisters:
         self.members: Mapping[int, MemberDistances] = members
         self.states = np.array([*self.members], dtype=np.intp)
         self._takes = {state: number for names in names_in.values() for state, number in names.takes.items()}
-        self._open: set[tuple[int, int]] = set()  # states and numbers with a way to the end
+        self._leads_on: dict[int, int] = {}
 
     def keeps(self) -> NDArray[np.bool_]:
         """Tell into which states a step completes no name."""
@@ -232,11 +260,11 @@ class NameRegisters:
         taken = number_of(register)
         number = self._takes.get(state)
         if number is None:
-            return register if self.members[state].of(state, taken) < FAR else None
+            return register if self.is_open(state, taken) else None
         if taken >> number & 1:
             return None
         taken |= 1 << number
-        return with_number(register, taken) if self.members[state].of(state, taken) < FAR else None
+        return with_number(register, taken) if self.is_open(state, taken) else None
 
     def canonical(self, state: int, number: int, longest: int) -> int:
         """Keep all names."""
@@ -246,17 +274,12 @@ class NameRegisters:
         """Return the fewest bytes from a state to the end of its rule."""
         return self.members[state].of(state, number)
 
-    def is_open(self, state: int, register: Register) -> bool:
+    def is_open(self, state: int, taken: int) -> bool:
         """Tell whether there is a way from a state to the end of its rule."""
-        key = state, number_of(register)
-        if key in self._open:
-            return True
-        if self.bytes_left(*key) >= FAR:
-            return False
-        if len(self._open) >= _KEPT:
-            self._open.clear()
-        self._open.add(key)
-        return True
+        leads_on = self._leads_on.get(state)
+        if leads_on is None:
+            leads_on = self._leads_on[state] = self.members[state].leads_on(state)
+        return leads_on & ~taken != 0 or self.members[state].of(state, taken) < FAR
 
     def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
         """Lower the distances of first states to what members cost now; tell whether one was lowered."""
@@ -291,6 +314,16 @@ class NameRegisters:
             size += len(rule) + states.size
         return np.concatenate(numbers), places
 
+    def may_be_closed(self) -> NDArray[np.intp]:
+        """Return the states of these rules from which some names, once read, leave no way to the end."""
+        found = [np.empty(0, dtype=np.intp)]
+        for each, at in zip(self._distances, self._flattened[1], strict=True):
+            fields = self.flat[at : at + MEMBER_FIELDS * len(each.states)].reshape(-1, MEMBER_FIELDS)
+            tail = fields[:, MEMBER_TAIL]
+            is_closed = np.where(tail >= 0, tail, fields[:, MEMBER_OTHER]) >= (FAR if each.adds_up else 0)
+            found.append(each.states.start + np.flatnonzero(is_closed))
+        return np.concatenate(found)
+
 
 # ---- for kernels -----------------------------------------------------------------------------------------------------
 
@@ -310,7 +343,7 @@ which are negative inside of one; the bytes of the name that were read; the firs
 
 MEMBER_FIELDS = 12
 
-RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_NAMES = range(6)
+RULE_NEEDED, RULE_OTHER, RULE_CLOSE, RULE_COUNT, RULE_OPTIONAL, RULE_ADDS_UP, RULE_NAMES = range(7)
 """The fields of a rule; the prices of the names follow, the optional names, the cheapest first, and the choices."""
 
 CHOICE = 3
@@ -334,10 +367,19 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
         least = numbers[at + MEMBER_CLOSE]
     lacks, room = max(np.int64(0), lacks - 1), room - 1
     before, depth = numbers[at + MEMBER_BEFORE], numbers[at + MEMBER_DEPTH]
+    adds_up, cheapest = numbers[rule + RULE_ADDS_UP] != 0, np.int64(FAR)
     for choice in range(numbers[at + MEMBER_FIRST], numbers[at + MEMBER_LAST], CHOICE):
-        name = np.int64(1) << numbers[choice]
-        if taken & name == 0 and numbers[choice + 2] <= depth:
-            least = min(least, before + numbers[choice + 1] + _behind(rule, taken | name, lacks, room, numbers))
+        name, cost = numbers[choice], numbers[choice + 1]
+        if (taken >> name) & 1 != 0 or numbers[choice + 2] > depth:
+            continue
+        if not adds_up:
+            least = min(least, before + cost + _behind(rule, taken | np.int64(1) << name, lacks, room, numbers))
+        elif (numbers[rule + RULE_NEEDED] >> name) & 1 != 0:
+            cheapest = min(cheapest, cost - numbers[rule + RULE_NAMES + name])
+        else:
+            cheapest = min(cheapest, cost)
+    if cheapest < FAR:
+        least = min(least, before + cheapest + _behind(rule, taken, lacks, room, numbers))
     if numbers[at + MEMBER_OTHER] < FAR:
         least = min(least, numbers[at + MEMBER_OTHER] + _behind(rule, taken, lacks, room, numbers))
     return least

@@ -23,10 +23,12 @@ NARROW = 62
 REFUSED = -1
 """In place of a register, in kernels: the step is dead."""
 
-ACCEPTS, IS_END, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = range(9)
-"""The columns of the facts of states, for kernels: two of the network, five of counts, one of texts, one of names."""
+ACCEPTS, IS_END, KEPT, KIND, LEAST, MOST, OWES, NEEDS, IS_NARROW, MEMBER = range(10)
+"""The columns of the facts of states, for kernels: two of the network, whether a step into the state keeps every
+register, five of counts, one of texts, one of names.
+"""
 
-FACTS = 9
+FACTS = 10
 
 
 class Seen(NamedTuple):

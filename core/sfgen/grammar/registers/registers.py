@@ -21,7 +21,6 @@ from sfgen.grammar.registers.counts import (
     CountRegisters,
     count_after,
     counted_bytes_left,
-    is_counted,
 )
 from sfgen.grammar.registers.members import Names
 from sfgen.grammar.registers.names import (
@@ -35,9 +34,9 @@ from sfgen.grammar.registers.names import (
 from sfgen.grammar.registers.register import (
     ACCEPTS,
     FACTS,
-    FAR,
     IS_END,
     IS_NARROW,
+    KEPT,
     MEMBER,
     NARROW,
     Below,
@@ -125,7 +124,6 @@ class Registers:
         self._names = names
         self._texts = TextRegisters(table, rules.distinct, base)
         self.is_open = names.is_open
-        self.is_narrow = self._texts.is_narrow
         kinds = np.where(rules.counters.are_counted, np.uint8(_COUNT), np.uint8(0))
         kinds[names.states] = _NAMES
         self._kind_of = kinds.tobytes()
@@ -155,13 +153,17 @@ class Registers:
 
     def may_return(self, state: int, register: Register) -> bool:
         """Tell whether the rule of a frame has a way to its end behind the call, as far as its kind asks."""
-        return self._kind_of[state] != _NAMES or self._names.bytes_left(state, number_of(register)) < FAR
+        return self._kind_of[state] != _NAMES or self._names.is_open(state, number_of(register))
+
+    def steps_of_texts(self) -> NDArray[np.uint8]:
+        """Tell how plain a step into each state is for the open text of a distinct call, uint8 ``[states]``."""
+        return np.where(self._texts.keeps(), KEEPS, CHANGES).astype(np.uint8)
 
     def steps_into(self) -> NDArray[np.uint8]:
-        """Tell how plain a step into each state is for registers, uint8 ``[states]``."""
+        """Tell how plain a step into each state is for other registers, uint8 ``[states]``."""
         keeps = self._counts.keeps() & self._names.keeps()
         steps = np.where(keeps, KEEPS, CHANGES).astype(np.uint8)
-        members = self._names.states
+        members = self._names.may_be_closed()
         steps[members] = np.where(keeps[members], KEEPS_IF_OPEN, CHANGES)
         return steps
 
@@ -181,7 +183,9 @@ class Registers:
     def for_kernels(self) -> ForKernels:
         """The arrays that the kernels below read."""
         facts = np.zeros((len(self._table), FACTS), dtype=np.int32)
-        columns: dict[int, NDArray[np.generic]] = {ACCEPTS: self._table.accepting, IS_END: self._table.is_end}
+        columns: dict[int, NDArray[np.generic]] = {
+            ACCEPTS: self._table.accepting, IS_END: self._table.is_end, KEPT: self.steps_into() == KEEPS,
+        }  # fmt: skip
         for kind in self._kinds:
             columns |= kind.facts()
         for column, values in columns.items():
@@ -250,7 +254,7 @@ def bytes_left(state: Int, register: Int, facts: Int32s, distances: Int64s, memb
 @part
 def keeps_register(state: Int, facts: Int32s) -> Flag:
     """Tell whether a step into a state keeps every register."""
-    return not is_counted(state, facts) and facts[FACTS * state + MEMBER] == NO_MEMBER
+    return facts[FACTS * state + KEPT] != 0
 
 
 @part

@@ -116,10 +116,6 @@ class TextRegisters:
             return None
         return text
 
-    def is_narrow(self, state: int) -> int:
-        """Tell whether a state completes a text in finitely many ways."""
-        return self._is_narrow[state]
-
     def canonical(self, state: int, number: int, longest: int) -> int:
         """Drop the text: masks do not depend on it but for doubtful tokens."""
         return 0
