@@ -91,6 +91,14 @@ def test_more_needed_properties_than_a_register_has_bits() -> None:
         _ = JsonSchema({**schema, "minProperties": 80}, order="any").network
 
 
+def test_no_member_may_be_there_of_those_that_have_names() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "null"}}, "maxProperties": 0}
+    guide = JsonSchema(schema, order="any", extra_properties=True).guide(VOCABULARY)
+    assert guide.tokens_left() == 2
+    guide.advance_bytes(b"{")
+    assert guide.allowed_tokens().tolist() == [ord("}")]
+
+
 def test_where_a_text_stands() -> None:
     guide = JsonSchema(PERSON, order="any").guide(VOCABULARY)
     guide.advance_bytes(b'{"age": 1, "')

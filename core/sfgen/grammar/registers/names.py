@@ -72,7 +72,7 @@ class MemberDistances:
         behind = np.unique(table.table[names.first])
         self.openings: tuple[int, ...] = (names.first, *behind[behind >= 0].tolist())
         """The first state, and those behind the first byte."""
-        self._lengths = b""
+        self._lengths: bytes | None = None
         self.values: tuple[int, ...] = ()
         """The bytes of each value, by its number."""
         self.costs: tuple[int, ...] = ()
