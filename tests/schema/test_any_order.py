@@ -91,6 +91,22 @@ def test_more_needed_properties_than_a_register_has_bits() -> None:
         _ = JsonSchema({**schema, "minProperties": 80}, order="any").network
 
 
+@pytest.mark.parametrize("optional", [0, 30])
+def test_a_limit_where_names_are_not_told_apart_by_kernels(optional: int) -> None:
+    names = [f"p{number}" for number in range(67)]
+    properties = {name: {"type": "null"} for name in names}
+    schema = {"type": "object", "properties": properties, "required": names[optional:]}
+    vocabulary = byte_vocabulary(b"p6")
+    constraint = JsonSchema(schema, order="any")
+    least = constraint.guide(vocabulary).tokens_left()
+    for limit in (least, least + 1):
+        guide = constraint.guide(vocabulary, limit)
+        for _ in range(8):
+            allowed = guide.allowed_tokens().tolist()
+            assert [token for token in allowed if guide.validate([token])] == allowed
+            guide.advance(allowed[0])
+
+
 def test_no_member_may_be_there_of_those_that_have_names() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "null"}}, "maxProperties": 0}
     guide = JsonSchema(schema, order="any", extra_properties=True).guide(VOCABULARY)

@@ -197,13 +197,19 @@ class MemberDistances:
 
     def flat(self, at: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the numbers of the rule and of its states for kernels; ``at`` is the place of the former."""
+        # Of names from NARROW on kernels do not know which were read. Their distances are no shorter than the true
+        # ones: all of these names that are needed are missing still, and one that may follow is the longest of them.
         names, prices, scaffold = self.names, self.prices, self._scaffold
         by_price = [name for name in prices.by_price if name < NARROW]
-        rule = [names.needed & (1 << NARROW) - 1, prices.other, prices.close, min(names.size, NARROW), len(by_price)]
-        rule += [self.adds_up, *prices.names[:NARROW], *by_price]
+        unseen = range(NARROW, names.size)
+        missing = sum(prices.names[name] for name in unseen if names.needed >> name & 1 and prices.names[name] < FAR)
+        longest = max((self.costs[name] for name in unseen if self.costs[name] < FAR), default=0)
+        rule = [names.needed & (1 << NARROW) - 1, prices.other, prices.close + missing]
+        rule += [min(names.size, NARROW), len(by_price), self.adds_up, *prices.names[:NARROW], *by_price]
         choices = at + len(rule)
         for name in names.order:
-            rule += [min(name, NARROW), self.costs[name], self.clear[name]]
+            cost = self.costs[name]
+            rule += [min(name, NARROW), max(cost, longest) if name >= NARROW else cost, self.clear[name]]
         origin, value, depth, low, high, takes = names.columns.T.astype(np.int64)
         begun, without = depth > 0, value == NO_VALUE
         tail = np.where(without, -1, scaffold.to_value[origin] + np.array([*self.values, 0, 0])[value])
@@ -217,6 +223,7 @@ class MemberDistances:
         if names.needed >> NARROW:  # kernels do not know which of these were read, so to end is as doubtful as a name
             is_doubtful[:], lacks[:] = True, 0  # and no more members are asked for than are needed
             takes[close == 0] = NARROW
+            close[(close > 0) & (close < FAR)] += missing
         states = np.stack([
             np.full_like(takes, at), takes, is_doubtful, tail, close, lacks, scaffold.room[origin] + begun, other,
             before, depth, choices + low * CHOICE, choices + high * CHOICE,
