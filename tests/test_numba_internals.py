@@ -141,6 +141,19 @@ def test_an_index_of_any_type_leads_to_its_item(monkeypatch: pytest.MonkeyPatch)
     assert room.tolist() == expected.tolist()
 
 
+def test_a_kernel_that_was_compiled_in_another_way_is_compiled_anew(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setattr(cache_folders, "cache_folder", lambda chosen: tmp_path)
+    told: list[bool] = []
+    with told_of_compiling(told.append):
+        assert kernel(_double)(1) == kernel(_double)(1) == 2
+        assert told == [True, False]
+        monkeypatch.setattr(numba_internals, "_own_digest", lambda: "of another file")
+        assert kernel(_double)(1) == 2
+    assert told == [True, False] * 2
+
+
 def test_a_mistake_in_a_kernel_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def mistaken(number: Int) -> Int:
         return number.unheard_of

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -242,6 +243,12 @@ def _cache_of(function: Callable[..., Any], digest: str, missed: Callable[[], No
     return _NoCache(missed) if folder is None else _Cache(function, digest, folder, missed)
 
 
+@functools.cache
+def _own_digest() -> str:
+    """A digest of this file: another one makes other machine code of the same kernel."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
 class _Locator:
     """Says to numba's cache where the files of a kernel lie, and what they were made of."""
 
@@ -257,8 +264,8 @@ class _Locator:
     def ensure_cache_path(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
 
-    def get_source_stamp(self) -> str:
-        return self._digest
+    def get_source_stamp(self) -> tuple[str, str]:
+        return self._digest, _own_digest()
 
 
 class _Implementation(CompileResultCacheImpl):
