@@ -32,6 +32,7 @@ _MANY_NEEDED = {
     "minProperties": 64,
 }
 _MANY_OPEN = {"type": "object", "properties": {f"p{number}": {} for number in range(2001)}}
+_LONG_NAME = {"additionalProperties": False, "properties": {"x" * 2_100_000: {}, "y": {}}, "type": "object"}
 _MANY_PATTERNS = {"type": "object", "patternProperties": {letter: {"type": "null"} for letter in "abcdefgh"}}
 _LARGE_TOGETHER: dict[str, Any] = {f"^(?:a{{{n}}})*$": {} for n in (401, 499, 503, 2, 3, 5, 7)}
 _MUST_DIFFER: list[tuple[dict[str, Any], str]] = [
@@ -111,6 +112,12 @@ SCHEMAS = [
         files(s__json=b" " * 5 * 2**20),
     ),
     Case(f"{_CHECK} s.json", 2, "s.json, line 2, column 1: not valid JSON: byte 2", files(s__json=b"{\n\xff}")),
+    Case(
+        "gen --property-order any --schema s.json",
+        1,
+        "s.json, line 1, column 1: the automaton of 'document' passes the limit of 2,000,000 states and edges",
+        files(s__json=json.dumps(_LONG_NAME)),
+    ),
     Case(f"{_CHECK} '[]'", 2, "a schema is an object, true or false"),
     Case(f"{_CHECK} '{{}} x'", 2, "not valid JSON: something follows the end"),
     Case(f"""{_CHECK} '{{"a": 1, "a": 2}}'""", 2, 'line 1, column 10: not valid JSON: "a" occurs twice'),
