@@ -199,6 +199,18 @@ def test_fewer_names_than_are_needed_are_refused_before_any_automaton(limits: An
     assert not may_begin(without_type, b"{")
 
 
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_a_member_whose_items_run_out_is_not_counted(order: str) -> None:
+    never = {**_ARRAY, "items": {"const": 1}, "uniqueItems": True, "minItems": 2}
+    named = {"^a$": never, "^b$": {"type": "null"}}
+    schema = {**_OBJECT, "patternProperties": named, "additionalProperties": False, "minProperties": 1}
+    assert JsonSchema(schema, order=order).shortest() == b'{"b": null}'
+    with pytest.raises(SchemaError, match="no value has as many items or properties as are asked for at the top"):
+        _ = JsonSchema({**schema, "minProperties": 2}, order=order).compiled
+    with pytest.raises(SchemaError, match="no value has as many items or properties as are asked for at /properties/a"):
+        _ = JsonSchema({**_OBJECT, "properties": {"a": never}, "required": ["a"]}, order=order).compiled
+
+
 @pytest.mark.parametrize(
     ("schema", "message"),
     [

@@ -141,23 +141,22 @@ class _Compiler:
             notes += without_empty(skeletons, full)
         start = shared(skeletons, start)
         _keep_needed(skeletons, start)
+        rules, analysis = self._rules(skeletons)
+        while empty := {name for name in skeletons if name not in analysis.lengths}:  # their items or names run out
+            first = [name for name in empty if not any(part.rule in empty for part in skeletons[name].parts)]
+            for name in first or empty:
+                reason = "no value has as many items or properties as are asked for"
+                skeletons[name].why_empty = reason, skeletons[name].pointer
+            full = with_texts(skeletons)
+            if start not in full:
+                raise no_text(skeletons, start, full)
+            notes += without_empty(skeletons, full)  # what they were counted to may be out of reach now
+            _keep_needed(skeletons, start)
+            rules, analysis = self._rules(skeletons)
         may_be_empty = _may_be_empty(skeletons, start)
         if may_be_empty:
             note = "Nothing is required, so {} is valid: require_all asks for all properties."
             notes.append(ParameterText(note, "require_all"))
-        rules: dict[str, Expression] = {}
-        for name, skeleton in skeletons.items():
-            limits = getattr(skeleton.content, "limits", None)
-            extra_rules = ExtraRules(name, "members" if isinstance(limits, ObjectLimits) else "items")
-            rules[name] = self._expression(skeleton, skeletons, extra_rules)
-            rules.update(extra_rules.rules)
-        analysis = Analysis(rules)
-        if start not in analysis.lengths:  # which only counts of different items can hide until now
-            raise SchemaError(
-                "no value has as many items or properties as are asked for",
-                skeletons[start].pointer,
-                hint="Nothing can be written by this schema: change what contradicts itself.",
-            )
         return Compiled(
             Grammar(rules, start),
             analysis,
@@ -169,6 +168,16 @@ class _Compiler:
             bool(self.inferred),
             self._watches_banned or not finder.are_names_clean,
         )
+
+    def _rules(self, skeletons: Skeletons) -> tuple[dict[str, Expression], Analysis]:
+        """Write the rules, and find which of them have texts."""
+        rules: dict[str, Expression] = {}
+        for name, skeleton in skeletons.items():
+            limits = getattr(skeleton.content, "limits", None)
+            extra_rules = ExtraRules(name, "members" if isinstance(limits, ObjectLimits) else "items")
+            rules[name] = self._expression(skeleton, skeletons, extra_rules)
+            rules.update(extra_rules.rules)
+        return rules, Analysis(rules)
 
     def _inferred_notes(self) -> Iterator[str]:
         """Yield the note on types that were inferred."""
