@@ -14,6 +14,7 @@ _ADAPTERS = {
     "core/sfgen/lalr/lark_package.py": "lark",
     "core/sfgen/models/transformers_internals.py": "transformers, torch and accelerate",
     "core/sfgen/models/tiny/blas_threads.py": "numpy",
+    "core/sfgen/serve/run.py": "multiprocessing",
     "cli/sfgen_cli/shell/typer_internals.py": "typer",
     "cli/sfgen_cli/__main__.py": "_signal",
     "cli/sfgen_cli/shell/ending.py": "atexit",
