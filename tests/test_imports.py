@@ -22,6 +22,7 @@ _GROUND = {
     "parameter_text",
     "printable",
     "quantities",
+    "weak_cache",
     "cache_folders",
     "whole_file",
 }

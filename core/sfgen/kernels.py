@@ -140,7 +140,7 @@ class Kernel(Generic[P, R]):
         return None
 
     def _compile_plainly(self, numba: Any, telling: _Telling) -> Any:
-        """Compile it as numba's manual says, which takes twice as long, and keep nothing.
+        """Compile it as numba's manual says, which takes three times as long, and keep nothing.
 
         numba's own cache would not see that a kernel in another file has changed which this one calls.
         """

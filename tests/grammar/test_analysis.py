@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import suppress
 from dataclasses import replace
 
@@ -11,14 +12,16 @@ from hypothesis import strategies as st
 from tests.oracles.least_bytes import Least
 from tests.support.grammars.random_grammars import KNOWN, grammars, quoted_text
 
+from sfgen.automata import Dfa
+from sfgen.automata.completions import completions
 from sfgen.errors import UsageError
 from sfgen.grammar import completion
-from sfgen.grammar.analysis import Analysis
+from sfgen.grammar.analysis import Analysis, least
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.registers.counts import shortest_text
 from sfgen.grammar.registers.register import FAR
-from sfgen.grammar.rules import Alternation, Call, Concatenation, CountedList, Grammar, Literal, Repeat, Rules
+from sfgen.grammar.rules import Alternation, Call, Concatenation, CountedList, Grammar, Leaf, Literal, Repeat, Rules
 from sfgen.grammar.simplify import LeftRecursion
 
 
@@ -112,3 +115,14 @@ def test_lengths_that_pass_any_limit_are_not_told_apart() -> None:
     analysis = Analysis({**doubled, "r5000": X, "a": Alternation((Call("r0"), Concatenation((X, A))))})
     assert analysis.lengths["r4961"] == 2**39
     assert {analysis.lengths[name] for name in ("r0", "r4960", "a")} == {FAR}
+
+
+def test_what_is_known_of_automata_does_not_keep_them() -> None:
+    dfa = Dfa.from_regex('"[a-z]{3,40}"')
+    text = quoted_text(b'"', b"ba", False, 3, 7)
+    lengths = [least(part, {}) for part in (Leaf(dfa), text, replace(text, minimum=0))]
+    assert lengths == [5, 5, 2]
+    assert completions(dfa)
+    known = weakref.ref(dfa), weakref.ref(text)
+    del dfa, text
+    assert [each() for each in known] == [None, None]

@@ -33,7 +33,7 @@ SETS: dict[str, Any] = {
 }
 FORMS: list[dict[str, Any]] = [{"order": "any", "spacing": "any", "extra_properties": True}, {}]
 
-MODULES = ("masks", "stack", "positions", "registers.names")
+MODULES = ("masks", "stack", "positions", "registers.counts", "registers.names")
 
 
 def forget(patched: pytest.MonkeyPatch) -> None:

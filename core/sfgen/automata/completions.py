@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.dfa import Dfa
+from sfgen.weak_cache import kept_while_it_lives
 
 MOST = 1 << 16
 """More ways than these are many."""
 
 _ROUNDS = 4
 """The most bytes of texts that are counted state by state before all pairs of states are looked at."""
-
-_KEPT = 256
-"""The automata whose counts are kept: those of names and strings come again."""
 
 _LONGEST = 4096
 """The bytes of the longest texts that are looked at."""
@@ -34,7 +30,7 @@ def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, 
     return _by_all_bytes(dfa) if usable is None else _completions(dfa, usable)
 
 
-@lru_cache(maxsize=_KEPT)
+@kept_while_it_lives
 def _by_all_bytes(dfa: Dfa) -> dict[int, int]:
     return _completions(dfa, None)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from math import inf
 from typing import TypeAlias
 
@@ -34,6 +33,7 @@ from sfgen.grammar.rules import (
     StateMachine,
     Step,
 )
+from sfgen.weak_cache import kept_while_it_lives
 
 Lengths: TypeAlias = Mapping[str, int]
 """The fewest bytes of the rules that have a text, by name; ``FAR`` of all that have as many or more."""
@@ -197,7 +197,7 @@ def least(expression: Expression, lengths: Lengths) -> float:
             return shortest_of(expression, lambda part: least(part, lengths))
 
 
-@lru_cache(maxsize=1024)
+@kept_while_it_lives
 def _shortest_text(dfa: Dfa) -> bytes:
     return dfa.shortest()
 

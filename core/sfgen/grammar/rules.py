@@ -163,7 +163,7 @@ class CountedList:
     maximum: int | None  # the most items; ``None``: any number
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class CountedText:
     """A text of an automaton, some of whose steps a register counts; only as a whole rule."""
 

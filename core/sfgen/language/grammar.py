@@ -70,7 +70,8 @@ class Grammar:
             origin: The name of its file, which errors tell; nothing is read from there.
 
         Raises:
-            GrammarError: It cannot be read, a rule that is called is missing, or there is no text at all.
+            GrammarError: It cannot be read, a rule that is called is missing, rules begin with each other in too many
+                ways, or there is no text at all.
             GrammarTooLarge: It passes a limit.
 
         >>> Grammar.from_gbnf('root ::= item+\nitem ::= "- " [^\\n]+ "\\n"').accepts("- eggs\n- milk\n")

@@ -46,12 +46,13 @@ from sfgen.kernels import (
     Int32Table,
     Int64s,
     UInt8s,
-    UInt8sOut,
+    UInt16sOut,
     kernel,
     part,
 )
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
+from sfgen.weak_cache import kept_while_it_lives
 
 PLAIN, COUNTS, CLOSES = 0, 1, 2
 """The effect on the register of a step into a state."""
@@ -317,7 +318,7 @@ class CountRegisters:
         return best
 
 
-@lru_cache(maxsize=1024)
+@kept_while_it_lives
 def _registers_of(text: CountedText) -> CountRegisters:
     """Return the registers of a counted text by itself."""
     dfa, automaton = text.dfa, counted_text(text)
@@ -336,7 +337,7 @@ def shortest_length(text: CountedText) -> int:
     return _registers_of(text).bytes_left(0, 0) if text.minimum else _without_count(text.dfa)
 
 
-@lru_cache(maxsize=64)
+@kept_while_it_lives
 def _without_count(dfa: Dfa) -> int:
     return len(dfa.shortest())  # all strings with a greatest length have one automaton
 
@@ -360,14 +361,17 @@ def shortest_text(text: CountedText) -> bytes:
 
 # ---- masks of counted texts ----------------------------------------------------------------------------------------
 
-_NOT_READ, _MANY = 255, 254
-"""The count of a token that cannot be read, and the cap of all other counts."""
+_KEPT = 64
+"""The states whose counts of tokens are kept, three bytes for a token each."""
+
+_NOT_READ, _MANY = 65_535, 65_534
+"""The count of a token that cannot be read, and the cap of all other counts, beyond the bytes of any token."""
 
 
 class _CountedTokens(NamedTuple):
     """The counts of the tokens that a state reads."""
 
-    of_token: NDArray[np.uint8]  # the count of each token and of its shortest way to the closing step, by token
+    of_token: NDArray[np.uint16]  # the count of each token and of its shortest way to the closing step, by token
     closes: NDArray[np.bool_]  # whether the text closes at the token's end, by token
     exits: Int32
     of_exit: Int32  # the count before each exit
@@ -426,7 +430,7 @@ class CountedMasks:
         counts = self._known.get(key)
         if counts is None:
             trie = self._vocabulary.trie
-            of_token = np.full(len(self._vocabulary), _NOT_READ, dtype=np.uint8)
+            of_token = np.full(len(self._vocabulary), _NOT_READ, dtype=np.uint16)
             closes = np.zeros(len(self._vocabulary), dtype=np.bool_)
             stack, sums = np.zeros((2, trie.max_depth + 1), dtype=np.int32)
             highest: int = _count_tokens(
@@ -436,13 +440,15 @@ class CountedMasks:
             )  # fmt: skip
             exits, of_exit = self._exits(state, text.counts)
             highest = max(highest, int(of_exit.max(initial=0)))
+            if len(self._known) >= _KEPT:
+                self._known.clear()
             counts = self._known[key] = _CountedTokens(of_token, closes, exits, of_exit, highest)
         return counts
 
 
 @kernel
 def _count_tokens(
-    state: Int, found: UInt8sOut, closes: FlagsOut, stack: Int32sOut, sums: Int32sOut, transitions: Int32Table,
+    state: Int, found: UInt16sOut, closes: FlagsOut, stack: Int32sOut, sums: Int32sOut, transitions: Int32Table,
     byte_classes: UInt8s, accepting: Flags, counts: Flags, owes: Int32s, labels: UInt8s, depths: Int32s,
     subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
@@ -466,7 +472,7 @@ def _count_tokens(
             highest = max(highest, count)
             while first < last:
                 token = np.uintp(token_ids[first])
-                found[token] = min(count, np.int64(254))
+                found[token] = min(count, np.int64(_MANY))
                 closes[token] = accepting[there]
                 first += np.uintp(1)
         node += np.uintp(1)

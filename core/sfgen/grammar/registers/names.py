@@ -394,7 +394,7 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
 
 @part
 def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> Int:
-    """D where a member has ended."""
+    """Return the fewest bytes behind the end of a member; see ``MemberDistances._behind``."""
     missing = numbers[rule + RULE_NEEDED] & ~taken
     total = numbers[rule + RULE_CLOSE]
     prices = rule + RULE_NAMES
