@@ -375,6 +375,28 @@ class TestDear:
 
         run(body, seconds=200)
 
+    def test_what_is_kept_of_one_that_takes_gigabytes_is_given_back(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "JUDGE_BYTES", 2**27)
+        patterns = [{"type": "string", "pattern": f"^{HARD}{number}$"} for number in range(4)]
+
+        async def body(constraints: Constraints) -> None:
+            await constraints.of(own("schema", "name"), VOCABULARY)
+            before = await asyncio.wrap_future(constraints._judges[False].schedule(os.getpid))
+            with pytest.raises(OutOfMemory):
+                await constraints.of(own("schema", {"prefixItems": patterns, "minItems": 4}), VOCABULARY)
+            assert before != await asyncio.wrap_future(constraints._judges[False].schedule(os.getpid))
+
+        run(body, seconds=200)
+
+    def test_none_is_begun_when_the_server_ends(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            await asyncio.to_thread(constraints.close)
+            with pytest.raises(Stopping):
+                await constraints._judge(False, module._Making(), judge.judged, own("schema", "name"))
+            assert not constraints._judges
+
+        run(body)
+
     def test_nobody_waits_any_more(self) -> None:
         async def body(constraints: Constraints) -> None:
             await constraints.of(words(0), VOCABULARY)

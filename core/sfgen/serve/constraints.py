@@ -94,6 +94,11 @@ class _Making:
         self.is_judged = False
         self.nbytes = 0  # of its compiled form, and of what is made of it here
 
+    @property
+    def is_form(self) -> bool:
+        """Whether a process of the pool has compiled it."""
+        return self.nbytes > 0
+
 
 class Constraints:
     """The constraints of all requests of a server, compiled once each.
@@ -101,7 +106,7 @@ class Constraints:
     Its methods are for one event loop, but for ``close``.
 
     Args:
-        seconds: The time in which a large one must be compiled.
+        seconds: The time in which one must be compiled, and banned words taken out of it.
         most_bytes: The memory that those may take that are kept, as far as it can be told.
 
     Attributes:
@@ -211,8 +216,11 @@ class Constraints:
         Raises:
             CompileTimeout: It takes too long.
             OutOfMemory: It takes too much memory.
+            Stopping: The server ends: what it has begun now would be left over.
             SfgenError: It cannot be read or compiled.
         """
+        if self._is_closed:
+            raise Stopping
         if is_large not in self._judges:
             self._judges[is_large] = ProcessPool(
                 JUDGES[is_large], context=self._context, initializer=judge.begin, initargs=[JUDGE_BYTES, NICE]
@@ -260,19 +268,19 @@ class Constraints:
         if error is None:
             self.made += 1
             self._add(key, task.result(), making.nbytes)
-            self._freeze(making.nbytes > 0)
+            self._freeze(making.is_form)
         elif isinstance(error, SfgenError) and not isinstance(error, Stopping):
             self._refused[key] = error, time.monotonic()
             if len(self._refused) > REFUSED_KEPT:
                 self._refused.popitem(last=False)
 
-    def _freeze(self, is_large: bool) -> None:
-        """Let the collector walk no more of what the first small one and the first large one have loaded.
+    def _freeze(self, is_form: bool) -> None:
+        """Let the collector walk no more of what the first that was compiled here and the first form have loaded.
 
         Kernels are hundreds of thousands of objects, and each large body lets the collector walk all of them.
         """
-        if is_large not in self._frozen:
-            self._frozen.add(is_large)
+        if is_form not in self._frozen:
+            self._frozen.add(is_form)
             gc.freeze()
 
     def _refuse_again(self, key: Key) -> None:

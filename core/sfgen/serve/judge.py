@@ -26,7 +26,6 @@ from sfgen.vocabulary import Vocabulary
 PICKLED_DEPTH = 5_000
 """Calls in calls that a constraint may take to be pickled: the stack of a process has room for them."""
 
-
 MOST_POSITIONS = 12
 """Characters of a pattern, repeats written out, up to which it is compiled at once."""
 
@@ -116,6 +115,8 @@ def _form_of(make: Callable[[], Any]) -> SfgenError | CompiledForm:
         return compiled_form(made)
     except SfgenError as error:
         return error
+    except MemoryError:
+        os._exit(1)  # what is kept of earlier ones may have taken it: the next one has a new process
     finally:
         sys.setrecursionlimit(limit)
 

@@ -14,6 +14,7 @@ _LONGEST_VALUE = 60  # characters of a value that are shown
 _MOST_ALTERNATIVES = 8
 _NEAR = 0.75  # of 1: how alike two names are of which one may be meant for the other
 _KEPT = 1024  # names that were looked for
+_LONGEST_NAME = 100  # characters: no name that is known is nearly as long
 
 TYPE_WORDS = {
     "null": "null",
@@ -117,6 +118,8 @@ def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None =
     ('properties', 'date-time', '')
     """
     plain = {_plain(each): each for each in known}
+    if len(name) > _LONGEST_NAME:
+        return ""
     found = (elsewhere or {}).get(_plain(name)) or _near(_plain(name), tuple(plain))
     return plain.get(found, found)
 
