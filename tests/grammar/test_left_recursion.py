@@ -12,6 +12,7 @@ from tests.support.running.tried import tried
 
 from sfgen import Dfa
 from sfgen.errors import UsageError
+from sfgen.grammar.analysis import Analysis
 from sfgen.grammar.network import network_of
 from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import (
@@ -26,11 +27,12 @@ from sfgen.grammar.rules import (
     Literal,
     Member,
     Repeat,
+    Rules,
     Series,
     StateMachine,
     Step,
 )
-from sfgen.grammar.simplify import LeftRecursion
+from sfgen.grammar.simplify import LeftRecursion, without_copies
 
 LONGEST = 5
 WORDS = [bytes(letters) for length in range(LONGEST + 1) for letters in product(b"xy", repeat=length)]
@@ -133,3 +135,16 @@ def test_too_many_beginnings_are_refused() -> None:
     rules = {"a": any_of(row(Call("n11"), B, X), Y), "b": any_of(A, X), "n0": Repeat(X, 0, 1), **twice}
     with pytest.raises(LeftRecursion, match="calls itself before it has read anything"):
         network_of(Grammar(rules, "a"))
+
+
+def test_a_long_circle_is_written_once() -> None:
+    """An automaton for each rule would have as many states as there are rules, each time."""
+    size = 3_000
+    rules: Rules = {
+        f"r{number}": Alternation((Concatenation((Call(f"r{(number + 1) % size}"), Literal(b"x"))), Literal(b"y")))
+        for number in range(size)
+    }
+    analysis = Analysis(rules)
+    written = without_copies(Grammar(rules, "r0"), analysis).rules
+    assert list(written) == ["r0"]
+    assert Reader(network_of(Grammar(rules, "r0"), analysis)).reads("yxx")

@@ -209,8 +209,18 @@ def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysi
             divided = {name: divider.divided(rules[name]) for name in circle}
         except _NotDivided:
             raise LeftRecursion(_way_round(circle[0], leading)) from None
-        written |= {name: _read_onwards(name, divided) for name in circle}
+        written |= {name: _read_onwards(name, divided) for name in _called_whole(divided, rules, start)}
     return written
+
+
+def _called_whole(circle: Mapping[str, _Divided], rules: Rules, start: str) -> list[str]:
+    """List the rules of a circle that are called elsewhere than at its rules' beginnings: only these are written."""
+    expressions = [rule for name, rule in rules.items() if name not in circle]
+    for heads, others, _ in circle.values():
+        expressions += others
+        expressions += [behind for _, behind in heads]
+    called = {start, *(call.rule for expression in expressions for call in calls(expression))}
+    return [name for name in circle if name in called]
 
 
 def _leading(expression: Expression, lengths: Lengths) -> list[str]:
