@@ -29,6 +29,7 @@ from sfgen.schema.scalars.numbers import (
     MAX_STATES,
     NumberLimits,
     NumberTooLarge,
+    _numbers_of,
     has_all_multiples,
     number_automaton,
 )
@@ -187,7 +188,7 @@ def limits_and_texts(draw: st.DrawFn) -> tuple[NumberLimits, list[str]]:
 
 def automaton(limits: NumberLimits) -> Dfa:
     """The automaton, made anew."""
-    return number_automaton.__wrapped__(limits)
+    return _numbers_of.__wrapped__(limits)[0]
 
 
 @tried("many")

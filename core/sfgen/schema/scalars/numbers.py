@@ -125,7 +125,6 @@ def _divides(divisor: Fraction, value: Decimal) -> bool:
     return whole * divisor.denominator * pow(10, max(exponent, 0), divisor.numerator) % divisor.numerator == 0
 
 
-@lru_cache
 def number_automaton(limits: NumberLimits) -> Dfa:
     """Build the minimal automaton of the allowed numbers, as written.
 
