@@ -20,6 +20,7 @@ from sfgen.grammar.network import Network
 from sfgen.grammar.registers.register import FAR as FAR
 from sfgen.grammar.registers.register import Register
 from sfgen.grammar.registers.registers import OpenRegisters, Registers
+from sfgen.grammar.table import KEEPS_REGISTER
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
 
 
@@ -197,7 +198,7 @@ def _sweep(
                             total += behind[target]
                         for _push in range(pushes):
                             total += base[actions[at]]
-                            if actions[at + 1] & 1 == 0:
+                            if actions[at + 1] & KEEPS_REGISTER == 0:
                                 total += missing[actions[at]]
                             at += 2
                         best = min(best, total)

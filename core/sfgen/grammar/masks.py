@@ -13,7 +13,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +43,7 @@ from sfgen.grammar.walk import (
 from sfgen.index.mask_ids import repeat_tokens, tokens_of_row
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
+from sfgen.weak_cache import kept_while_it_lives
 
 _LARGE, _SPARSE = 1_000_000, 16
 """A leaf with more entries than ``_LARGE``, of which fewer than one in ``_SPARSE`` is a step, is walked as any other
@@ -313,19 +313,14 @@ class _WalkedTrie(NamedTuple):
     everywhere: Behind  # the nodes of the first bytes
 
 
-_tries: WeakKeyDictionary[TokenTrie, _WalkedTrie] = WeakKeyDictionary()
-
-
+@kept_while_it_lives
 def _walked(trie: TokenTrie) -> _WalkedTrie:
     """Return a trie as walks read it, made once."""
-    found = _tries.get(trie)
-    if found is None:
-        columns = trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens
-        nodes = np.stack([column.astype(np.int32) for column in columns], axis=1)
-        is_first = trie.roots[1:] > trie.roots[:-1]
-        everywhere = Behind(trie.roots[:-1][is_first], np.cumsum(is_first, dtype=np.int64))
-        found = _tries[trie] = _WalkedTrie(nodes.reshape(-1), everywhere)
-    return found
+    columns = trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens
+    nodes = np.stack([column.astype(np.int32) for column in columns], axis=1)
+    is_first = trie.roots[1:] > trie.roots[:-1]
+    everywhere = Behind(trie.roots[:-1][is_first], np.cumsum(is_first, dtype=np.int64))
+    return _WalkedTrie(nodes.reshape(-1), everywhere)
 
 
 class _Room:

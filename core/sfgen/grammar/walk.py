@@ -24,6 +24,7 @@ from sfgen.grammar.registers.registers import (
     may_be_used_up,
     must_be_open,
 )
+from sfgen.grammar.table import IS_DISTINCT, KEEPS_REGISTER
 from sfgen.kernels import (
     Flag,
     Int,
@@ -39,7 +40,7 @@ from sfgen.kernels import (
 )
 
 NODE_FIELDS = 3
-FIRST_FRAME, NODE_DISTANCE, IS_DISTINCT = 0, 1, 2
+FIRST_FRAME, NODE_DISTANCE, NODE_IS_DISTINCT = 0, 1, 2
 """The fields of a stack node: its first frame or -1, its distance, whether the rule above is a distinct call."""
 
 FRAME_FIELDS = 4
@@ -160,7 +161,7 @@ def walk(
                         distance = min(distance, _distance(position, facts, distances, members, nodes, sets))
                         doubtful = doubtful or is_unsure(sets[3 * position], facts, members)
                         inside = sets[3 * position + 2]
-                        if inside >= loaded and nodes[NODE_FIELDS * inside + IS_DISTINCT] != 0:
+                        if inside >= loaded and nodes[NODE_FIELDS * inside + NODE_IS_DISTINCT] != 0:
                             doubtful = doubtful or may_be_used_up(sets[3 * position], facts)
                     if group_of.size > 0 and distance < FAR:
                         group = np.int64(ALONE)
@@ -205,7 +206,7 @@ def _leaves(position: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: I
         frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
         if frame < 0:
             return np.int64(0)
-        if nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+        if nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0:
             leaves = np.int64(LEAVES_DISTINCT)
         state, node = frames[FRAME_FIELDS * frame + FRAME_STATE], frames[FRAME_FIELDS * frame + FRAME_BELOW]
     return np.int64(0)
@@ -246,7 +247,7 @@ def _step_plainly(
     frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
     has_frames = frame >= 0
     if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # the byte must not be read behind the rule
-        if nodes[NODE_FIELDS * node + IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
+        if nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
             return np.int64(OTHERWISE)
         back = frames[FRAME_FIELDS * frame + FRAME_STATE]
         if table[back * width + label] != -1 or facts[FACTS * back + ACCEPTS] != 0:
@@ -315,13 +316,13 @@ def _step_all(
                         flags = actions[at + 1]
                         if (made + 1) * NODE_FIELDS > nodes.size or (made + 1) * FRAME_FIELDS > frames.size:
                             return -1
-                        kept = register if flags & 1 != 0 else np.int64(0)
+                        kept = register if flags & KEEPS_REGISTER != 0 else np.int64(0)
                         frames[FRAME_FIELDS * made + FRAME_STATE] = actions[at]
                         frames[FRAME_FIELDS * made + FRAME_REGISTER] = kept
                         frames[FRAME_FIELDS * made + FRAME_BELOW] = below
                         frames[FRAME_FIELDS * made + NEXT_FRAME] = -1
                         nodes[NODE_FIELDS * made + FIRST_FRAME] = made
-                        nodes[NODE_FIELDS * made + IS_DISTINCT] = (flags >> 1) & 1
+                        nodes[NODE_FIELDS * made + NODE_IS_DISTINCT] = 1 if flags & IS_DISTINCT != 0 else 0
                         length = bytes_left(np.int64(actions[at]), kept, facts, distances, members)
                         has_room = has_room and (length < FAR or not must_be_open(np.int64(actions[at]), facts))
                         nodes[NODE_FIELDS * made + NODE_DISTANCE] = nodes[NODE_FIELDS * below + NODE_DISTANCE] + length
@@ -337,7 +338,7 @@ def _step_all(
                 return -1
             if facts[FACTS * state + ACCEPTS] != 0:
                 frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
-                if frame >= 0 and node >= loaded and nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+                if frame >= 0 and node >= loaded and nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0:
                     doubt = np.int64(1)
                 while frame >= 0:
                     back, kept = (
@@ -382,7 +383,7 @@ def _enter(
     stop = waiting
     while True:
         if facts[FACTS * state + IS_END] != 0 and nodes[NODE_FIELDS * node + FIRST_FRAME] >= 0:
-            if node >= loaded and nodes[NODE_FIELDS * node + IS_DISTINCT] != 0:
+            if node >= loaded and nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0:
                 doubt = np.int64(1)
             frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
             while frame >= 0:
@@ -429,7 +430,7 @@ def _are_equal(left: Int, right: Int, loaded: Int, nodes: Int64s, frames: Int64s
     while left != right:
         if left < loaded or right < loaded:
             return False
-        if nodes[NODE_FIELDS * left + IS_DISTINCT] != nodes[NODE_FIELDS * right + IS_DISTINCT]:
+        if nodes[NODE_FIELDS * left + NODE_IS_DISTINCT] != nodes[NODE_FIELDS * right + NODE_IS_DISTINCT]:
             return False
         one, other = FRAME_FIELDS * nodes[NODE_FIELDS * left], FRAME_FIELDS * nodes[NODE_FIELDS * right]
         if frames[one] != frames[other] or frames[one + FRAME_REGISTER] != frames[other + FRAME_REGISTER]:
