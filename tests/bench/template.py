@@ -20,7 +20,7 @@ from typing import Any
 import sfgen
 from sfgen import GenerationConfig, Index, Sampler, Template, Vocabulary
 from sfgen.index import Marker
-from sfgen.index.calls import Calls
+from sfgen.index.sequence import Calls
 from sfgen.protocols import Constraint, GuideSource, Model
 
 from .vocabularies import EMBEDDED, NAMES, Cutter, find

@@ -27,8 +27,14 @@ from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import GenerationError, LimitTooSmall, UsageError
 from sfgen.index import Unconstrained
 from sfgen.index.distance import UNREACHABLE
-from sfgen.index.literal_guide import LiteralGuide
+from sfgen.index.sequence import Sequence, SequenceGuide
+from sfgen.index.sequence_parts import Fixed
 from sfgen.protocols import GuideSource
+
+
+def after(literal: bytes, source: GuideSource, max_tokens: int | None = None) -> SequenceGuide:
+    """A guide through a literal whose tokens do not count, and then a source."""
+    return Sequence([Fixed(literal, counts=False), source]).guide(max_tokens)
 
 
 @dataclass
@@ -39,8 +45,8 @@ class AfterLiteral:
     source: GuideSource
     vocabulary: Vocabulary
 
-    def guide(self, max_tokens: int | None = None) -> LiteralGuide:
-        return LiteralGuide(self.literal, self.source, max_tokens)
+    def guide(self, max_tokens: int | None = None) -> SequenceGuide:
+        return after(self.literal, self.source, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         raise AssertionError("nobody asks")
@@ -83,7 +89,6 @@ class Literal:
         """The tokens that may follow inside the literal, tried one after the other."""
         inner, size = self.inner, len(self.literal)
         knows_ways = inner.looks_ahead and inner.is_exact
-        start = inner.fewest(b"") if knows_ways else 0
         found = set()
         for token, data in self.case.texts.items():
             new = text + data
@@ -94,8 +99,7 @@ class Literal:
             else:
                 crosses = len(new) > size
                 fewest = inner.fewest(new[size:]) if knows_ways else 0
-                least = None if fewest is None or start is None else max(fewest, start if crosses else 0)
-                fits = least is not None and (limit is None or least <= limit - crosses)
+                fits = fewest is not None and (limit is None or fewest <= limit - crosses)
             if fits:
                 found.add(token)
         return found
@@ -193,7 +197,7 @@ def test_a_text_is_whole_within_the_limit(kind: str, data: st.DataObject) -> Non
 
 def test_a_token_may_cross() -> None:
     vocabulary = Vocabulary([b" ", b"a", b" a", b"ab", b" ab", b" b", b"  a", None], [7])
-    guide = LiteralGuide(b" ", Index(Dfa.from_regex("ab?"), vocabulary))
+    guide = after(b" ", Index(Dfa.from_regex("ab?"), vocabulary))
     assert guide.crosses
     assert guide.allowed_tokens().tolist() == [0, 2, 4]
     guide.advance(4)
@@ -201,44 +205,42 @@ def test_a_token_may_cross() -> None:
     guide.rollback(1)
     guide.advance(0)
     assert guide.allowed_tokens().tolist() == [1, 3]
-    assert not LiteralGuide(
-        b" ", Index(Dfa.from_regex("c|b{2}"), Vocabulary([b" ", b"b", b"c", b" a", None], [4]))
-    ).crosses
+    assert not after(b" ", Index(Dfa.from_regex("c|b{2}"), Vocabulary([b" ", b"b", b"c", b" a", None], [4]))).crosses
 
 
 def test_a_crossing_token_counts_and_one_inside_does_not() -> None:
     vocabulary = Vocabulary([b" ", b"a", b" a", None], [3])
     index = Index(Dfa.from_regex("a{1,9}"), vocabulary)
     for first, more in ((0, 3), (2, 2)):
-        guide = LiteralGuide(b" ", index, 3)
+        guide = after(b" ", index, 3)
         guide.advance(first)
         for _ in range(more):
             assert 1 in guide.allowed_tokens()
             guide.advance(1)
         assert guide.allowed_tokens().tolist() == [3]
-    assert LiteralGuide(b" ", index, 1).allowed_tokens().tolist() == [0]
+    assert after(b" ", index, 1).allowed_tokens().tolist() == [0, 2]
     with pytest.raises(LimitTooSmall):
-        LiteralGuide(b" ", index, 0)
+        after(b" ", index, 0)
 
 
 def test_what_is_no_literal_is_refused() -> None:
     source = Unconstrained(Vocabulary([b"a", None], [1]))
     for odd in ("a", 7, None):
         with pytest.raises(UsageError, match="literal"):
-            LiteralGuide(odd, source)  # type: ignore[arg-type]
+            after(odd, source)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="empty"):
-        LiteralGuide(b"", source)
-    assert LiteralGuide(b"a", source).tokens_left() < UNREACHABLE
+        after(b"", source)
+    assert after(b"a", source).tokens_left() < UNREACHABLE
 
 
 def test_a_literal_may_be_long() -> None:
     """What can be completed is found from the end back, however many tokens that are."""
     vocabulary = Vocabulary([b"a", b"b", b"bb", b"c", None], end_token_ids=[4])
     literal = b"ab" * 2_000 + b"b"
-    guide = LiteralGuide(literal, Index(Dfa.from_regex("c"), vocabulary))
+    guide = after(literal, Index(Dfa.from_regex("c"), vocabulary))
     assert guide.allowed_tokens().tolist() == [0]
     guide.advance_bytes(literal[:-2])
     assert guide.allowed_tokens().tolist() == [1, 2]
-    stuck = LiteralGuide(literal + b"x", Index(Dfa.from_regex("c"), vocabulary))
+    stuck = after(literal + b"x", Index(Dfa.from_regex("c"), vocabulary))
     with pytest.raises(GenerationError):
         stuck.allowed_tokens()

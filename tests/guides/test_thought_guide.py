@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import abc
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,8 +16,9 @@ from tests.support.running.tried import tried
 from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd
 from sfgen.index import Unconstrained
-from sfgen.index.literal_guide import LiteralGuide
-from sfgen.index.thought import Marker, Thought, ThoughtGuide
+from sfgen.index.marker import Marker
+from sfgen.index.sequence import Sequence, SequenceGuide, Thought
+from sfgen.index.sequence_parts import Fixed
 
 PATTERNS = ["a|bb", "(ab)*", "b{2,3}a", "[ab]{1,4}", "ba?"]
 LETTERS = [b"a", b"b"]
@@ -46,8 +47,8 @@ class Definition:
 
     def can_write(self, rest: bytes) -> bool:
         """Whether the rest of the marker can be written, and a text behind it."""
-        if self.marker.token is not None or not rest:
-            return self.can_begin(b"", 0)
+        if (self.takes_special(rest) or not rest) and self.can_begin(b"", 0):
+            return True
         for data in self.behind.texts.values():
             if rest.startswith(data):
                 found = self.can_write(rest[len(data) :])
@@ -59,17 +60,27 @@ class Definition:
 
     def crosses(self, text: bytes) -> bool:
         """Whether a token may write this behind the marker."""
-        return self.can_begin(text, 1) and self.can_begin(b"", 1)
+        return self.can_begin(text, 1)
+
+    def takes_special(self, rest: bytes) -> bool:
+        """Whether the special token may stand where the rest of a marker is to come: no marker ends inside of it."""
+        marker = self.marker.data
+        return self.marker.token is not None and marker not in (marker[: len(marker) - len(rest)] + marker)[:-1]
+
+    def forced(self, rest: bytes) -> bytes:
+        """What must follow where the rest of the marker must: up to where its special token may stand."""
+        size = next((size for size in range(len(rest)) if self.takes_special(rest[size:])), None)
+        return rest[:size] if size is not None else rest + self.behind.language.forced(b"")
 
     def rest_of(self, thought: bytes) -> bytes:
         """What of the marker is still to come behind a thought."""
         size = max(size for size in range(len(self.marker.data)) if thought.endswith(self.marker.data[:size]))
         return self.marker.data[size:]
 
-    def pieces(self, tokens: Sequence[int]) -> list[bytes]:
+    def pieces(self, tokens: abc.Sequence[int]) -> list[bytes]:
         return [self.marker.data if each == self.marker.token else self.behind.texts[each] for each in tokens]
 
-    def split(self, tokens: Sequence[int]) -> tuple[bytes, bytes | None, int]:
+    def split(self, tokens: abc.Sequence[int]) -> tuple[bytes, bytes | None, int]:
         """The thought, the text behind the marker (``None``: it is not complete), and how many tokens write it."""
         data, pieces = b"", self.pieces(tokens)
         for number, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
@@ -81,7 +92,7 @@ class Definition:
                 return data[:found], b"".join(behind), sum(map(bool, behind))
         return data, None, 0
 
-    def allowed(self, tokens: Sequence[int]) -> set[int]:
+    def allowed(self, tokens: abc.Sequence[int]) -> set[int]:
         """The tokens that may follow others, end tokens too."""
         thought, text, written = self.split(tokens)
         found = set()
@@ -89,11 +100,13 @@ class Definition:
             ends = self.behind.vocabulary.end_token_ids if self.behind.language.accepts(text) else ()
             return {*ends, *(t for t, data in self.behind.texts.items() if self.can_begin(text + data, written + 1))}
         must_end = len(tokens) >= self.most
-        if must_end and self.marker.token is not None:
-            return {self.marker.token} if self.can_write(b"") else set()
         # Where the rest of the marker must follow, it is that of the thought when it became as long as it may be.
         bound = b"".join(self.pieces(tokens[: self.most]))
         rest = self.rest_of(bound)[len(thought) - len(bound) :]
+        special = {self.marker.token or 0} if self.takes_special(self.rest_of(thought)) else set[int]()
+        special = special if self.can_begin(b"", 0) else set[int]()
+        if must_end and self.takes_special(rest):
+            return special
         for token, data in self.behind.texts.items():
             if must_end:
                 fits = rest.startswith(data) and self.can_write(rest[len(data) :])
@@ -106,9 +119,7 @@ class Definition:
                     fits = self.crosses(behind) if behind else self.can_begin(b"", 0)
             if fits:
                 found.add(token)
-        if self.marker.token is not None and self.can_write(b""):
-            found.add(self.marker.token)
-        return found
+        return found | special
 
 
 @cache
@@ -146,7 +157,7 @@ def definitions(
     return Definition(behind, marker, draw(st.integers(least, 4)), draw(limits))
 
 
-def guide_of(definition: Definition) -> ThoughtGuide:
+def guide_of(definition: Definition) -> SequenceGuide:
     thought = Thought(definition.marker, definition.behind.source, definition.most)
     assume(definition.can_begin(b"", 0))
     if definition.can_write(definition.marker.data):
@@ -169,7 +180,7 @@ def test_a_walk(definition: Definition, data: st.DataObject) -> None:
         assert found is None or set(found.tolist()) == expected, (taken, definition)
         assert {token for token in range(len(vocabulary)) if can_take(guide, token)} == expected
         thought, text, _ = definition.split(taken)
-        assert guide.in_thought is (text is None)
+        assert guide.is_free is (text is None)
         if text is not None:
             behind = definition.behind.source.guide()
             behind.advance_bytes(text)
@@ -182,9 +193,7 @@ def test_a_walk(definition: Definition, data: st.DataObject) -> None:
             assert expected, "the marker can be written"
             bound = b"".join(definition.pieces(taken[: definition.most]))
             rest = definition.rest_of(bound)[len(thought) - len(bound) :]
-            forced = definition.behind.language.forced(b"")
-            is_forced = len(taken) >= definition.most and definition.marker.token is None
-            assert guide.forced_bytes() == (rest + forced if is_forced else b"")
+            assert guide.forced_bytes() == (definition.forced(rest) if len(taken) >= definition.most else b"")
         assert guide.fork().allowed_tokens().tolist() == found.tolist() if found is not None else True
         tokens = sorted(expected - set(vocabulary.end_token_ids))
         back = data.draw(st.integers(0, len(taken)))
@@ -238,7 +247,7 @@ def test_a_token_may_reach_from_a_literal_into_the_thought(definition: Definitio
             fits = definition.crosses(behind) if behind else definition.can_begin(b"", 0)
         if fits:
             expected.add(token)
-    guide = LiteralGuide(literal, source)
+    guide = Sequence([Fixed(literal, counts=False), source]).guide()
     assume(guide.crosses or literal in texts.values())
     assert set(guide.allowed_tokens().tolist()) == expected | {t for t, text in texts.items() if text == literal}
     for token in expected:
@@ -252,7 +261,7 @@ def test_a_thought_that_may_have_no_token() -> None:
     vocabulary = Vocabulary([b"a", b" ", b" .", b".1", b"1", b"."], [])
     source = Thought(Marker(b"."), Index(Dfa.from_regex("1"), vocabulary), 0)
     assert source.guide().forced_bytes() == b".1"
-    assert LiteralGuide(b" ", source).allowed_tokens().tolist() == [1, 2]
+    assert Sequence([Fixed(b" ", counts=False), source]).guide().allowed_tokens().tolist() == [1, 2]
     assert source.refusal(b"a.1") is None
     assert source.refusal(b"a.2") is not None
     assert source.refusal(b"a1") is not None

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen import Vocabulary
-from sfgen.index.thought import Marker
+from sfgen.index.marker import Marker
 
 texts = st.text("ab", max_size=9).map(str.encode)
 markers = st.text("ab", min_size=1, max_size=5).map(lambda text: Marker(text.encode()))

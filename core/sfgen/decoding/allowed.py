@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sfgen.decoding.config import GenerationConfig
 from sfgen.decoding.plain_forms import banned_of, source_of, vocabulary_of
 from sfgen.errors import BannedWordsError, UsageError
-from sfgen.index.calls import Calls
-from sfgen.index.thought import Marker
+from sfgen.index.marker import Marker
+from sfgen.index.sequence import Calls
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import GuideSource, HasValue, Model
 from sfgen.vocabulary import Vocabulary

@@ -17,7 +17,7 @@ from sfgen.decoding.detokenizer import StopStrings, is_whole, whole_length
 from sfgen.decoding.fast_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
-from sfgen.index.thought import Marker
+from sfgen.index.marker import Marker
 from sfgen.protocols import BannedText, Guide, Int32
 from sfgen.vocabulary import Vocabulary
 

@@ -7,7 +7,7 @@ of its own, and becomes shorter first where the context is too small. Where the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import abc
 from dataclasses import dataclass
 
 from sfgen.decoding.allowed import Allowed
@@ -16,8 +16,9 @@ from sfgen.decoding.healing import seams
 from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.errors import InputError, LimitTooSmall
 from sfgen.index import Unconstrained, UnconstrainedGuide
-from sfgen.index.literal_guide import LiteralGuide
-from sfgen.index.thought import Marker, Thought
+from sfgen.index.marker import Marker
+from sfgen.index.sequence import Sequence, SequenceGuide, Thought
+from sfgen.index.sequence_parts import Fixed
 from sfgen.protocols import Guide, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
 
@@ -137,19 +138,24 @@ def _name(model: Model) -> str:
 class Start:
     """The start of a text: prompt tokens, limit and guides."""
 
-    prompt_ids: Sequence[int]
+    prompt_ids: abc.Sequence[int]
     limit: int  # the most tokens of the text
     guide: Guide
     clean: Guide | None  # through the texts without banned words, beside ``guide``
     healed: bytes = b""  # the end of the prompt that the guides lead through first
 
 
-def start(limits: Limits, prompt_ids: Sequence[int], allowed: Allowed) -> Start:
+def start(limits: Limits, prompt_ids: abc.Sequence[int], allowed: Allowed) -> Start:
     """Return the start after a whole prompt."""
     budget = limits.after_prompt(len(prompt_ids))
     is_free = allowed.guided is None and allowed.marker is None
     guide = UnconstrainedGuide(limits.vocabulary) if is_free else budget.guide(allowed.guided)
     return Start(prompt_ids, budget.limit, guide, None if allowed.clean is None else budget.guide(allowed.clean))
+
+
+def _after(end_of_prompt: bytes, source: GuideSource, limit: int | None) -> SequenceGuide:
+    """Return a guide through the end of a prompt that is written again, and then through a source."""
+    return Sequence([Fixed(end_of_prompt, counts=False), source]).guide(limit)
 
 
 def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Start:
@@ -160,9 +166,9 @@ def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Sta
             budget = limits.after_prompt(len(seam.prompt_ids) + len(seam.healed))
             behind = budget.source(allowed.guided)
             # Free text is cut by the loop.
-            guide = LiteralGuide(seam.healed, behind, None if allowed.guided is None else budget.limit)
+            guide = _after(seam.healed, behind, None if allowed.guided is None else budget.limit)
             clean = allowed.clean
-            beside = None if clean is None else LiteralGuide(seam.healed, budget.source(clean), budget.limit)
+            beside = None if clean is None else _after(seam.healed, budget.source(clean), budget.limit)
             if (budget.limit or budget.thought) and guide.crosses:
                 return Start(seam.prompt_ids, budget.limit, guide, beside, seam.healed)
         except (InputError, LimitTooSmall):  # the context is too small for it

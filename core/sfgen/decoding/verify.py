@@ -15,7 +15,7 @@ import sfgen
 from sfgen.decoding.detokenizer import StopStrings
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import InternalError
-from sfgen.index.thought import Marker
+from sfgen.index.marker import Marker
 from sfgen.protocols import GuideSource, HasReadings, Model
 
 if TYPE_CHECKING:

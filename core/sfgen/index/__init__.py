@@ -1,9 +1,9 @@
 """Constraint and vocabulary → index → guide: which tokens may come next.
 
 ``index`` is what a user makes of a constraint and a vocabulary; ``guide`` has what all guides can do, and follows one
-sequence; ``chain`` puts one after the other; ``unconstrained`` is free text. ``prefixed_guide`` is what guides with a
-beginning of their own have in common: ``literal_guide`` has a literal before a constraint, ``thought`` free text up to
-a marker. ``calls`` has texts of a constraint inside free text.
+sequence; ``unconstrained`` is free text. ``sequence`` puts parts one after the other, such as a literal or free text up
+to a ``marker`` before a constraint, or calls in free text: ``sequence_parts`` says what a part is, ``threads`` how a
+text is divided among them and which tokens may follow.
 
 Of an automaton: ``masks`` walks the token trie through it, ``mask_store`` keeps the masks that were used last,
 ``mask_ids`` unpacks them, and ``distance`` knows the way to the end. ``token_automaton`` puts these together, and
@@ -11,13 +11,13 @@ Of an automaton: ``masks`` walks the token trie through it, ``mask_store`` keeps
 ``atomic_write``. ``export`` shows an index as data, numbers and a picture.
 """
 
-from sfgen.index.calls import Calls
-from sfgen.index.chain import Chain
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.guide import BaseGuide
 from sfgen.index.index import DfaIndex, Index, index_of
+from sfgen.index.marker import Marker
 from sfgen.index.mask_ids import tokens_of_row
-from sfgen.index.thought import Marker, Thought
+from sfgen.index.sequence import Calls, Chain, Sequence, Thought
+from sfgen.index.sequence_parts import Fixed, Free, Texts
 from sfgen.index.unconstrained import Unconstrained, UnconstrainedGuide
 
 __all__ = [
@@ -26,8 +26,12 @@ __all__ = [
     "Chain",
     "DfaGuide",
     "DfaIndex",
+    "Fixed",
+    "Free",
     "Index",
     "Marker",
+    "Sequence",
+    "Texts",
     "Thought",
     "Unconstrained",
     "UnconstrainedGuide",

@@ -70,6 +70,12 @@ class DfaGuide(BaseGuide[int]):
     def _tokens_left(self, position: int) -> int:
         return int(self.index.distance[position])
 
+    def at(self, position: int, room: int | None = None) -> Self:
+        """Return a guide in another state, without steps; see ``BaseGuide.at``."""
+        twin = super().at(position, room)
+        twin._set_free()
+        return twin
+
     @property
     def state(self) -> int:
         """The current state of the DFA."""
@@ -150,7 +156,7 @@ class DfaGuide(BaseGuide[int]):
             self._check_open()
         states = self._positions
         target = self.index.next_state(states[-1], token_id)
-        if target >= 0 and (len(states) <= self._free or self._fits(target)):
+        if target >= 0 and (len(states) <= self._free or self._fits(target, (self.room or 0) - 1)):
             states.append(target)
         elif token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
             self._ended = True
@@ -158,9 +164,11 @@ class DfaGuide(BaseGuide[int]):
         else:
             raise UsageError(f"token {token_id} is not allowed in state {states[-1]}")
 
-    def _fits(self, target: int) -> bool:
-        """Whether a match can still be completed after one more token, which leads to ``target``; near the limit."""
-        return int(self.index.distance[target]) < (self.room or 0)
+    def _fits(self, position: int, room: int | None) -> bool:
+        """Whether a match can be completed; the fewest tokens are found where the limit is near."""
+        if self.index.steps_byte_by_byte and (room is None or room >= self.index.longest_way):
+            return True
+        return super()._fits(position, room)
 
     def advance_bytes(self, data: bytes) -> None:
         """Read bytes that are not a whole token.

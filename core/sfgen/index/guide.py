@@ -142,6 +142,10 @@ class BaseGuide(Steps, Generic[Position]):
         """
         return 0
 
+    def _fits(self, position: Position, room: int | None) -> bool:
+        """Whether the text can be completed with ``room`` tokens; ``None``: any number."""
+        return self._tokens_left(position) <= (int(UNREACHABLE) - 1 if room is None else room)
+
     def _is_final(self, position: Position) -> bool:
         """Whether the text must end at a position that accepts it."""
         return all(self._read(position, bytes([byte])) is None for byte in range(256))
@@ -179,6 +183,19 @@ class BaseGuide(Steps, Generic[Position]):
     def _describe(self, position: Position) -> str:
         """Describe a position for views."""
         return str(self._number(position))
+
+    def at(self, position: Position, room: int | None = None) -> Self:
+        """Return a guide at another position, without steps.
+
+        Args:
+            position: A position of a guide of the same source.
+            room: The tokens that may still be read; ``None``: any number. Not checked.
+        """
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._positions, twin._between, twin._ended = [position], [], False
+        twin.max_tokens = room
+        return twin
 
     # ---- where the guide stands ------------------------------------------------------------------------------------
 
@@ -276,8 +293,7 @@ class BaseGuide(Steps, Generic[Position]):
         after = self._read(self._positions[-1], data)
         if after is None:
             return None
-        most = UNREACHABLE - 1 if room is None else room - 1
-        return after if self._tokens_left(after) <= most else None
+        return after if self._fits(after, None if room is None else room - 1) else None
 
     def forced_bytes(self, most: int | None = None) -> bytes:
         """Return the bytes that must follow, up to the next choice.

@@ -25,9 +25,8 @@ from sfgen.ban.difference import clean_superset, is_wholly_clean, without_banned
 from sfgen.ban.matcher_states import COMPLETE
 from sfgen.errors import GenerationError, UsageError
 from sfgen.index import BaseGuide, index_of
-from sfgen.index.calls import Calls
 from sfgen.index.mask_ids import packed, tokens_of_row
-from sfgen.index.thought import Thought
+from sfgen.index.sequence import Calls, Thought
 from sfgen.integrations.masks import widest
 from sfgen.integrations.state import BatchRow, RowGuide, Stage
 from sfgen.protocols import Guide, GuideSource, HasReadings, Int32, Mask

@@ -1,0 +1,133 @@
+"""A text after which something else begins, found while a text is written byte by byte (Knuth, Morris, Pratt 1977)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.vocabulary import TokenTrie, Vocabulary
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A text after which something else begins.
+
+    Args:
+        data: Its bytes, at least one.
+        token: A special token that writes it, which has no bytes of its own; ``None``: there is none.
+
+    Raises:
+        UsageError: It is empty, or an argument of another kind.
+
+    >>> marker = Marker(b"aab")
+    >>> marker.read(0, b"aa"), marker.read(2, b"a"), marker.read(2, b"abx")
+    ((2, 2), (2, 1), (3, 2))
+    """
+
+    data: bytes
+    token: int | None = None
+
+    def __post_init__(self) -> None:
+        if not arguments.data("data", self.data):
+            raise UsageError("a marker is empty: it has at least one byte")
+        object.__setattr__(self, "data", bytes(self.data))
+        if self.token is not None:
+            arguments.whole_number("token", self.token, least=0)
+
+    @cached_property
+    def borders(self) -> list[int]:
+        """The failure function: the next shorter state of each state.
+
+        It is the longest proper suffix of the text read that the marker begins with.
+        """
+        borders, border = [0, 0], 0
+        for byte in self.data[1:]:
+            while border and self.data[border] != byte:
+                border = borders[border]
+            border += self.data[border] == byte
+            borders.append(border)
+        return borders
+
+    def read(self, state: int, data: bytes) -> tuple[int, int]:
+        """Read bytes, up to the end of the marker.
+
+        Args:
+            state: How many bytes of the marker were matched before.
+            data: The bytes.
+
+        Returns:
+            The state after them, and how many of them were read: all, unless the marker is complete.
+
+        Raises:
+            UsageError: There is no such state, or an argument of another kind.
+        """
+        data = arguments.data("data", data)
+        self._check_state(state)
+        for position, byte in enumerate(data):
+            while state and self.data[state] != byte:
+                state = self.borders[state]
+            state += self.data[state] == byte
+            if state == len(self.data):
+                return state, position + 1
+        return state, len(data)
+
+    def open_from(self, data: bytes | bytearray) -> int:
+        """Return where a partial match of the marker begins.
+
+        Args:
+            data: A text without the marker.
+
+        Returns:
+            An offset in bytes; the length of the text if there is no partial match.
+        """
+        data = arguments.data("data", data)
+        state, _ = self.read(0, bytes(data[max(0, len(data) - len(self.data) + 1) :]))
+        return len(data) - state
+
+    def completing(self, state: int, trie: TokenTrie, vocabulary: Vocabulary) -> Iterator[int]:
+        """Find candidates for tokens that complete the marker.
+
+        Some of them do not complete it.
+
+        Args:
+            state: How many bytes of the marker were matched before.
+            trie: The tokens, or their ends.
+            vocabulary: All tokens.
+
+        Raises:
+            UsageError: There is no such state, or an argument of another kind.
+        """
+        self._check_state(state)
+        arguments.instance("trie", trie, TokenTrie)
+        arguments.instance("vocabulary", vocabulary, Vocabulary)
+        while True:
+            rest = self.data[state:]
+            nodes = trie.along(rest)
+            if len(nodes) == len(rest):
+                first, last = trie.token_starts[nodes[-1]], trie.token_starts[trie.subtree_ends[nodes[-1]]]
+                yield from trie.token_ids[first:last].tolist()
+            if not state:
+                break
+            state = self.borders[state]
+        yield from self._tokens_with(vocabulary)
+
+    def _check_state(self, state: int) -> None:
+        if not 0 <= arguments.whole_number("state", state) < len(self.data):
+            raise UsageError(f"there is no state {state}: the marker has {len(self.data)} bytes")
+
+    def _tokens_with(self, vocabulary: Vocabulary) -> list[int]:
+        """The tokens that have the marker inside."""
+        kept = _tokens_with_marker.setdefault(vocabulary, {})
+        if self.data not in kept:
+            tokens = vocabulary.tokens
+            kept[self.data] = [
+                token for token in vocabulary.text_token_ids.tolist() if self.data in (tokens[token] or b"")
+            ]
+        return kept[self.data]
+
+
+_tokens_with_marker: WeakKeyDictionary[Vocabulary, dict[bytes, list[int]]] = WeakKeyDictionary()

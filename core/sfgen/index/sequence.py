@@ -1,0 +1,437 @@
+"""A source of guides through parts one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from sfgen import arguments
+from sfgen.errors import UsageError
+from sfgen.index.guide import BaseGuide, ReadBeside
+from sfgen.index.marker import Marker
+from sfgen.index.mask_ids import packed
+from sfgen.index.sequence_parts import AnyPart, Fixed, Free, Texts
+from sfgen.index.threads import Position, Thread, Threads
+from sfgen.protocols import Guide, GuideSource, Int32, Mask
+from sfgen.vocabulary import Vocabulary
+
+
+class Span(NamedTuple):
+    """A part of a finished text: which it is, its start and its end in bytes."""
+
+    part: AnyPart
+    start: int
+    end: int
+
+
+class Sequence:
+    """A source of guides through parts one after the other.
+
+    Args:
+        parts: The parts: ``Fixed``, ``Free`` and ``Texts``, and sources of guides, whose texts end anywhere; over one
+            vocabulary. The last is a source, or ``Texts``. The parts of a sequence among them are its own.
+        back: The number of the part that follows the last one; ``None``: none.
+
+    Attributes:
+        vocabulary: The tokens.
+
+    Raises:
+        UsageError: No part, parts over different vocabularies, or an argument of another kind.
+
+    >>> from sfgen import Dfa, Index, Vocabulary
+    >>> vocabulary = Vocabulary([b"1", b"2", b" ", b"is ", b"s 1", b"i", b"s", None], end_token_ids=[7])
+    >>> guide = Sequence([Fixed(b"is "), Index(Dfa.from_regex("[12]+"), vocabulary)]).guide()
+    >>> guide.allowed_tokens().tolist(), guide.forced_bytes()
+    ([3, 5], b'is ')
+    >>> guide.advance(5)
+    >>> guide.allowed_tokens().tolist(), guide.tokens_left()
+    ([4, 6], 3)
+    """
+
+    def __init__(self, parts: Iterable[AnyPart | GuideSource], back: int | None = None) -> None:
+        flat = list[AnyPart]()
+        for part in arguments.items("parts", parts, "a list of parts"):
+            if isinstance(part, Sequence):
+                back = back if part.threads.back is None else len(flat) + part.threads.back
+                flat += part.threads.parts
+            else:
+                flat.append(part if isinstance(part, Fixed | Free | Texts) else Texts(part))
+        self.threads: Threads = Threads(flat, back)
+        self.vocabulary: Vocabulary = self.threads.vocabulary
+
+    def guide(self, max_tokens: int | None = None) -> SequenceGuide:
+        """Return a new guide at the start, for one sequence.
+
+        Args:
+            max_tokens: The most tokens that write something in a part that counts; ``None``: any number.
+
+        Raises:
+            LimitTooSmall: The parts, each written by itself, take more than ``max_tokens`` tokens.
+            DeadEnd: The vocabulary cannot write a marker that must be written.
+        """
+        return SequenceGuide(self.threads, max_tokens)
+
+    def divided(self, data: bytes) -> list[Span] | None:
+        """Divide a finished text into its parts, the first as long as it can be, then the second, and so on.
+
+        Args:
+            data: The text.
+
+        Returns:
+            What each part is, in order; ``None`` if it is not a text of the sequence.
+        """
+        return self._divided(arguments.data("data", data), None)
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Check whether a text divides into parts that no judge refuses.
+
+        Args:
+            data: The text.
+
+        Returns:
+            ``None`` if it does; else who refuses, for a report.
+        """
+        data, last = arguments.data("data", data), self.threads.last
+        spans = self._divided(data, None)
+        if spans is None:  # the judges of the last part say more, if only that is wrong
+            spans = self._divided(data, last) if self.threads.is_definite and self.threads.back is None else None
+        if spans is None:
+            return {"constraint": "a sequence of parts", "refused by": "its parts"}
+        texts = ((part.source, data[start:end]) for part, start, end in spans if isinstance(part, Texts))
+        refused = (source.refusal(text) for source, text in texts)
+        return next((refusal for refusal in refused if refusal is not None), None)
+
+    def _divided(self, data: bytes, unread: AnyPart | None) -> list[Span] | None:
+        """Search for a division in depth; ``unread`` may have any text up to the end of ``data``."""
+        threads, spans = self.threads, list[Span]()
+        begun, dead = [(-len(threads.parts), 0)], set[tuple[int, int]]()
+        waiting = [self._ends(*begun[0], data, unread)]
+        while waiting:
+            (number, start), end = begun[-1], next(waiting[-1], None)
+            if end is None:
+                dead.add(begun.pop())
+                waiting.pop()
+                if spans:
+                    spans.pop()
+                continue
+            part, after = threads.parts[number], threads.following(number)
+            spans.append(Span(part, start, end))
+            is_cut = isinstance(part, Free) and part.is_cut(data[start:end])
+            if end == len(data) and (is_cut or not after):
+                return spans
+            if not after or is_cut or (after, end) in dead:
+                spans.pop()
+                continue
+            begun.append((after, end))
+            waiting.append(self._ends(after, end, data, unread))
+        return None
+
+    def _ends(self, number: int, start: int, data: bytes, unread: AnyPart | None) -> Iterator[int]:
+        """Where a part may end that begins at a byte, the farthest end first."""
+        part = self.threads.parts[number]
+        return iter([len(data)]) if part is unread else reversed(part.ends_in(data, start))
+
+
+class Told(NamedTuple):
+    """Where a text is, for those who ask for more than its position.
+
+    Attributes:
+        position: The position.
+        guide: The guide of the constraint whose text is open, or follows a literal that is; ``None``: there is none.
+    """
+
+    position: Position
+    guide: Guide | None
+
+
+class SequenceGuide(ReadBeside[Position, Told]):
+    """A guide of one sequence through parts one after the other."""
+
+    def __init__(self, threads: Threads, max_tokens: int | None = None) -> None:
+        self.threads = arguments.instance("threads", threads, Threads)
+        super().__init__(threads.vocabulary, threads.start, max_tokens)
+        self.limit_hint, self.dead_end_hint = threads.last.machine.limit_hint, threads.last.machine.dead_end_hint
+        self._begin_beside(Told(threads.start, self._guide_at(threads.start)))
+
+    def _check_limit(self, start: Position) -> None:
+        self.threads.check_limit(self.max_tokens)
+
+    # ---- what positions say ----------------------------------------------------------------------------------------
+
+    def _read(self, position: Position, data: bytes) -> Position | None:
+        return self.threads.read(position, data)
+
+    def _accepts(self, position: Position) -> bool:
+        return self.threads.accepts(position)
+
+    def _tokens_left(self, position: Position) -> int:
+        return self.threads.needs(position)
+
+    def _fits(self, position: Position, room: int | None) -> bool:
+        return self.threads.fits(position, room)
+
+    def _is_final(self, position: Position) -> bool:
+        return self.threads.is_final(position)
+
+    def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        return self.threads.only_step(position)
+
+    def _text_tokens(self, position: Position) -> Int32:
+        return self.threads.tokens(position, None)
+
+    # ---- where the guide stands ------------------------------------------------------------------------------------
+
+    @property
+    def position(self) -> Any:
+        """The present position; in the last part alone it is that of the constraint's own guide."""
+        position = self._positions[-1]
+        return position[0].inside if self.threads.is_in_last(position) else self.threads.canonical(position)
+
+    @property
+    def state(self) -> int:
+        """The state of the last part's guide; its start in what does not count before it, and else a negative number."""
+        position, last = self._positions[-1], self.threads.last
+        number, inside = position[0]
+        if len(position) == 1 and (number == -1 or not self.threads.parts[number].counts):
+            place = last.place(inside if number == -1 else last.start)
+            return place if isinstance(place, int) else self._number(place)
+        return -1 - self._number(position)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether free text is open, or a literal before it."""
+        return isinstance(self._open_part(self._positions[-1]), Free)
+
+    @property
+    def crosses(self) -> bool:
+        """Whether at the start some token has the literal there and more."""
+        return self.threads.crosses(self.max_tokens)
+
+    def describe(self) -> str:
+        """Describe the place in the open part."""
+        position = self._positions[-1]
+        if len(position) == 1 and self.threads.is_definite:
+            part = self._open_part(position)
+            if isinstance(part, Free):
+                return part.title
+            told = self._reading().guide
+            if told is not None:
+                return told.describe()
+        return " | ".join(self._named(thread) for thread in position)
+
+    def _named(self, thread: Thread) -> str:
+        part = self.threads.parts[thread.part]
+        place = part.guide(thread.inside, None).describe() if isinstance(part, Texts) else "text"
+        return f"{len(self.threads.parts) + thread.part + 1}: {place}"
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of the constraint's guide; ``None``: the generation's."""
+        return getattr(self._reading().guide, "temperature", None)
+
+    def _open_part(self, position: Position) -> object:
+        """The part that is open; of a literal the one behind it."""
+        number = position[0].part
+        while isinstance(self.threads.parts[number], Fixed):  # the last one is none
+            number += 1
+        return self.threads.parts[number]
+
+    def _guide_at(self, position: Position) -> Guide | None:
+        """A guide at the start of the constraint that a position is at, if it alone is open."""
+        part = self._open_part(position) if len(position) == 1 and self.threads.is_definite else None
+        return part.machine.fork() if isinstance(part, Texts) else None
+
+    def _read_on(self, reading: Told, piece: bytes) -> Told:
+        position, guide = reading
+        is_own = False  # whether the guide may be moved
+        for byte in (piece[offset : offset + 1] for offset in range(len(piece))):
+            after = self.threads.read(position, byte)
+            assert after is not None, "the guide has read it"
+            if after[0].part != position[0].part:
+                guide, is_own = self._guide_at(after), True
+            elif guide is not None and isinstance(self.threads.parts[position[0].part], Texts):
+                guide, is_own = (guide if is_own else guide.fork()), True
+                guide.advance_bytes(byte)
+            position = after
+        return Told(position, guide)
+
+    # ---- what may follow -------------------------------------------------------------------------------------------
+
+    def _alone(self) -> BaseGuide[Any] | None:
+        """The guide of a constraint that alone says what may follow; ``None``: there is none."""
+        position = self._positions[-1]
+        if len(position) > 1 or self._ended or self.room == 0:
+            return None
+        part = self.threads.parts[position[0].part]
+        if not isinstance(part, Texts):
+            return None
+        if self.threads.is_in_last(position) or (part.ending == "longest" and not part.ends(position[0].inside)):
+            return part.guide(position[0].inside, self.room)
+        return None
+
+    def mask(self) -> Mask:
+        """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        alone = self._alone()
+        return packed(self.allowed_tokens(), len(self.vocabulary)) if alone is None else alone.mask()
+
+    def allowed_tokens(self) -> Int32:
+        """Return the ids of the allowed tokens, ascending, int32; read-only."""
+        alone = self._alone()
+        return super().allowed_tokens() if alone is None else alone.allowed_tokens()
+
+    def _tokens_within_limit(self) -> Int32:
+        tokens = self.threads.tokens(self._positions[-1], self.room)
+        tokens.setflags(write=False)  # it is handed out
+        return tokens
+
+    def forced_bytes(self, most: int | None = None) -> bytes:
+        """Return the bytes that must follow, up to the next choice.
+
+        They also stop at the first position where the text may end.
+
+        Args:
+            most: The most bytes to return; ``None``: any number.
+        """
+        forced, position = bytearray(), self._positions[-1]
+        if most is not None:
+            most = arguments.whole_number("most", most, least=0)
+        while (most is None or len(forced) < most) and not self._accepts(position):
+            if self.threads.is_in_last(position):
+                left = None if most is None else most - len(forced)
+                return bytes(forced) + self.threads.last.guide(position[0].inside, None).forced_bytes(left)
+            step = self._only_step(position)
+            if step is None:
+                break
+            forced += step[0]
+            position = step[1]
+        return bytes(forced)
+
+    def is_ready(self) -> bool:
+        """Tell whether the mask here is made; one of several parts is made when it is needed."""
+        alone = self._alone()
+        return True if alone is None else alone.is_ready()
+
+    def allows_several(self) -> bool | None:
+        """Tell whether two tokens or more may follow.
+
+        ``None``: only the mask can tell.
+        """
+        alone = self._alone()
+        return None if alone is None else alone.allows_several()
+
+    # ---- steps -----------------------------------------------------------------------------------------------------
+
+    def advance(self, token_id: int) -> None:
+        """Read a token.
+
+        Raises:
+            UsageError: The token is not allowed here.
+        """
+        self._check_open()
+        token_id = arguments.whole_number("token_id", token_id)
+        if token_id in self.vocabulary.end_token_ids and self.is_accepting:
+            self._ended = True
+            return
+        position, room = self._positions[-1], self.room
+        found = self.threads.after_token(position, token_id)
+        if found is None or not self._leaves_room(*found, room):
+            raise UsageError(f"token {token_id} is not allowed here")
+        if not found[1]:
+            self._between.append(len(self._positions))
+        self._positions.append(found[0])
+        self._pieces.append(self.threads.bytes_of(position, token_id))
+
+    def _leaves_room(self, after: Position, counts: bool, room: int | None) -> bool:
+        """Whether a token leaves room for the rest."""
+        if counts and room == 0:
+            return False
+        return self.threads.fits(after, None if room is None else room - counts)
+
+
+Chain = Sequence
+"""Constraints one after the other: the older name."""
+
+
+class Thought(Sequence):
+    """A thought before a constraint: free text up to a marker, and then what the constraint allows.
+
+    Args:
+        marker: The text that ends the free text.
+        source: The constraint.
+        max_thought: The most tokens of the free text; what after them writes only the marker is not counted.
+
+    Attributes:
+        marker: The text that ends the free text.
+        source: The constraint.
+
+    >>> from sfgen import Dfa, Index, Vocabulary
+    >>> vocabulary = Vocabulary([b"a", b".", b".1", b"1", b"2", None], end_token_ids=[5])
+    >>> guide = Thought(Marker(b"."), Index(Dfa.from_regex("1"), vocabulary), 2).guide()
+    >>> guide.allowed_tokens().tolist()
+    [0, 1, 2, 3, 4]
+    >>> guide.advance(0)
+    >>> guide.advance(0)
+    >>> guide.allowed_tokens().tolist(), guide.forced_bytes()
+    ([1, 2], b'.1')
+    """
+
+    def __init__(self, marker: Marker, source: GuideSource, max_thought: int) -> None:
+        arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
+        max_thought = arguments.whole_number("max_thought", max_thought, least=0)
+        super().__init__([Free(marker, max_thought, counts=False, title="thought"), source])
+        self.marker, self.source = marker, source
+
+
+class Calls(Sequence):
+    """Free text with calls: each marker begins a text of a constraint, and then the text is free again.
+
+    A call is the longest text of the constraint that stands there. Free text may end anywhere, a call where it is
+    complete.
+
+    Args:
+        marker: The text that begins each call.
+        source: The constraint of a call, over the vocabulary.
+        whole: The constraint whose longest text is a call, where ``source`` has only some texts of it; ``None``:
+            ``source``. After a call that may be written nothing comes that would make a longer one of it, which may
+            not.
+
+    Attributes:
+        marker: The text that begins each call.
+        source: The constraint of a call.
+
+    >>> from sfgen import Dfa, Index, Vocabulary
+    >>> vocabulary = Vocabulary([b"a", b"!", b"!1", b"1", b"2", None], end_token_ids=[5])
+    >>> guide = Calls(Marker(b"!"), Index(Dfa.from_regex("1[12]"), vocabulary)).guide()
+    >>> guide.allowed_tokens().tolist()
+    [0, 1, 2, 3, 4, 5]
+    >>> guide.advance(2)
+    >>> guide.allowed_tokens().tolist(), guide.is_accepting
+    ([3, 4], False)
+
+    The second ``1`` would be of a call that must not be written:
+
+    >>> calls = Calls(Marker(b"!"), Index(Dfa.from_regex("1"), vocabulary), Index(Dfa.from_regex("1?1"), vocabulary))
+    >>> guide = calls.guide()
+    >>> guide.advance(2)
+    >>> guide.allowed_tokens().tolist()
+    [0, 1, 2, 4, 5]
+    """
+
+    def __init__(self, marker: Marker, source: GuideSource, whole: GuideSource | None = None) -> None:
+        arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
+        super().__init__([Free(marker, stops=True), Texts(source, "longest", whole=whole)], back=0)
+        self.marker, self.source = marker, source
+
+    def spans(self, data: bytes) -> list[tuple[int, int]]:
+        """Return where the calls of a text begin and end, in bytes.
+
+        Args:
+            data: The text.
+
+        Raises:
+            UsageError: A call breaks its constraint, or is not complete.
+        """
+        spans = self.divided(data)
+        if spans is None:
+            raise UsageError("a call breaks its constraint, or the last one is not complete")
+        return [(start, end) for part, start, end in spans if isinstance(part, Texts)]

@@ -1,0 +1,412 @@
+"""The parts of a sequence: a literal, free text up to a marker, and texts of a constraint.
+
+A part knows how a place in it reads a byte, whether the part may end there and whether it may go on. Which of the two
+it is, where both can be, is its *ending*:
+
+* ``anywhere``: it may end wherever its text is complete, as the parts of a regular expression. What stands there is
+  read in all ways that there are.
+* ``earliest``: it ends where its text is complete for the first time, as free text does at its marker.
+* ``longest``: it ends where it cannot read on, as a token of a lexer; no token of the vocabulary holds its end and text
+  after it.
+
+A place in a text of a constraint is a position of its guide; see ``Machine``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from sfgen import arguments
+from sfgen.errors import GenerationError, UsageError
+from sfgen.index.dfa_guide import DfaGuide
+from sfgen.index.guide import NO_TOKENS, BaseGuide
+from sfgen.index.marker import Marker
+from sfgen.index.unconstrained import UnconstrainedGuide
+from sfgen.protocols import Guide, GuideSource, Int32, Tokens
+from sfgen.vocabulary import TokenTrie
+
+Ending: TypeAlias = Literal["anywhere", "earliest", "longest"]
+"""Where a part ends."""
+
+
+class Part(ABC):
+    """One part of a sequence.
+
+    Attributes:
+        start: The place at its start.
+        counts: Tokens that write some of it count to the limit. Where they do not, those of the parts before it do not
+            either.
+        key: What tells it from other parts before the same source.
+        is_definite: It ends in one way, whatever comes behind it.
+    """
+
+    start: Any
+    counts: bool
+    key: Hashable
+    is_definite = True
+
+    @abstractmethod
+    def ends(self, inside: Any) -> bool:
+        """Whether the part may end."""
+
+    @abstractmethod
+    def goes_on(self, inside: Any) -> bool:
+        """Whether the part may go on."""
+
+    @abstractmethod
+    def ends_in(self, data: bytes, start: int) -> list[int]:
+        """Where it may end in a finished text in which it begins at a byte, ascending."""
+
+    @abstractmethod
+    def only_step(self, inside: Any) -> tuple[bytes, Hashable] | None:
+        """The byte that must follow, where the part goes on and there is one only, and the place after it."""
+
+    def leads_on(self, inside: Any) -> bool:
+        """Whether what is behind the part may begin here, whatever its first byte is."""
+        return self.ends(inside)
+
+    def stops(self, inside: Any) -> bool:
+        """Whether the whole text may end here, though the part does not."""
+        return False
+
+
+class Fixed(Part):
+    """A literal; a place is what is still to come of it.
+
+    Args:
+        data: Its bytes.
+        counts: Whether tokens that write it count to the limit.
+    """
+
+    def __init__(self, data: bytes, *, counts: bool = True) -> None:
+        if not arguments.data("literal", data):
+            raise UsageError("the literal is empty", hint="Leave it out.")
+        self.data = self.start = bytes(data)
+        self.counts = arguments.flag("counts", counts)
+        self.key = self.data, counts
+
+    def rest(self, inside: bytes) -> bytes:
+        """What is still to come."""
+        return inside
+
+    def take(self, inside: bytes, data: bytes) -> tuple[bytes, int] | None:
+        """The rest after as much of some bytes as belongs to it, and how much that is."""
+        size = min(len(inside), len(data))
+        return (inside[size:], size) if inside[:size] == data[:size] else None
+
+    def ends(self, inside: bytes) -> bool:
+        """Whether nothing is left."""
+        return not inside
+
+    def goes_on(self, inside: bytes) -> bool:
+        """Whether something is left."""
+        return bool(inside)
+
+    def ends_in(self, data: bytes, start: int) -> list[int]:
+        """Where it ends in a finished text."""
+        return [start + len(self.data)] if data.startswith(self.data, start) else []
+
+    def only_step(self, inside: bytes) -> tuple[bytes, bytes] | None:
+        """The next byte."""
+        return inside[:1], inside[1:]
+
+
+class InFree(NamedTuple):
+    """A place in free text.
+
+    Attributes:
+        state: The state of the marker.
+        left: The tokens that may still be written before the marker must follow; ``None``: any number.
+    """
+
+    state: int
+    left: int | None
+
+
+class Free(Part):
+    """Free text up to a marker, and the marker.
+
+    Args:
+        marker: What ends it.
+        max_tokens: The most tokens that begin in it; then the rest of the marker must follow. ``None``: any number.
+        counts: Whether its tokens count to the limit of the sequence.
+        stops: Whether the whole text may end in it, without the marker.
+        title: What views call it.
+    """
+
+    def __init__(
+        self,
+        marker: Marker,
+        max_tokens: int | None = None,
+        *,
+        counts: bool = True,
+        stops: bool = False,
+        title: str = "free text",
+    ) -> None:
+        self.marker = arguments.instance("marker", marker, Marker)
+        if max_tokens is not None:
+            max_tokens = arguments.whole_number("max_tokens", max_tokens, least=0)
+        self.start = InFree(0, max_tokens)
+        self.counts, self._stops = arguments.flag("counts", counts), arguments.flag("stops", stops)
+        self.title = arguments.text("title", title)
+        self.key = marker, counts, stops
+
+    def take(self, inside: InFree, data: bytes) -> tuple[InFree, int] | None:
+        """The place after as much of some bytes as belongs to it, and how much that is: up to the marker's end."""
+        if inside.left == 0:
+            rest = self.rest(inside)
+            size = min(len(rest), len(data))
+            return (InFree(inside.state + size, 0), size) if rest[:size] == data[:size] else None
+        state, used = self.marker.read(inside.state, data)
+        return InFree(state, inside.left), used
+
+    def rest(self, inside: InFree) -> bytes:
+        """What is still to come of the marker, if it goes on."""
+        return self.marker.data[inside.state :]
+
+    def ends(self, inside: InFree) -> bool:
+        """Whether the marker is complete."""
+        return inside.state == len(self.marker.data)
+
+    def goes_on(self, inside: InFree) -> bool:
+        """Whether the marker is incomplete."""
+        return inside.state < len(self.marker.data)
+
+    def stops(self, inside: InFree) -> bool:
+        """Whether the whole text may end here."""
+        return self._stops
+
+    def only_step(self, inside: InFree) -> tuple[bytes, InFree] | None:
+        """The next byte of the marker, where it must follow and is no token of its own."""
+        if inside.left != 0 or self.takes_special(inside):
+            return None
+        return self.rest(inside)[:1], InFree(inside.state + 1, 0)
+
+    def is_cut(self, text: bytes) -> bool:
+        """Whether a finished text of it has no marker at its end."""
+        return not text.endswith(self.marker.data)
+
+    def ends_in(self, data: bytes, start: int) -> list[int]:
+        """Where it may end in a finished text: behind the first marker, or nowhere before the end of the text."""
+        found = data.find(self.marker.data, start)
+        return [found + len(self.marker.data)] if found >= 0 else [len(data)] if self._stops else []
+
+    def takes_special(self, inside: InFree) -> bool:
+        """Whether the special token of the marker may stand here: not where a marker would end inside of its text."""
+        marker = self.marker
+        return marker.token is not None and marker.read(inside.state, marker.data)[1] == len(marker.data)
+
+    def after_token(self, inside: InFree) -> InFree:
+        """The place after a token that began and ended in it."""
+        return inside if not inside.left else InFree(inside.state, inside.left - 1)
+
+
+@runtime_checkable
+class _Completes(Protocol):
+    """An engine that tells quickly whether a text can be completed."""
+
+    def fits(self, position: Any, room: int | None) -> bool:
+        """Tell whether ``room`` tokens complete the text; ``None``: any number."""
+
+
+class InText(NamedTuple):
+    """A place in the longest text of a constraint, which two constraints read.
+
+    Attributes:
+        inside: The place of the one that says what may be written.
+        whole: The place of the one that says where the text ends.
+    """
+
+    inside: Hashable
+    whole: Hashable
+
+
+class Texts(Part):
+    """A text of a constraint.
+
+    Args:
+        source: The constraint over a vocabulary.
+        ends: Where it ends.
+        whole: The constraint whose longest text it is, where ``source`` has only some texts of it; ``None``: it is
+            ``source``. Behind a text that may be written nothing comes that would make a longer one of it, which may
+            not.
+    """
+
+    counts = True
+
+    def __init__(self, source: GuideSource, ends: Ending = "anywhere", *, whole: GuideSource | None = None) -> None:
+        arguments.given("each of parts", source, "an index", "vocabulary", "guide", "refusal")
+        arguments.one_of("ends", ends, ("anywhere", "earliest", "longest"))
+        self.source, self.ending = source, ends
+        if whole is not None:
+            arguments.given("whole", whole, "an index", "vocabulary", "guide", "refusal")
+            if ends != "longest":
+                raise UsageError("whole is for a part that ends at its longest", hint="Leave whole out.")
+        self.machine = machine_of(source)
+        self.reader = self.machine if whole is None or whole is source else machine_of(whole)
+        engine = getattr(self.machine, "tokens", None)
+        self._fits = engine.fits if isinstance(engine, _Completes) else self.machine._fits
+        self.is_definite = ends != "anywhere"
+        self.key = ends, whole is None or whole is source
+        start = self.machine.position
+        self.start = start if self.reader is self.machine else InText(start, self.reader.position)
+
+    def place(self, inside: Any) -> Any:
+        """The position of the guide of what may be written."""
+        return inside if self.reader is self.machine else inside.inside
+
+    def read(self, inside: Any, byte: bytes) -> Hashable | None:
+        """The place after a byte."""
+        after = self.machine._read(self.place(inside), byte)
+        if after is None or self.reader is self.machine:
+            return after
+        whole = self.reader._read(inside.whole, byte)
+        return None if whole is None else InText(after, whole)
+
+    def ends(self, inside: Any) -> bool:
+        """Whether the text is complete."""
+        return self.machine._accepts(self.place(inside))
+
+    def goes_on(self, inside: Any) -> bool:
+        """Whether it may be continued."""
+        if not self.ends(inside):
+            return True
+        return self.ending != "earliest" and not self._is_final(inside)
+
+    def lets_go(self, inside: Any, byte: bytes) -> bool:
+        """Whether the longest text ends before a byte."""
+        return self.ends(inside) and self.reader._read(self._whole(inside), byte) is None
+
+    def leads_on(self, inside: Any) -> bool:
+        """Whether what is behind the part may begin here, whatever its first byte is."""
+        return self.ends(inside) and (self.ending != "longest" or self._is_final(inside))
+
+    def ends_in(self, data: bytes, start: int) -> list[int]:
+        """Where its text is complete; the last such place alone if it is the longest, where it cannot go on there."""
+        inside, ends = self.start, [start] if self.ends(self.start) else []
+        for at in range(start, len(data)):
+            byte = data[at : at + 1]
+            if not self.goes_on(inside) or (self.ending == "longest" and self.lets_go(inside, byte)):
+                break
+            inside = self.read(inside, byte)
+            if inside is None:
+                return ends if self.ending == "anywhere" else []
+            if self.ends(inside):
+                ends.append(at + 1)
+        return ends if self.ending == "anywhere" else ends[-1:] if self.ends(inside) else []
+
+    def only_step(self, inside: Any) -> tuple[bytes, Hashable] | None:
+        """The only byte that the constraint reads, and the place after it."""
+        step = self.machine._only_step(self.place(inside))
+        if step is None or self.reader is self.machine:
+            return step
+        after = self.read(inside, step[0])
+        return None if after is None else (step[0], after)
+
+    def least(self, inside: Any) -> int:
+        """The fewest tokens to the end of the text by itself."""
+        return self.machine._tokens_left(self.place(inside))
+
+    def fits(self, inside: Any, room: int | None) -> bool:
+        """Whether ``room`` tokens complete the text by itself; ``None``: any number."""
+        return self._fits(self.place(inside), room)
+
+    def guide(self, inside: Any, room: int | None) -> BaseGuide[Any]:
+        """A guide of what may be written, at a place."""
+        return self.machine.at(self.place(inside), room)
+
+    def text_tokens(self, inside: Any, room: int | None) -> Int32:
+        """The text tokens that stay in the text, after which it can be completed by itself within ``room`` tokens."""
+        if room is not None and room <= 0:
+            return NO_TOKENS
+        try:
+            tokens = self.guide(inside, room).allowed_tokens()
+        except GenerationError:
+            return NO_TOKENS
+        return without(tokens, self.machine.vocabulary.end_token_ids) if self.ends(inside) else tokens
+
+    def ends_of_tokens(self, inside: Any, trie: TokenTrie, room: int | None) -> Int32 | None:
+        """The tokens of a trie that stay in the text, where they are quickly found; see :meth:`text_tokens`."""
+        if room is not None and room <= 0:
+            return NO_TOKENS
+        if self.reader is self.machine and isinstance(self.machine, DfaGuide):
+            return self.machine.index.tokens_behind(inside, trie, None if room is None else room - 1)
+        if isinstance(self.machine, UnconstrainedGuide):
+            return np.sort(trie.token_ids)
+        return None
+
+    def _whole(self, inside: Any) -> Any:
+        return inside if self.reader is self.machine else inside.whole
+
+    def _is_final(self, inside: Any) -> bool:
+        whole = self._whole(inside)
+        return self.reader._accepts(whole) and self.reader._is_final(whole)
+
+
+AnyPart: TypeAlias = Fixed | Free | Texts
+"""One part of a sequence, of any kind."""
+
+
+def without(tokens: Int32, others: Sequence[int]) -> Int32:
+    """Tokens without some others."""
+    return tokens[~np.isin(tokens, others)] if len(others) else tokens
+
+
+def machine_of(source: GuideSource) -> BaseGuide[Any]:
+    """Return a guide at the start of a source, without a limit, which says how its positions read bytes.
+
+    It is never moved.
+    """
+    guide = source.guide()
+    return guide if isinstance(guide, BaseGuide) else _OtherGuide(source.vocabulary, guide)
+
+
+class _OtherGuide(BaseGuide["_Standing"]):
+    """A guide whose positions are guides of another kind, which are never moved."""
+
+    def __init__(self, vocabulary: Tokens, guide: Guide) -> None:
+        super().__init__(vocabulary, _Standing(guide))
+
+    def _read(self, position: _Standing, data: bytes) -> _Standing | None:
+        twin = position.guide.fork()
+        try:
+            twin.advance_bytes(data)
+        except UsageError:
+            return None
+        return _Standing(twin)
+
+    def _accepts(self, position: _Standing) -> bool:
+        return position.guide.is_accepting
+
+    def _tokens_left(self, position: _Standing) -> int:
+        return position.guide.tokens_left()
+
+    def _is_final(self, position: _Standing) -> bool:
+        return position.guide.is_finished
+
+    def _text_tokens(self, position: _Standing) -> Int32:
+        try:
+            return without(position.guide.allowed_tokens(), self.vocabulary.end_token_ids)
+        except GenerationError:
+            return NO_TOKENS
+
+    def _describe(self, position: _Standing) -> str:
+        return position.guide.describe()
+
+
+class _Standing:
+    """A guide that stays where it is; equal to one at an equal position."""
+
+    def __init__(self, guide: Guide) -> None:
+        self.guide = guide
+        self._position = guide.position
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Standing) and self._position == other._position
+
+    def __hash__(self) -> int:
+        return hash(self._position)
