@@ -16,8 +16,7 @@ from sfgen.index.guide import BaseGuide
 from sfgen.index.index import DfaIndex, Index, index_of
 from sfgen.index.marker import Marker
 from sfgen.index.mask_ids import tokens_of_row
-from sfgen.index.sequence import Calls, Chain, Sequence, Thought
-from sfgen.index.sequence_parts import Fixed, Free, Texts
+from sfgen.index.sequence import Calls, Chain, Thought
 from sfgen.index.unconstrained import Unconstrained, UnconstrainedGuide
 
 __all__ = [
@@ -26,12 +25,8 @@ __all__ = [
     "Chain",
     "DfaGuide",
     "DfaIndex",
-    "Fixed",
-    "Free",
     "Index",
     "Marker",
-    "Sequence",
-    "Texts",
     "Thought",
     "Unconstrained",
     "UnconstrainedGuide",

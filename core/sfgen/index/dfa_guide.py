@@ -76,6 +76,12 @@ class DfaGuide(BaseGuide[int]):
         twin._set_free()
         return twin
 
+    def mask_at(self, position: int, room: int | None = None) -> Mask:
+        """Return the token mask of another state; see ``BaseGuide.mask_at``."""
+        if room is None or room > self.index.longest_way:
+            return self.index.row(position)
+        return self.index.bounded_row(position, room)
+
     @property
     def state(self) -> int:
         """The current state of the DFA."""

@@ -197,6 +197,10 @@ class BaseGuide(Steps, Generic[Position]):
         twin.max_tokens = room
         return twin
 
+    def mask_at(self, position: Position, room: int | None = None) -> Mask:
+        """Return the token mask of another position; see :meth:`at`."""
+        return self.at(position, room).mask()
+
     # ---- where the guide stands ------------------------------------------------------------------------------------
 
     @property

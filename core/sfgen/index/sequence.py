@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.index.guide import BaseGuide, ReadBeside
+from sfgen.index.guide import NO_TOKENS, BaseGuide, ReadBeside
 from sfgen.index.marker import Marker
-from sfgen.index.mask_ids import packed
+from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.index.sequence_parts import AnyPart, Fixed, Free, Texts
 from sfgen.index.threads import Position, Thread, Threads
 from sfgen.protocols import Guide, GuideSource, Int32, Mask
@@ -72,7 +72,9 @@ class Sequence:
         return SequenceGuide(self.threads, max_tokens)
 
     def divided(self, data: bytes) -> list[Span] | None:
-        """Divide a finished text into its parts, the first as long as it can be, then the second, and so on.
+        """Divide a finished text into its parts.
+
+        The first is as long as it can be, then the second, and so on.
 
         Args:
             data: The text.
@@ -189,7 +191,7 @@ class SequenceGuide(ReadBeside[Position, Told]):
 
     @property
     def state(self) -> int:
-        """The state of the last part's guide; its start in what does not count before it, and else a negative number."""
+        """The state of the last part's guide, or its start in what does not count; else a negative number."""
         position, last = self._positions[-1], self.threads.last
         number, inside = position[0]
         if len(position) == 1 and (number == -1 or not self.threads.parts[number].counts):
@@ -257,27 +259,35 @@ class SequenceGuide(ReadBeside[Position, Told]):
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
-    def _alone(self) -> BaseGuide[Any] | None:
-        """The guide of a constraint that alone says what may follow; ``None``: there is none."""
+    def _alone(self) -> Texts | None:
+        """The part of a constraint that alone says what may follow; ``None``: there is none."""
         position = self._positions[-1]
-        if len(position) > 1 or self._ended or self.room == 0:
+        if self._ended or self.room == 0:
             return None
+        if self.threads.is_in_last(position):
+            return self.threads.last
         part = self.threads.parts[position[0].part]
-        if not isinstance(part, Texts):
-            return None
-        if self.threads.is_in_last(position) or (part.ending == "longest" and not part.ends(position[0].inside)):
-            return part.guide(position[0].inside, self.room)
-        return None
+        is_inside = len(position) == 1 and isinstance(part, Texts) and part.ending == "longest"
+        return part if is_inside and isinstance(part, Texts) and not part.ends(position[0].inside) else None
+
+    def _guide_alone(self) -> BaseGuide[Any] | None:
+        """A guide of that constraint here."""
+        part = self._alone()
+        return None if part is None else part.guide(self._positions[-1][0].inside, self.room)
 
     def mask(self) -> Mask:
         """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
-        alone = self._alone()
-        return packed(self.allowed_tokens(), len(self.vocabulary)) if alone is None else alone.mask()
+        if self._ended:
+            return packed(NO_TOKENS, len(self.vocabulary))
+        part = self._alone()
+        if part is not None:
+            return part.mask(self._positions[-1][0].inside, self.room)
+        tokens, may_end = self._tokens_within_limit(), self.is_accepting
+        return self.threads.mask(tokens if tokens.size or may_end else super().allowed_tokens(), may_end=may_end)
 
     def allowed_tokens(self) -> Int32:
         """Return the ids of the allowed tokens, ascending, int32; read-only."""
-        alone = self._alone()
-        return super().allowed_tokens() if alone is None else alone.allowed_tokens()
+        return TOKEN_IDS.of(self.mask())
 
     def _tokens_within_limit(self) -> Int32:
         tokens = self.threads.tokens(self._positions[-1], self.room)
@@ -308,16 +318,16 @@ class SequenceGuide(ReadBeside[Position, Told]):
 
     def is_ready(self) -> bool:
         """Tell whether the mask here is made; one of several parts is made when it is needed."""
-        alone = self._alone()
-        return True if alone is None else alone.is_ready()
+        guide = self._guide_alone()
+        return True if guide is None else guide.is_ready()
 
     def allows_several(self) -> bool | None:
         """Tell whether two tokens or more may follow.
 
         ``None``: only the mask can tell.
         """
-        alone = self._alone()
-        return None if alone is None else alone.allows_several()
+        guide = self._guide_alone()
+        return None if guide is None else guide.allows_several()
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
@@ -353,7 +363,7 @@ Chain = Sequence
 
 
 class Thought(Sequence):
-    """A thought before a constraint: free text up to a marker, and then what the constraint allows.
+    """A source of guides through free text, a marker, and a constraint.
 
     Args:
         marker: The text that ends the free text.
@@ -383,10 +393,10 @@ class Thought(Sequence):
 
 
 class Calls(Sequence):
-    """Free text with calls: each marker begins a text of a constraint, and then the text is free again.
+    """A source of guides through free text with calls.
 
-    A call is the longest text of the constraint that stands there. Free text may end anywhere, a call where it is
-    complete.
+    Each marker begins a text of a constraint, and then the text is free again. A call is the longest text of the
+    constraint that stands there. Free text may end anywhere, a call where it is complete.
 
     Args:
         marker: The text that begins each call.

@@ -26,7 +26,7 @@ from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.marker import Marker
 from sfgen.index.unconstrained import UnconstrainedGuide
-from sfgen.protocols import Guide, GuideSource, Int32, Tokens
+from sfgen.protocols import Guide, GuideSource, Int32, Mask, Tokens
 from sfgen.vocabulary import TokenTrie
 
 Ending: TypeAlias = Literal["anywhere", "earliest", "longest"]
@@ -206,11 +206,17 @@ class Free(Part):
 
 
 @runtime_checkable
-class _Completes(Protocol):
-    """An engine that tells quickly whether a text can be completed."""
+class _Engine(Protocol):
+    """What tells of positions without a guide."""
 
     def fits(self, position: Any, room: int | None) -> bool:
         """Tell whether ``room`` tokens complete the text; ``None``: any number."""
+
+    def mask(self, position: Any) -> Mask:
+        """Return the token mask of a position."""
+
+    def bounded_mask(self, position: Any, room: int) -> Mask:
+        """Return the token mask of a position with ``room`` tokens left."""
 
 
 class InText(NamedTuple):
@@ -249,7 +255,8 @@ class Texts(Part):
         self.machine = machine_of(source)
         self.reader = self.machine if whole is None or whole is source else machine_of(whole)
         engine = getattr(self.machine, "tokens", None)
-        self._fits = engine.fits if isinstance(engine, _Completes) else self.machine._fits
+        self._engine = engine if isinstance(engine, _Engine) else None
+        self._fits = self.machine._fits if self._engine is None else self._engine.fits
         self.is_definite = ends != "anywhere"
         self.key = ends, whole is None or whole is source
         start = self.machine.position
@@ -314,6 +321,13 @@ class Texts(Part):
     def fits(self, inside: Any, room: int | None) -> bool:
         """Whether ``room`` tokens complete the text by itself; ``None``: any number."""
         return self._fits(self.place(inside), room)
+
+    def mask(self, inside: Any, room: int | None) -> Mask:
+        """The token mask of what may be written, at a place; without a limit that is reached."""
+        if self._engine is None:
+            return self.machine.mask_at(self.place(inside), room)
+        place = self.place(inside)
+        return self._engine.mask(place) if room is None else self._engine.bounded_mask(place, room)
 
     def guide(self, inside: Any, room: int | None) -> BaseGuide[Any]:
         """A guide of what may be written, at a place."""

@@ -30,11 +30,15 @@ from sfgen import arguments
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.distance import UNREACHABLE, fewest_tokens
 from sfgen.index.guide import NO_TOKENS, BaseGuide
+from sfgen.index.mask_ids import packed
 from sfgen.index.sequence_parts import AnyPart, Fixed, Free, InFree, Texts
-from sfgen.protocols import GuideSource, Int32
+from sfgen.protocols import GuideSource, Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
 
 Made = TypeVar("Made")
+
+_MASKS = 32
+"""The masks of tokens that are kept."""
 
 _FEW = 64
 """Up to so many tokens inside a part, those that cross are found by a plain walk over the trie."""
@@ -139,6 +143,7 @@ class Threads:
         self._behind: dict[int, int] = {}
         self._first: dict[int, frozenset[int]] = {}
         self._ways: dict[frozenset[int], bytearray] = {}
+        self._masks: dict[tuple[int, bool], tuple[Int32, Mask]] = {}
         self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
         self.start = self._begun(-len(self.parts))
 
@@ -255,6 +260,9 @@ class Threads:
         if not 0 <= token_id < len(self.vocabulary) or token_id in self.vocabulary.end_token_ids:
             return None
         data, thread = self.vocabulary.tokens[token_id], position[0]
+        if self.is_in_last(position) and data is not None:  # as below, and faster
+            inside = self.last.machine._read(thread.inside, data)
+            return None if inside is None else ((Thread(-1, inside),), True)
         part = self.parts[thread.part]
         if data is None:
             return self._after_special(thread, token_id) if len(position) == 1 else None
@@ -363,6 +371,8 @@ class Threads:
         """Tell whether ``room`` tokens that count complete the text; ``None``: any number."""
         if room is None and self._all_bytes:
             return True
+        if len(position) == 1:
+            return self._fits(position[0], room)
         return any(self._fits(thread, room) for thread in position)
 
     def _fits(self, thread: Thread, room: int | None) -> bool:
@@ -370,15 +380,16 @@ class Threads:
         part = self.parts[number]
         if isinstance(part, Texts) and not self.behind(number):
             return part.fits(inside, room)  # without the fewest tokens, which take long to find
-        return self._needs(thread) <= _most(room) and self._can_write(thread, room)
+        if not part.counts:
+            return self.fits(self._begun(self.following(number)), room) and self._can_write(thread, room)
+        return self._needs(thread) <= _most(room)
 
     def _can_write(self, thread: Thread, room: int | None) -> bool:
         """Whether tokens write the rest of a part that does not count, and what is behind it."""
-        number, inside = thread
-        part = self.parts[number]
-        if isinstance(part, Texts) or part.counts or self._all_bytes:
+        part = self.parts[thread.part]
+        if isinstance(part, Texts) or self._all_bytes:
             return True
-        return self._can_complete(number, part.rest(inside), room)
+        return self._can_complete(thread.part, part.rest(thread.inside), room)
 
     def _can_complete(self, number: int, rest: bytes, room: int | None) -> bool:
         """Whether tokens write the rest of a literal or a marker, the last of which may cross."""
@@ -547,7 +558,9 @@ class Threads:
         for each in range(0 if part.stops(part.start) else len(marker.data)):
             if not self.fits((Thread(number, InFree(each, None)),), left):
                 dead.add(each)
-        texts = ((token, (self.vocabulary.tokens[token] or b"")[ends.skipped :]) for token in tokens.tolist() if dead)
+        if not dead:
+            return []
+        texts = ((token, (self.vocabulary.tokens[token] or b"")[ends.skipped :]) for token in tokens.tolist())
         return [token for token, data in texts if data and marker.read(state, data)[0] in dead]
 
     def _in_texts(self, part: Texts, position: Position, room: int | None, ends: Ends) -> Int32:
@@ -585,9 +598,12 @@ class Threads:
         if not part.ends(inside):
             return NO_TOKENS
         tokens = self.tokens(self._begun(self.following(number)), room)
-        key = "first bytes", tuple(each.marker for each in self.parts if isinstance(each, Free))
-        first_bytes = self._kept.find(key, self._first_bytes_of_tokens)
-        leaves = np.array([part.lets_go(inside, byte) for byte in _BYTES] + [False])
+        markers = tuple(each.marker for each in self.parts if isinstance(each, Free))
+        first_bytes = self._kept.find(("first bytes", markers), self._first_bytes_of_tokens)
+        leaves = self._kept.find(
+            ("leaves", self._key(number), inside),
+            lambda: np.array([part.lets_go(inside, byte) for byte in _BYTES] + [False]),
+        )
         leaving: Int32 = tokens[leaves[first_bytes[tokens]]]
         return leaving
 
@@ -598,6 +614,17 @@ class Threads:
             if isinstance(part, Free) and part.marker.token is not None:
                 texts[part.marker.token] = part.marker.data
         return np.array([text[0] if text else -1 for text in texts], dtype=np.int16)
+
+    def mask(self, tokens: Int32, *, may_end: bool) -> Mask:
+        """Return the mask of some tokens, and of end tokens if the text may end; kept for tokens that are."""
+        known = self._masks.get((id(tokens), may_end))
+        if known is None:
+            ends = np.array(self.vocabulary.end_token_ids if may_end else (), dtype=np.int32)
+            if len(self._masks) >= _MASKS:
+                self._masks.clear()
+            known = tokens, packed(np.concatenate([tokens, ends]), len(self.vocabulary))
+            self._masks[id(tokens), may_end] = known  # which holds the tokens, so that their id stays their own
+        return known[1]
 
     # ---- tokens that cross where the end of a part is not known ----------------------------------------------------
 
@@ -681,10 +708,16 @@ def _made(key: Hashable, make: Callable[[], Made]) -> Made:
 
 
 def _ascending(found: list[Int32]) -> Int32:
-    """All tokens of some lists, each once, read-only."""
+    """All tokens of some lists, each once."""
     lists = [tokens for tokens in found if tokens.size]
-    tokens = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)) if lists else NO_TOKENS
-    return tokens.astype(np.int32, copy=False)
+    if len(lists) <= 1:
+        return lists[0].astype(np.int32, copy=False) if lists else NO_TOKENS
+    tokens = np.concatenate(lists)
+    if tokens.size < _FEW:
+        return np.unique(tokens).astype(np.int32)
+    is_one = np.zeros(int(tokens.max()) + 1, dtype=np.bool_)
+    is_one[tokens] = True
+    return np.flatnonzero(is_one).astype(np.int32)
 
 
 def _spelled(text: bytes, trie: TokenTrie) -> int:
