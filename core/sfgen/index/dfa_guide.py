@@ -70,14 +70,14 @@ class DfaGuide(BaseGuide[int]):
     def _tokens_left(self, position: int) -> int:
         return int(self.index.distance[position])
 
-    def at(self, position: int, room: int | None = None) -> Self:
-        """Return a guide in another state, without steps; see ``BaseGuide.at``."""
-        twin = super().at(position, room)
+    def _at(self, position: int, room: int | None = None) -> Self:
+        """Return a guide in another state, without steps; see ``BaseGuide._at``."""
+        twin = super()._at(position, room)
         twin._set_free()
         return twin
 
-    def mask_at(self, position: int, room: int | None = None) -> Mask:
-        """Return the token mask of another state; see ``BaseGuide.mask_at``."""
+    def _mask_at(self, position: int, room: int | None = None) -> Mask:
+        """Return the token mask of another state; see ``BaseGuide._mask_at``."""
         if room is None or room > self.index.longest_way:
             return self.index.row(position)
         return self.index.bounded_row(position, room)

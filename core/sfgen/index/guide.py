@@ -184,7 +184,7 @@ class BaseGuide(Steps, Generic[Position]):
         """Describe a position for views."""
         return str(self._number(position))
 
-    def at(self, position: Position, room: int | None = None) -> Self:
+    def _at(self, position: Position, room: int | None = None) -> Self:
         """Return a guide at another position, without steps.
 
         Args:
@@ -197,9 +197,9 @@ class BaseGuide(Steps, Generic[Position]):
         twin.max_tokens = room
         return twin
 
-    def mask_at(self, position: Position, room: int | None = None) -> Mask:
-        """Return the token mask of another position; see :meth:`at`."""
-        return self.at(position, room).mask()
+    def _mask_at(self, position: Position, room: int | None = None) -> Mask:
+        """Return the token mask of another position; see ``_at``."""
+        return self._at(position, room).mask()
 
     # ---- where the guide stands ------------------------------------------------------------------------------------
 

@@ -325,13 +325,13 @@ class Texts(Part):
     def mask(self, inside: Any, room: int | None) -> Mask:
         """The token mask of what may be written, at a place; without a limit that is reached."""
         if self._engine is None:
-            return self.machine.mask_at(self.place(inside), room)
+            return self.machine._mask_at(self.place(inside), room)
         place = self.place(inside)
         return self._engine.mask(place) if room is None else self._engine.bounded_mask(place, room)
 
     def guide(self, inside: Any, room: int | None) -> BaseGuide[Any]:
         """A guide of what may be written, at a place."""
-        return self.machine.at(self.place(inside), room)
+        return self.machine._at(self.place(inside), room)
 
     def text_tokens(self, inside: Any, room: int | None) -> Int32:
         """The text tokens that stay in the text, after which it can be completed by itself within ``room`` tokens."""

@@ -129,6 +129,8 @@ class Threads:
         if len({part.source.vocabulary.fingerprint for part in texts}) > 1:
             raise UsageError("the parts are over different vocabularies", hint="Make them over the same one.")
         self.vocabulary: Vocabulary = arguments.instance("vocabulary", last.source.vocabulary, Vocabulary)
+        if back is not None and arguments.whole_number("back", back, least=0) >= len(self.parts):
+            raise UsageError(f"back is {back}, and there are {len(self.parts)} parts", hint="They are counted from 0.")
         if back is not None and not self.parts[back].stops(self.parts[back].start):
             raise UsageError("a text could not end", hint="Go back to a part in which it may stop.")
         counts = [part.counts for part in self.parts]
