@@ -266,9 +266,11 @@ class SequenceGuide(ReadBeside[Position, Told]):
             return None
         if self.threads.is_in_last(position):
             return self.threads.last
-        part = self.threads.parts[position[0].part]
-        is_inside = len(position) == 1 and isinstance(part, Texts) and part.ending == "longest"
-        return part if is_inside and isinstance(part, Texts) and not part.ends(position[0].inside) else None
+        number, inside = position[0]
+        part = self.threads.parts[number]
+        if len(position) > 1 or not isinstance(part, Texts) or part.ending != "longest":
+            return None
+        return None if part.ends(inside) or self.threads.behind(number) else part
 
     def _guide_alone(self) -> BaseGuide[Any] | None:
         """A guide of that constraint here."""

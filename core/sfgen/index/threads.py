@@ -469,7 +469,7 @@ class Threads:
         """The tokens that write the rest of a literal and something behind it."""
         trie = self._trie(ends)
         nodes = trie.along(rest)
-        if len(nodes) < len(rest) or room == 0:
+        if len(nodes) < len(rest):
             return NO_TOKENS
         below = trie.below(nodes[-1])
         if not len(below):
