@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from sfgen import arguments
@@ -11,17 +11,10 @@ from sfgen.index.guide import NO_TOKENS, BaseGuide, ReadBeside
 from sfgen.index.marker import Marker
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.index.sequence_parts import AnyPart, Fixed, Free, Texts
-from sfgen.index.threads import Position, Thread, Threads
+from sfgen.index.thread_tokens import ThreadTokens
+from sfgen.index.threads import Position, Span, Thread, Threads
 from sfgen.protocols import Guide, GuideSource, Int32, Mask
 from sfgen.vocabulary import Vocabulary
-
-
-class Span(NamedTuple):
-    """A part of a finished text: which it is, its start and its end in bytes."""
-
-    part: AnyPart
-    start: int
-    end: int
 
 
 class Sequence:
@@ -57,7 +50,8 @@ class Sequence:
             else:
                 flat.append(part if isinstance(part, Fixed | Free | Texts) else Texts(part))
         self.threads: Threads = Threads(flat, back)
-        self.vocabulary: Vocabulary = self.threads.vocabulary
+        self.tokens = ThreadTokens(self.threads)
+        self.vocabulary: Vocabulary = self.tokens.vocabulary
 
     def guide(self, max_tokens: int | None = None) -> SequenceGuide:
         """Return a new guide at the start, for one sequence.
@@ -69,7 +63,7 @@ class Sequence:
             LimitTooSmall: The parts, each written by itself, take more than ``max_tokens`` tokens.
             DeadEnd: The vocabulary cannot write a marker that must be written.
         """
-        return SequenceGuide(self.threads, max_tokens)
+        return SequenceGuide(self.tokens, max_tokens)
 
     def divided(self, data: bytes) -> list[Span] | None:
         """Divide a finished text into its parts.
@@ -82,7 +76,7 @@ class Sequence:
         Returns:
             What each part is, in order; ``None`` if it is not a text of the sequence.
         """
-        return self._divided(arguments.data("data", data), None)
+        return self.threads.divided(arguments.data("data", data))
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """Check whether a text divides into parts that no judge refuses.
@@ -94,44 +88,14 @@ class Sequence:
             ``None`` if it does; else who refuses, for a report.
         """
         data, last = arguments.data("data", data), self.threads.last
-        spans = self._divided(data, None)
+        spans = self.threads.divided(data)
         if spans is None:  # the judges of the last part say more, if only that is wrong
-            spans = self._divided(data, last) if self.threads.is_definite and self.threads.back is None else None
+            spans = self.threads.divided(data, last) if self.threads.is_definite and self.threads.back is None else None
         if spans is None:
             return {"constraint": "a sequence of parts", "refused by": "its parts"}
         texts = ((part.source, data[start:end]) for part, start, end in spans if isinstance(part, Texts))
         refused = (source.refusal(text) for source, text in texts)
         return next((refusal for refusal in refused if refusal is not None), None)
-
-    def _divided(self, data: bytes, unread: AnyPart | None) -> list[Span] | None:
-        """Search for a division in depth; ``unread`` may have any text up to the end of ``data``."""
-        threads, spans = self.threads, list[Span]()
-        begun, dead = [(-len(threads.parts), 0)], set[tuple[int, int]]()
-        waiting = [self._ends(*begun[0], data, unread)]
-        while waiting:
-            (number, start), end = begun[-1], next(waiting[-1], None)
-            if end is None:
-                dead.add(begun.pop())
-                waiting.pop()
-                if spans:
-                    spans.pop()
-                continue
-            part, after = threads.parts[number], threads.following(number)
-            spans.append(Span(part, start, end))
-            is_cut = isinstance(part, Free) and part.is_cut(data[start:end])
-            if end == len(data) and (is_cut or not after):
-                return spans
-            if not after or is_cut or (after, end) in dead:
-                spans.pop()
-                continue
-            begun.append((after, end))
-            waiting.append(self._ends(after, end, data, unread))
-        return None
-
-    def _ends(self, number: int, start: int, data: bytes, unread: AnyPart | None) -> Iterator[int]:
-        """Where a part may end that begins at a byte, the farthest end first."""
-        part = self.threads.parts[number]
-        return iter([len(data)]) if part is unread else reversed(part.ends_in(data, start))
 
 
 class Told(NamedTuple):
@@ -149,14 +113,15 @@ class Told(NamedTuple):
 class SequenceGuide(ReadBeside[Position, Told]):
     """A guide of one sequence through parts one after the other."""
 
-    def __init__(self, threads: Threads, max_tokens: int | None = None) -> None:
-        self.threads = arguments.instance("threads", threads, Threads)
-        super().__init__(threads.vocabulary, threads.start, max_tokens)
+    def __init__(self, tokens: ThreadTokens, max_tokens: int | None = None) -> None:
+        self.tokens = arguments.instance("tokens", tokens, ThreadTokens)
+        threads = self.threads = tokens.threads
+        super().__init__(tokens.vocabulary, threads.start, max_tokens)
         self.limit_hint, self.dead_end_hint = threads.last.machine.limit_hint, threads.last.machine.dead_end_hint
         self._begin_beside(Told(threads.start, self._guide_at(threads.start)))
 
     def _check_limit(self, start: Position) -> None:
-        self.threads.check_limit(self.max_tokens)
+        self.tokens.check_limit(self.max_tokens)
 
     # ---- what positions say ----------------------------------------------------------------------------------------
 
@@ -167,10 +132,10 @@ class SequenceGuide(ReadBeside[Position, Told]):
         return self.threads.accepts(position)
 
     def _tokens_left(self, position: Position) -> int:
-        return self.threads.needs(position)
+        return self.tokens.needs(position)
 
     def _fits(self, position: Position, room: int | None) -> bool:
-        return self.threads.fits(position, room)
+        return self.tokens.fits(position, room)
 
     def _is_final(self, position: Position) -> bool:
         return self.threads.is_final(position)
@@ -179,7 +144,7 @@ class SequenceGuide(ReadBeside[Position, Told]):
         return self.threads.only_step(position)
 
     def _text_tokens(self, position: Position) -> Int32:
-        return self.threads.tokens(position, None)
+        return self.tokens.tokens(position, None)
 
     # ---- where the guide stands ------------------------------------------------------------------------------------
 
@@ -207,7 +172,7 @@ class SequenceGuide(ReadBeside[Position, Told]):
     @property
     def crosses(self) -> bool:
         """Whether at the start some token has the literal there and more."""
-        return self.threads.crosses(self.max_tokens)
+        return self.tokens.crosses(self.max_tokens)
 
     def describe(self) -> str:
         """Describe the place in the open part."""
@@ -270,7 +235,7 @@ class SequenceGuide(ReadBeside[Position, Told]):
         part = self.threads.parts[number]
         if len(position) > 1 or not isinstance(part, Texts) or part.ending != "longest":
             return None
-        return None if part.ends(inside) or self.threads.behind(number) else part
+        return None if part.ends(inside) or self.tokens.behind(number) else part
 
     def _guide_alone(self) -> BaseGuide[Any] | None:
         """A guide of that constraint here."""
@@ -285,14 +250,14 @@ class SequenceGuide(ReadBeside[Position, Told]):
         if part is not None:
             return part.mask(self._positions[-1][0].inside, self.room)
         tokens, may_end = self._tokens_within_limit(), self.is_accepting
-        return self.threads.mask(tokens if tokens.size or may_end else super().allowed_tokens(), may_end=may_end)
+        return self.tokens.mask(tokens if tokens.size or may_end else super().allowed_tokens(), may_end=may_end)
 
     def allowed_tokens(self) -> Int32:
         """Return the ids of the allowed tokens, ascending, int32; read-only."""
         return TOKEN_IDS.of(self.mask())
 
     def _tokens_within_limit(self) -> Int32:
-        tokens = self.threads.tokens(self._positions[-1], self.room)
+        tokens = self.tokens.tokens(self._positions[-1], self.room)
         tokens.setflags(write=False)  # it is handed out
         return tokens
 
@@ -345,19 +310,19 @@ class SequenceGuide(ReadBeside[Position, Told]):
             self._ended = True
             return
         position, room = self._positions[-1], self.room
-        found = self.threads.after_token(position, token_id)
+        found = self.tokens.after_token(position, token_id)
         if found is None or not self._leaves_room(*found, room):
             raise UsageError(f"token {token_id} is not allowed here")
         if not found[1]:
             self._between.append(len(self._positions))
         self._positions.append(found[0])
-        self._pieces.append(self.threads.bytes_of(position, token_id))
+        self._pieces.append(self.tokens.bytes_of(position, token_id))
 
     def _leaves_room(self, after: Position, counts: bool, room: int | None) -> bool:
         """Whether a token leaves room for the rest."""
         if counts and room == 0:
             return False
-        return self.threads.fits(after, None if room is None else room - counts)
+        return self.tokens.fits(after, None if room is None else room - counts)
 
 
 Chain = Sequence

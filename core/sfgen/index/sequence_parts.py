@@ -7,7 +7,7 @@ it is, where both can be, is its *ending*:
   read in all ways that there are.
 * ``earliest``: it ends where its text is complete for the first time, as free text does at its marker.
 * ``longest``: it ends where it cannot read on, as a token of a lexer; no token of the vocabulary holds its end and text
-  after it.
+  after it. What is behind it may be left out, or begins with a byte that no complete text goes on with.
 
 A place in a text of a constraint is a position of its guide; see ``Machine``.
 """
@@ -352,6 +352,11 @@ class Texts(Part):
         if isinstance(self.machine, UnconstrainedGuide):
             return np.sort(trie.token_ids)
         return None
+
+    def may_go_on_with(self, byte: int) -> bool:
+        """Whether a complete text may go on with a byte; it is taken to where that is not quickly known."""
+        dfa = self.reader.index.dfa if isinstance(self.reader, DfaGuide) else None
+        return dfa is None or bool((dfa.transitions[dfa.accepting, dfa.byte_classes[byte]] >= 0).any())
 
     def _whole(self, inside: Any) -> Any:
         return inside if self.reader is self.machine else inside.whole

@@ -1,47 +1,19 @@
-"""Parts one after the other: the one combinator of constraints over a vocabulary.
+"""Parts one after the other: how a text is divided among them while it is written, and when it is finished.
 
 A *thread* is one way to divide the text so far: the part that is open, and a place in it. After ``a`` of ``a*`` and
 then ``ab``, either part may read the next ``a``: so a *position* is a set of threads, as in a nondeterministic
 automaton. Where each part ends in one way (a literal, free text up to a marker, a longest text), there is one thread.
 The last part may lead back to an earlier one, as calls in free text do.
-
-The tokens that may follow a thread are those that stay in its part, which the part's own guide knows, and those that
-*cross* into what is behind it. A crossing token is found where its end begins: behind a literal below one node of the
-trie, behind a marker among the few tokens that complete it, and behind a text whose end is not known by a walk of the
-trie along the nodes that lead to a byte with which what is behind it can begin.
-
-A limit counts the tokens that write something in a part that counts: the end of a prompt that is written again, and a
-thought, do not. The fewest tokens to an end are counted as if each part were written by itself, a bound above; a
-literal that does not count may also be completed by a token that crosses. So no token is left out behind which the
-parts can be completed one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 from sfgen import arguments
-from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
-from sfgen.index.distance import UNREACHABLE, fewest_tokens
-from sfgen.index.guide import NO_TOKENS, BaseGuide
-from sfgen.index.mask_ids import packed
-from sfgen.index.sequence_parts import AnyPart, Fixed, Free, InFree, Texts
-from sfgen.protocols import GuideSource, Int32, Mask
-from sfgen.vocabulary import TokenTrie, Vocabulary
-
-Made = TypeVar("Made")
-
-_MASKS = 32
-"""The masks of tokens that are kept."""
-
-_FEW = 64
-"""Up to so many tokens inside a part, those that cross are found by a plain walk over the trie."""
+from sfgen.errors import UsageError
+from sfgen.index.sequence_parts import AnyPart, Free, InFree, Texts
 
 
 class Thread(NamedTuple):
@@ -60,63 +32,23 @@ Position: TypeAlias = tuple[Thread, ...]
 """All ways to divide a text so far, at least one; that in which the earliest part is open first."""
 
 
-class Ends(NamedTuple):
-    """Tokens by their ends.
+class Span(NamedTuple):
+    """A part of a finished text: which it is, its start and its end in bytes."""
 
-    Attributes:
-        trie: The ends; ``None``: whole tokens.
-        skipped: The bytes before them.
-    """
-
-    trie: TokenTrie | None
-    skipped: int
-
-
-WHOLE = Ends(None, 0)
-"""Whole tokens."""
-
-
-@dataclass
-class _Kept:
-    """What was found of the parts before one source, as long as it lives; the last of it."""
-
-    found: dict[Hashable, Any] = field(default_factory=dict)
-
-    _MOST = 128
-
-    def find(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what belongs to a key; make it the first time."""
-        made: Made | None = self.found.get(key)
-        if made is None:
-            made = make()
-            if len(self.found) >= self._MOST:
-                self.found.clear()
-            self.found[key] = made
-        return made
-
-
-_kept: WeakKeyDictionary[Any, _Kept] = WeakKeyDictionary()
-
-
-def _kept_of(source: GuideSource) -> _Kept:
-    try:
-        return _kept.setdefault(source, _Kept())
-    except TypeError:  # it allows no weak reference
-        return _Kept()
+    part: AnyPart
+    start: int
+    end: int
 
 
 class Threads:
-    """Reads parts one after the other, and tells which tokens may follow. Lazy, safe to share between threads.
+    """Reads parts one after the other. It can be shared between threads.
 
     Args:
-        parts: The parts, over one vocabulary; the last is ``Texts``.
+        parts: The parts; the last is ``Texts``.
         back: The number of the part that follows the last one; ``None``: none.
 
-    >>> from sfgen import Dfa, Index, Vocabulary
-    >>> vocabulary = Vocabulary([b" ", b"1", b" 1", b" 12", b"2", b" a", None], end_token_ids=[6])
-    >>> threads = Threads([Fixed(b" ", counts=False), Texts(Index(Dfa.from_regex("[12]{2}"), vocabulary))])
-    >>> threads.tokens(threads.start, 3).tolist()
-    [0, 2, 3]
+    Raises:
+        UsageError: The last part is another one, or an argument of another kind.
     """
 
     def __init__(self, parts: Iterable[AnyPart], back: int | None = None) -> None:
@@ -125,10 +57,6 @@ class Threads:
         if not isinstance(last, Texts):
             raise UsageError("a sequence needs a constraint as its last part", hint="Give a list of indexes.")
         self.last = last
-        texts = [part for part in self.parts if isinstance(part, Texts)]
-        if len({part.source.vocabulary.fingerprint for part in texts}) > 1:
-            raise UsageError("the parts are over different vocabularies", hint="Make them over the same one.")
-        self.vocabulary: Vocabulary = arguments.instance("vocabulary", last.source.vocabulary, Vocabulary)
         if back is not None and arguments.whole_number("back", back, least=0) >= len(self.parts):
             raise UsageError(f"back is {back}, and there are {len(self.parts)} parts", hint="They are counted from 0.")
         if back is not None and not self.parts[back].stops(self.parts[back].start):
@@ -137,22 +65,8 @@ class Threads:
         if counts != sorted(counts):
             raise UsageError("only literals and free text at the start may not count", hint="Let the others count.")
         self.is_definite = all(part.is_definite for part in self.parts[:-1])
-        # What is found of the beginnings of a source is kept with it: there are many, one for each prompt.
-        is_shared = len(texts) == 1 and last.reader is last.machine
-        self._kept = _kept_of(last.source) if is_shared else _Kept()
         self._ends_anywhere = back is None and last.ending == "anywhere"
-        self._has_longest = any(part.ending == "longest" for part in texts)
-        self._behind: dict[int, int] = {}
-        self._first: dict[int, frozenset[int]] = {}
-        self._ways: dict[frozenset[int], bytearray] = {}
-        self._masks: dict[tuple[int, bool], tuple[Int32, Mask]] = {}
-        self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
-        self.start = self._begun(-len(self.parts))
-
-    def _key(self, part: int) -> Hashable:
-        """What tells a part and those that may follow it from others before the same source."""
-        first = part if self.back is None else min(part, self.back - len(self.parts))
-        return part, tuple(each.key for each in self.parts[first:])
+        self.start = self.begun(-len(self.parts))
 
     # ---- threads ---------------------------------------------------------------------------------------------------
 
@@ -171,16 +85,16 @@ class Threads:
             thread = Thread(after, self.parts[after].start)
         yield thread
 
-    def _begun(self, part: int) -> Position:
-        """The position at the start of a part."""
+    def begun(self, part: int) -> Position:
+        """Return the position at the start of a part."""
         return tuple(self._closure(Thread(part, self.parts[part].start)))
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """Return the position after some bytes; ``None`` where no text goes on so."""
-        return self._read(position, data, is_token=False)[0]
+        return self.read_on(position, data, is_token=False)[0]
 
-    def _read(self, position: Position, data: bytes, *, is_token: bool) -> tuple[Position | None, bool]:
-        """The position after some bytes, and whether they write something in a part that counts.
+    def read_on(self, position: Position, data: bytes, *, is_token: bool) -> tuple[Position | None, bool]:
+        """Return the position after some bytes, and whether they write something in a part that counts.
 
         In a token no longest text ends that has some of it.
         """
@@ -197,7 +111,7 @@ class Threads:
                 if part.ending == "longest" and part.lets_go(inside, data[at : at + 1]):
                     if is_token and at:
                         return None, counts
-                    position = self._begun(self.following(number))
+                    position = self.begun_behind(number)
                     continue
                 used = len(data) - at if number == -1 and self._ends_anywhere else 1
                 after = part.read(inside, data[at : at + used])
@@ -222,7 +136,7 @@ class Threads:
 
     def _read_all_ways(self, position: Position, data: bytes) -> Position | None:
         for byte in data:
-            read = (after for thread in position for after in self._after(thread, _BYTES[byte]))
+            read = (after for thread in position for after in self._after(thread, BYTES[byte]))
             position = tuple(sorted(dict.fromkeys(read), key=lambda thread: thread.part))
             if not position:
                 return None
@@ -235,7 +149,7 @@ class Threads:
             return
         if isinstance(part, Texts):
             if part.ending == "longest" and part.lets_go(thread.inside, byte):
-                for begun in self._begun(self.following(thread.part)):
+                for begun in self.begun_behind(thread.part):
                     yield from self._after(begun, byte)
                 return
             after = part.read(thread.inside, byte)
@@ -255,39 +169,11 @@ class Threads:
         if not after or part.stops(thread.inside):
             return part.stops(thread.inside) or part.ends(thread.inside)
         # What is behind a longest text does not begin before it is known whether that goes on.
-        return part.ends(thread.inside) and not part.leads_on(thread.inside) and self.accepts(self._begun(after))
+        return part.ends(thread.inside) and not part.leads_on(thread.inside) and self.accepts(self.begun(after))
 
-    def after_token(self, position: Position, token_id: int) -> tuple[Position, bool] | None:
-        """Return the position after a text token, and whether it counts to a limit; ``None`` where it is refused."""
-        if not 0 <= token_id < len(self.vocabulary) or token_id in self.vocabulary.end_token_ids:
-            return None
-        data, thread = self.vocabulary.tokens[token_id], position[0]
-        if self.is_in_last(position) and data is not None:  # as below, and faster
-            inside = self.last.machine._read(thread.inside, data)
-            return None if inside is None else ((Thread(-1, inside),), True)
-        part = self.parts[thread.part]
-        if data is None:
-            return self._after_special(thread, token_id) if len(position) == 1 else None
-        if isinstance(part, Free) and thread.inside.left == 0 and part.takes_special(thread.inside):
-            return None
-        after, counts = self._read(position, data, is_token=True)
-        if after is None:
-            return None
-        if isinstance(part, Free) and after[0].part == thread.part:
-            after = (Thread(thread.part, part.after_token(after[0].inside)),)
-        return after, counts
-
-    def _after_special(self, thread: Thread, token_id: int) -> tuple[Position, bool] | None:
-        """As :meth:`after_token`, of the special token of a marker; it may end a longest text before it."""
-        part = self.parts[thread.part]
-        if isinstance(part, Texts) and part.ending == "longest" and self.following(thread.part):
-            behind = self._begun(self.following(thread.part))[0]
-            free = self.parts[behind.part]
-            if isinstance(free, Free) and part.lets_go(thread.inside, free.marker.data[:1]):
-                return self._after_special(behind, token_id)
-        if isinstance(part, Free) and part.marker.token == token_id and part.takes_special(thread.inside):
-            return self._begun(self.following(thread.part)), part.counts
-        return None
+    def begun_behind(self, part: int) -> Position:
+        """Return the position at the start of what is behind a part."""
+        return self.begun(self.following(part))
 
     def is_in_last(self, position: Position) -> bool:
         """Tell whether only the last part is open, which may end anywhere and leads to no other."""
@@ -306,14 +192,7 @@ class Threads:
         part = self.parts[thread.part]
         if not self.following(thread.part):
             return not part.goes_on(thread.inside)
-        return isinstance(part, Texts) and all(self.read((thread,), byte) is None for byte in _BYTES)
-
-    def bytes_of(self, position: Position, token_id: int) -> bytes:
-        """Return the bytes that a token writes behind a position: those of the marker, if it is its special token."""
-        data = self.vocabulary.tokens[token_id]
-        if data is not None:
-            return data
-        return next(part.marker.data for part in self.parts if isinstance(part, Free) and part.marker.token == token_id)
+        return isinstance(part, Texts) and all(self.read((thread,), byte) is None for byte in BYTES)
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """Return the byte that must follow, where it is known without trying all, and the position after it."""
@@ -338,394 +217,41 @@ class Threads:
         )
 
     def _tried_step(self, position: Position) -> tuple[bytes, Position] | None:
-        found = [(byte, after) for byte in _BYTES if (after := self.read(position, byte)) is not None]
+        found = [(byte, after) for byte in BYTES if (after := self.read(position, byte)) is not None]
         return found[0] if len(found) == 1 else None
 
-    # ---- the fewest tokens -----------------------------------------------------------------------------------------
+    # ---- a finished text -------------------------------------------------------------------------------------------
 
-    def needs(self, position: Position) -> int:
-        """Return the fewest tokens to an end that count, if each part is written by itself: a bound above."""
-        return min(self._needs(thread) for thread in position)
-
-    def _needs(self, thread: Thread) -> int:
-        number, inside = thread
-        part = self.parts[number]
-        if part.stops(inside):
-            return 0
-        least = 0
-        if part.counts:
-            least = part.least(inside) if isinstance(part, Texts) else self.spelled(part.rest(inside))
-        return min(least + self.behind(number), int(UNREACHABLE))
-
-    def behind(self, number: int) -> int:
-        """Return the fewest tokens that count of what is behind a part."""
-        if number not in self._behind:
-            after = self.following(number)
-            self._behind[number] = self.needs(self._begun(after)) if after else 0
-        return self._behind[number]
-
-    def spelled(self, text: bytes) -> int:
-        """Count the fewest tokens that write a text by itself."""
-        fewest: int = self._kept.find(("spelled", text), lambda: _spelled(text, self.vocabulary.trie))
-        return fewest
-
-    def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether ``room`` tokens that count complete the text; ``None``: any number."""
-        if room is None and self._all_bytes:
-            return True
-        if len(position) == 1:
-            return self._fits(position[0], room)
-        return any(self._fits(thread, room) for thread in position)
-
-    def _fits(self, thread: Thread, room: int | None) -> bool:
-        number, inside = thread
-        part = self.parts[number]
-        if isinstance(part, Texts) and not self.behind(number):
-            return part.fits(inside, room)  # without the fewest tokens, which take long to find
-        if not part.counts:
-            return self.fits(self._begun(self.following(number)), room) and self._can_write(thread, room)
-        return self._needs(thread) <= _most(room)
-
-    def _can_write(self, thread: Thread, room: int | None) -> bool:
-        """Whether tokens write the rest of a part that does not count, and what is behind it."""
-        part = self.parts[thread.part]
-        if isinstance(part, Texts) or self._all_bytes:
-            return True
-        return self._can_complete(thread.part, part.rest(thread.inside), room)
-
-    def _can_complete(self, number: int, rest: bytes, room: int | None) -> bool:
-        """Whether tokens write the rest of a literal or a marker, the last of which may cross."""
-        part = self.parts[number]
-        data = part.marker.data if isinstance(part, Free) else part.start
-        key = "completable", self._key(number), room
-        found: list[bool] = self._kept.find(key, lambda: self._completable(number, data, room))
-        return found[len(data) - len(rest)]
-
-    def _completable(self, number: int, data: bytes, room: int | None) -> list[bool]:
-        """Of each number of bytes of a literal whether it can be completed after them; from its end back."""
-        trie, size, part = self.vocabulary.trie, len(data), self.parts[number]
-        found = [False] * size + [self.fits(self._begun(self.following(number)), room)]
-        for offset in reversed(range(size)):
-            nodes = trie.along(data[offset:])
-            is_special = isinstance(part, Free) and part.takes_special(InFree(offset, 0))
-            found[offset] = (
-                (is_special and found[size])
-                or any(
-                    found[end] and trie.token_starts[node] < trie.token_starts[node + 1]
-                    for end, node in enumerate(nodes, offset + 1)
-                )
-                or bool(self._crossing(number, data[offset:], WHOLE, room).size)
-            )
-        return found
-
-    # ---- the tokens that may follow --------------------------------------------------------------------------------
-
-    def tokens(self, position: Position, room: int | None, ends: Ends = WHOLE) -> Int32:
-        """Return the text tokens that may follow a position, ascending.
-
-        Args:
-            position: The position.
-            room: The tokens that count which may still be written; ``None``: any number.
-            ends: The tokens, by their ends that begin here.
-        """
-        if len(position) > 1:
-            return self._in_all_ways(position, room, ends)
-        number, inside = position[0]
-        part = self.parts[number]
-        if isinstance(part, Texts):
-            return self._in_texts(part, position, room, ends)
-        if isinstance(part, Free):
-            return self._in_free(part, position[0], room, ends)
-        return self._along(number, part.rest(inside), room, ends)
-
-    def _along(self, number: int, rest: bytes, room: int | None, ends: Ends) -> Int32:
-        """The tokens that write the rest of a literal, or some of it, or more than it."""
-        part, trie = self.parts[number], self._trie(ends)
-
-        def make() -> Int32:
-            left, tokens = _less(room, part.counts), [NO_TOKENS]
-            for size, node in enumerate(trie.along(rest), 1):
-                ids = trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]]
-                if ids.size and (left is None or left >= 0) and self._goes_on(number, rest[size:], left):
-                    tokens.append(ids)
-            return _ascending([*tokens, self._crossing(number, rest, ends, room)])
-
-        if ends is not WHOLE or (part.counts and room is not None):
-            return make()
-        found: Int32 = self._kept.find((self._key(number), rest, room), make)
-        return found
-
-    def _goes_on(self, number: int, rest: bytes, room: int | None) -> bool:
-        """Whether the rest of a literal, and what is behind it, can be written from between two tokens."""
-        if room is None and self._all_bytes:
-            return True
-        if self.parts[number].counts:
-            return self.spelled(rest) + self.behind(number) <= _most(room)
-        if rest and not self._all_bytes:
-            return self._can_complete(number, rest, room)
-        return self.fits(self._begun(self.following(number)), room)
-
-    def _crossing(self, number: int, rest: bytes, ends: Ends, room: int | None) -> Int32:
-        """The tokens that write the rest of a literal and something behind it."""
-        trie = self._trie(ends)
-        nodes = trie.along(rest)
-        if len(nodes) < len(rest):
-            return NO_TOKENS
-        below = trie.below(nodes[-1])
-        if not len(below):
-            return NO_TOKENS
-        return self.tokens(self._begun(self.following(number)), room, Ends(below, ends.skipped + len(rest)))
-
-    def check_limit(self, room: int | None) -> None:
-        """Refuse a limit that is too small, and a marker that cannot be written.
-
-        Raises:
-            LimitTooSmall: No text can be written with ``room`` tokens.
-            DeadEnd: The vocabulary cannot write a marker that must be written.
-        """
-        first = next(number for number, part in enumerate(self.parts) if part.counts)
-        part, least = self.parts[first], 0
-        if room is not None and isinstance(part, Texts) and first == len(self.parts) - 1 and self.back is None:
-            part.source.guide(room)  # says what is wrong with it
-        elif room is not None and (least := self.needs(self.start)) > room:
-            raise LimitTooSmall(
-                f"a limit of {room} tokens is too small: the shortest text takes {least}",
-                hint=f"Allow at least {least} tokens." if least < UNREACHABLE else BaseGuide.dead_end_hint,
-            )
-        for number, part in enumerate(self.parts[:first], -len(self.parts)):
-            if isinstance(part, Free) and not self._fits(Thread(number, part.start), room):
-                raise DeadEnd(
-                    f"the tokens of the vocabulary cannot write {part.marker.data.decode('utf-8', 'replace')!r}, "
-                    "behind which the constraint begins",
-                    hint="Choose another text, or a model whose tokenizer can write it.",
-                )
-
-    def crosses(self, room: int | None) -> bool:
-        """Tell whether some token has all of the literal at the start, and more."""
-        part = self.parts[0]
-        return isinstance(part, Fixed) and self._crossing(-len(self.parts), part.data, WHOLE, room).size > 0
-
-    def _in_free(self, part: Free, thread: Thread, room: int | None, ends: Ends) -> Int32:
-        number, inside = thread.part, thread.inside
-        assert isinstance(inside, InFree), "it is a place in free text"
-        if inside.left == 0:
-            if not part.takes_special(inside):
-                return self._along(number, part.rest(inside), room, ends)
-            fits = ends is WHOLE and self.fits(self._begun(self.following(number)), room)
-            return np.array([part.marker.token] if fits else [], dtype=np.int32)
-        if part.counts and room == 0:
-            return NO_TOKENS
-        key = "free", self._key(number), inside.state
-        find = self._kept.find if ends is WHOLE else _made
-        tokens, begins = find(key, lambda: self._found_in_free(part, number, inside.state, ends))
-        if room is None and self._all_bytes:
-            return tokens
-
-        def fitting() -> Int32:
-            late = [token for token, after, counts in begins if not self.fits(after, _less(room, counts))]
-            late += self._dead_ends(part, number, inside.state, tokens, room, ends)
-            return np.setdiff1d(tokens, late, assume_unique=True).astype(np.int32) if late else tokens
-
-        return fitting() if part.counts else find((*key, room), fitting)
-
-    def _found_in_free(
-        self, part: Free, number: int, state: int, ends: Ends
-    ) -> tuple[Int32, list[tuple[int, Position, bool]]]:
-        """The tokens that can be read in free text; for those that complete the marker where they lead to.
-
-        And whether they count.
-        """
-        marker, vocabulary, trie = part.marker, self.vocabulary, self._trie(ends)
-        every, thread = np.sort(trie.token_ids), Thread(number, InFree(state, None))
-        begins, refused = list[tuple[int, Position, bool]](), list[int]()
-        for token in set(marker.completing(state, trie, vocabulary)) & set(every.tolist()):
-            data = (vocabulary.tokens[token] or b"")[ends.skipped :]
-            if marker.read(state, data)[0] == len(marker.data):
-                after, counts = self._read((thread,), data, is_token=True)
-                if after is None:
-                    refused.append(token)
-                else:
-                    begins.append((token, after, counts))
-        if ends is WHOLE and marker.token is not None and part.takes_special(InFree(state, None)):
-            begins.append((marker.token, self._begun(self.following(number)), part.counts))
-            every = np.union1d(every, [marker.token])
-        tokens = np.setdiff1d(every, refused, assume_unique=True).astype(np.int32)
-        tokens.setflags(write=False)
-        return tokens, begins
-
-    def _dead_ends(self, part: Free, number: int, state: int, tokens: Int32, room: int | None, ends: Ends) -> list[int]:
-        """The tokens behind which the marker can no longer be written."""
-        marker, left = part.marker, _less(room, part.counts)
-        dead = set[int]()
-        for each in range(0 if part.stops(part.start) else len(marker.data)):
-            if not self.fits((Thread(number, InFree(each, None)),), left):
-                dead.add(each)
-        if not dead:
-            return []
-        texts = ((token, (self.vocabulary.tokens[token] or b"")[ends.skipped :]) for token in tokens.tolist())
-        return [token for token, data in texts if data and marker.read(state, data)[0] in dead]
-
-    def _in_texts(self, part: Texts, position: Position, room: int | None, ends: Ends) -> Int32:
-        number, inside = position[0]
-        after = self.following(number)
-        within = room if room is None else room - self.behind(number)
-        if ends is not WHOLE or part.ending == "earliest":
-            trie = self._trie(ends)
-            known = None if after or part.ending == "earliest" else part.ends_of_tokens(inside, trie, within)
-            return self._walked(position, room, ends) if known is None else known
-        tokens = part.text_tokens(inside, within)
-        if not after:
-            return tokens
-        if part.ending == "longest":
-            return _ascending([tokens, self._leaving(part, number, inside, room)])
-        return self._with_crossing(position, tokens, room)
-
-    def _in_all_ways(self, position: Position, room: int | None, ends: Ends) -> Int32:
-        """The tokens of several threads."""
-        if ends is not WHOLE:
-            return self._walked(position, room, ends)
-        found = [NO_TOKENS]
-        for thread in position:
-            part = self.parts[thread.part]
-            if isinstance(part, Texts):
-                if part.ending != "anywhere":
-                    return self._walked(position, room, ends)
-                found.append(part.text_tokens(thread.inside, None if room is None else room - self.behind(thread.part)))
-            else:
-                found.append(self.tokens((thread,), room))
-        return self._with_crossing(position, _ascending(found), room)
-
-    def _leaving(self, part: Texts, number: int, inside: Hashable, room: int | None) -> Int32:
-        """The tokens behind a longest text, which is complete: those that cannot go on with it."""
-        if not part.ends(inside):
-            return NO_TOKENS
-        tokens = self.tokens(self._begun(self.following(number)), room)
-        markers = tuple(each.marker for each in self.parts if isinstance(each, Free))
-        first_bytes = self._kept.find(("first bytes", markers), self._first_bytes_of_tokens)
-        leaves = self._kept.find(
-            ("leaves", self._key(number), inside),
-            lambda: np.array([part.lets_go(inside, byte) for byte in _BYTES] + [False]),
-        )
-        leaving: Int32 = tokens[leaves[first_bytes[tokens]]]
-        return leaving
-
-    def _first_bytes_of_tokens(self) -> NDArray[np.int16]:
-        """The first byte of each token, int16 ``[vocabulary]``; -1: none."""
-        texts = list(self.vocabulary.tokens)
-        for part in self.parts:
-            if isinstance(part, Free) and part.marker.token is not None:
-                texts[part.marker.token] = part.marker.data
-        return np.array([text[0] if text else -1 for text in texts], dtype=np.int16)
-
-    def mask(self, tokens: Int32, *, may_end: bool) -> Mask:
-        """Return the mask of some tokens, and of end tokens if the text may end; kept for tokens that are."""
-        known = self._masks.get((id(tokens), may_end))
-        if known is None:
-            ends = np.array(self.vocabulary.end_token_ids if may_end else (), dtype=np.int32)
-            if len(self._masks) >= _MASKS:
-                self._masks.clear()
-            known = tokens, packed(np.concatenate([tokens, ends]), len(self.vocabulary))
-            self._masks[id(tokens), may_end] = known  # which holds the tokens, so that their id stays their own
-        return known[1]
-
-    # ---- tokens that cross where the end of a part is not known ----------------------------------------------------
-
-    def _with_crossing(self, position: Position, tokens: Int32, room: int | None) -> Int32:
-        """Add those tokens to some inside parts that reach from one part into the next."""
-        if tokens.size <= _FEW:
-            return _ascending([tokens, self._walked(position, room)])
-        afters = [self.following(thread.part) for thread in position]
-        firsts = frozenset[int]().union(*(self._first_bytes(after) for after in afters if after))
-        return _ascending([tokens, self._walked(position, room, ways=self._ways_to(firsts))])
-
-    def _walked(self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytearray | None = None) -> Int32:
-        """The tokens that can be read and completed: a walk of the trie without what refused bytes begin."""
-        found, path, node, trie = list[int](), [position], 0, self._trie(ends)
-        depths, subtree_ends, starts = trie.depths, trie.subtree_ends, trie.token_starts
-        left = _less(room, True)
-        while node < len(trie) and room != 0:
-            depth = int(depths[node])
-            after = self.read(path[depth - 1], _BYTES[trie.bytes[node]]) if ways is None or ways[node] else None
-            if after is None:
-                node = int(subtree_ends[node])
+    def divided(self, data: bytes, unread: AnyPart | None = None) -> list[Span] | None:
+        """Divide a text, each part as long as it can be; ``unread`` may have any text up to the end of it."""
+        spans = list[Span]()
+        begun, dead = [(-len(self.parts), 0)], set[tuple[int, int]]()
+        waiting = [self._ends(*begun[0], data, unread)]
+        while waiting:
+            (number, start), end = begun[-1], next(waiting[-1], None)
+            if end is None:
+                dead.add(begun.pop())
+                waiting.pop()
+                if spans:
+                    spans.pop()
                 continue
-            path[depth:] = [after]
-            if starts[node] < starts[node + 1] and self.fits(after, left):
-                tokens = trie.token_ids[starts[node] : starts[node + 1]].tolist()
-                if not self._has_longest or self._is_token(position, tokens[0], ends.skipped):
-                    found += tokens
-            node += 1
-        return np.array(sorted(found), dtype=np.int32)
+            part, after = self.parts[number], self.following(number)
+            spans.append(Span(part, start, end))
+            is_cut = isinstance(part, Free) and part.is_cut(data[start:end])
+            if end == len(data) and (is_cut or not after):
+                return spans
+            if not after or is_cut or (after, end) in dead:
+                spans.pop()
+                continue
+            begun.append((after, end))
+            waiting.append(self._ends(after, end, data, unread))
+        return None
 
-    def _is_token(self, position: Position, token: int, skipped: int) -> bool:
-        """Whether the end of a token holds no end of a longest text and something behind it."""
-        data = (self.vocabulary.tokens[token] or b"")[skipped:]
-        return self._read(position, data, is_token=True)[0] is not None
-
-    def _first_bytes(self, part: int) -> frozenset[int]:
-        """The bytes with which a text of a part, and of those behind it, can begin."""
-        if part not in self._first:
-            begun = self._begun(part)
-            self._first[part] = frozenset(byte[0] for byte in _BYTES if self.read(begun, byte) is not None)
-        return self._first[part]
-
-    def _ways_to(self, firsts: frozenset[int]) -> bytearray:
-        """The nodes of the trie on the way to a token that has one of these bytes behind its first one."""
-        if firsts not in self._ways:
-            trie = self.vocabulary.trie
-            on_the_way, has_one = bytearray(len(trie)), bytearray(len(trie))
-            path, parents = [-1] * (trie.max_depth + 1), list[int]()
-            is_one = [byte in firsts for byte in trie.bytes.tolist()]
-            for node, depth in enumerate(trie.depths.tolist()):
-                path[depth] = node
-                parents.append(path[depth - 1])
-                has_one[node] = depth > 1 and (is_one[node] or has_one[parents[node]])
-            ends = (np.diff(trie.token_starts) > 0).tolist()
-            for node in range(len(trie) - 1, -1, -1):
-                on_the_way[node] = on_the_way[node] or (ends[node] and has_one[node])
-                if on_the_way[node] and parents[node] >= 0:
-                    on_the_way[parents[node]] = 1
-            self._ways[firsts] = on_the_way
-        return self._ways[firsts]
-
-    def _trie(self, ends: Ends) -> TokenTrie:
-        return self.vocabulary.trie if ends.trie is None else ends.trie
+    def _ends(self, number: int, start: int, data: bytes, unread: AnyPart | None) -> Iterator[int]:
+        """Where a part may end that begins at a byte, the farthest end first."""
+        part = self.parts[number]
+        return iter([len(data)]) if part is unread else reversed(part.ends_in(data, start))
 
 
-_BYTES = [bytes([byte]) for byte in range(256)]
-
-
-def _most(room: int | None) -> int:
-    return int(UNREACHABLE) - 1 if room is None else room
-
-
-def _less(room: int | None, counts: bool) -> int | None:
-    """The tokens that are left after one more."""
-    return None if room is None else room - counts
-
-
-def _made(key: Hashable, make: Callable[[], Made]) -> Made:
-    """Make what is not kept."""
-    return make()
-
-
-def _ascending(found: list[Int32]) -> Int32:
-    """All tokens of some lists, each once."""
-    lists = [tokens for tokens in found if tokens.size]
-    if len(lists) <= 1:
-        return lists[0].astype(np.int32, copy=False) if lists else NO_TOKENS
-    tokens = np.concatenate(lists)
-    if tokens.size < _FEW:
-        return np.unique(tokens).astype(np.int32)
-    is_one = np.zeros(int(tokens.max()) + 1, dtype=np.bool_)
-    is_one[tokens] = True
-    return np.flatnonzero(is_one).astype(np.int32)
-
-
-def _spelled(text: bytes, trie: TokenTrie) -> int:
-    """The fewest tokens that write a text by itself."""
-    tokens = np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
-    tokens[-1] = 0
-    data = np.frombuffer(text, dtype=np.uint8)
-    fewest_tokens(data, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
-    return min(int(tokens[0]), int(UNREACHABLE))
+BYTES = [bytes([byte]) for byte in range(256)]
+"""All single bytes."""
