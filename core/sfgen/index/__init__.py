@@ -3,7 +3,7 @@
 ``index`` is what a user makes of a constraint and a vocabulary; ``guide`` has what all guides can do, and follows one
 sequence; ``unconstrained`` is free text. ``sequence`` puts parts one after the other, such as a literal or free text up
 to a ``marker`` before a constraint, or calls in free text: ``sequence_parts`` says what a part is, ``threads`` how a
-text is divided among them and which tokens may follow.
+text is divided among them, and ``thread_tokens`` which tokens may follow.
 
 Of an automaton: ``masks`` walks the token trie through it, ``mask_store`` keeps the masks that were used last,
 ``mask_ids`` unpacks them, and ``distance`` knows the way to the end. ``token_automaton`` puts these together, and
