@@ -133,7 +133,7 @@ def test_tokens_that_cross_are_found_without_a_walk(seed: int, limit: int | None
     guide = Index(template, vocabulary).guide(limit)
     for _ in range(8):
         expected = guide.allowed_tokens().tolist()
-        with patch("sfgen.template.threads_guide._FEW", -1):
+        with patch("sfgen.index.thread_tokens._FEW", -1):
             twin = guide.fork()
             twin._readable = None  # type: ignore[attr-defined]
             assert twin.allowed_tokens().tolist() == expected

@@ -70,6 +70,15 @@ class DfaGuide(BaseGuide[int]):
     def _tokens_left(self, position: int) -> int:
         return int(self.index.distance[position])
 
+    def _is_final(self, position: int) -> bool:
+        return self.index.is_final(position)
+
+    def _only_step(self, position: int) -> tuple[bytes, int] | None:
+        if self.index.is_accepting(position):
+            return super()._only_step(position)
+        step = self.index.only_step(position)
+        return None if step is None else (bytes([step[0]]), step[1])
+
     def _at(self, position: int, room: int | None = None) -> Self:
         """Return a guide in another state, without steps; see ``BaseGuide._at``."""
         twin = super()._at(position, room)

@@ -98,19 +98,7 @@ class Sequence:
         return next((refusal for refusal in refused if refusal is not None), None)
 
 
-class Told(NamedTuple):
-    """Where a text is, for those who ask for more than its position.
-
-    Attributes:
-        position: The position.
-        guide: The guide of the constraint whose text is open, or follows a literal that is; ``None``: there is none.
-    """
-
-    position: Position
-    guide: Guide | None
-
-
-class SequenceGuide(ReadBeside[Position, Told]):
+class ThreadsGuide(BaseGuide[Position]):
     """A guide of one sequence through parts one after the other."""
 
     def __init__(self, tokens: ThreadTokens, max_tokens: int | None = None) -> None:
@@ -118,7 +106,6 @@ class SequenceGuide(ReadBeside[Position, Told]):
         threads = self.threads = tokens.threads
         super().__init__(tokens.vocabulary, threads.start, max_tokens)
         self.limit_hint, self.dead_end_hint = threads.last.machine.limit_hint, threads.last.machine.dead_end_hint
-        self._begin_beside(Told(threads.start, self._guide_at(threads.start)))
 
     def _check_limit(self, start: Position) -> None:
         self.tokens.check_limit(self.max_tokens)
@@ -158,69 +145,24 @@ class SequenceGuide(ReadBeside[Position, Told]):
     def state(self) -> int:
         """The state of the last part's guide, or its start in what does not count; else a negative number."""
         position, last = self._positions[-1], self.threads.last
-        number, inside = position[0]
+        number, inside = position[0].part, position[0].inside
         if len(position) == 1 and (number == -1 or not self.threads.parts[number].counts):
             place = last.place(inside if number == -1 else last.start)
             return place if isinstance(place, int) else self._number(place)
         return -1 - self._number(position)
 
     @property
-    def is_free(self) -> bool:
-        """Whether free text is open, or a literal before it."""
-        return isinstance(self._open_part(self._positions[-1]), Free)
-
-    @property
     def crosses(self) -> bool:
         """Whether at the start some token has the literal there and more."""
         return self.tokens.crosses(self.max_tokens)
 
-    def describe(self) -> str:
-        """Describe the place in the open part."""
-        position = self._positions[-1]
-        if len(position) == 1 and self.threads.is_definite:
-            part = self._open_part(position)
-            if isinstance(part, Free):
-                return part.title
-            told = self._reading().guide
-            if told is not None:
-                return told.describe()
+    def _describe(self, position: Position) -> str:
         return " | ".join(self._named(thread) for thread in position)
 
     def _named(self, thread: Thread) -> str:
         part = self.threads.parts[thread.part]
         place = part.guide(thread.inside, None).describe() if isinstance(part, Texts) else "text"
         return f"{len(self.threads.parts) + thread.part + 1}: {place}"
-
-    @property
-    def temperature(self) -> float | None:
-        """The temperature of the constraint's guide; ``None``: the generation's."""
-        return getattr(self._reading().guide, "temperature", None)
-
-    def _open_part(self, position: Position) -> object:
-        """The part that is open; of a literal the one behind it."""
-        number = position[0].part
-        while isinstance(self.threads.parts[number], Fixed):  # the last one is none
-            number += 1
-        return self.threads.parts[number]
-
-    def _guide_at(self, position: Position) -> Guide | None:
-        """A guide at the start of the constraint that a position is at, if it alone is open."""
-        part = self._open_part(position) if len(position) == 1 and self.threads.is_definite else None
-        return part.machine.fork() if isinstance(part, Texts) else None
-
-    def _read_on(self, reading: Told, piece: bytes) -> Told:
-        position, guide = reading
-        is_own = False  # whether the guide may be moved
-        for byte in (piece[offset : offset + 1] for offset in range(len(piece))):
-            after = self.threads.read(position, byte)
-            assert after is not None, "the guide has read it"
-            if after[0].part != position[0].part:
-                guide, is_own = self._guide_at(after), True
-            elif guide is not None and isinstance(self.threads.parts[position[0].part], Texts):
-                guide, is_own = (guide if is_own else guide.fork()), True
-                guide.advance_bytes(byte)
-            position = after
-        return Told(position, guide)
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
@@ -231,7 +173,7 @@ class SequenceGuide(ReadBeside[Position, Told]):
             return None
         if self.threads.is_in_last(position):
             return self.threads.last
-        number, inside = position[0]
+        number, inside = position[0].part, position[0].inside
         part = self.threads.parts[number]
         if len(position) > 1 or not isinstance(part, Texts) or part.ending != "longest":
             return None
@@ -316,13 +258,83 @@ class SequenceGuide(ReadBeside[Position, Told]):
         if not found[1]:
             self._between.append(len(self._positions))
         self._positions.append(found[0])
-        self._pieces.append(self.tokens.bytes_of(position, token_id))
 
     def _leaves_room(self, after: Position, counts: bool, room: int | None) -> bool:
         """Whether a token leaves room for the rest."""
         if counts and room == 0:
             return False
         return self.tokens.fits(after, None if room is None else room - counts)
+
+
+class Told(NamedTuple):
+    """Where a text is, for those who ask for more than its position.
+
+    Attributes:
+        position: The position.
+        guide: The guide of the constraint whose text is open, or follows a literal that is; ``None``: there is none.
+    """
+
+    position: Position
+    guide: Guide | None
+
+
+class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
+    """A guide of one sequence through parts one after the other, which tells more of the open one."""
+
+    def __init__(self, tokens: ThreadTokens, max_tokens: int | None = None) -> None:
+        ThreadsGuide.__init__(self, tokens, max_tokens)
+        self._begin_beside(Told(self.threads.start, self._guide_at(self.threads.start)))
+
+    @property
+    def is_free(self) -> bool:
+        """Whether free text is open, or a literal before it."""
+        return isinstance(self._open_part(self._positions[-1]), Free)
+
+    def describe(self) -> str:
+        """Describe the place in the open part."""
+        position = self._positions[-1]
+        if len(position) == 1 and self.threads.is_definite:
+            part = self._open_part(position)
+            if isinstance(part, Free):
+                return part.title
+            told = self._reading().guide
+            if told is not None:
+                return told.describe()
+        return super().describe()
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of the constraint's guide; ``None``: the generation's."""
+        return getattr(self._reading().guide, "temperature", None)
+
+    def _open_part(self, position: Position) -> object:
+        """The part that is open; of a literal the one behind it."""
+        number = position[0].part
+        while isinstance(self.threads.parts[number], Fixed):  # the last one is none
+            number += 1
+        return self.threads.parts[number]
+
+    def _guide_at(self, position: Position) -> Guide | None:
+        """A guide at the start of the constraint that a position is at, if it alone is open."""
+        part = self._open_part(position) if len(position) == 1 and self.threads.is_definite else None
+        return part.machine.fork() if isinstance(part, Texts) else None
+
+    def _read_on(self, reading: Told, piece: bytes) -> Told:
+        position, guide = reading
+        is_own = False  # whether the guide may be moved
+        for byte in (piece[offset : offset + 1] for offset in range(len(piece))):
+            after = self.threads.read(position, byte)
+            assert after is not None, "the guide has read it"
+            if after[0].part != position[0].part:
+                guide, is_own = self._guide_at(after), True
+            elif guide is not None and isinstance(self.threads.parts[position[0].part], Texts):
+                guide, is_own = (guide if is_own else guide.fork()), True
+                guide.advance_bytes(byte)
+            position = after
+        return Told(position, guide)
+
+    def _written(self, token_id: int) -> bytes:
+        return self.tokens.bytes_of(token_id)
 
 
 Chain = Sequence

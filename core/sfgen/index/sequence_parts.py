@@ -16,13 +16,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import GenerationError, UsageError
 from sfgen.index.dfa_guide import DfaGuide
+from sfgen.index.distance import byte_distances
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.marker import Marker
 from sfgen.index.unconstrained import UnconstrainedGuide
@@ -113,6 +116,18 @@ class Fixed(Part):
     def only_step(self, inside: bytes) -> tuple[bytes, bytes] | None:
         """The next byte."""
         return inside[:1], inside[1:]
+
+
+class Copy(Fixed):
+    """The text of an earlier part once more; a place is what is still to come of it.
+
+    Args:
+        source: The earlier part, counted from the last one back: -1, -2, …
+    """
+
+    def __init__(self, source: int) -> None:
+        self.source, self.counts = source, True
+        self.key = source
 
 
 class InFree(NamedTuple):
@@ -215,6 +230,9 @@ class _Engine(Protocol):
     def mask(self, position: Any) -> Mask:
         """Return the token mask of a position."""
 
+    def shortest(self, position: Any) -> bytes:
+        """Return the shortest text from a position to an end."""
+
     def bounded_mask(self, position: Any, room: int) -> Mask:
         """Return the token mask of a position with ``room`` tokens left."""
 
@@ -314,6 +332,25 @@ class Texts(Part):
         after = self.read(inside, step[0])
         return None if after is None else (step[0], after)
 
+    def rest(self, inside: Any) -> bytes:
+        """A shortest text to the end; after a byte of it, the answer is the rest of it."""
+        if self._engine is not None:
+            return self._engine.shortest(self.place(inside))
+        assert isinstance(self.machine, DfaGuide), "only texts of automata, schemas and grammars are copied"
+        dfa, state, text = self.machine.index.dfa, inside, bytearray()
+        while left := int(self.bytes_left[state]):
+            targets = dfa.transitions[state][dfa.byte_classes]
+            nearer = (targets >= 0) & (self.bytes_left[targets] == left - 1)
+            text.append(int(np.argmax(nearer)))
+            state = int(targets[text[-1]])
+        return bytes(text)
+
+    @cached_property
+    def bytes_left(self) -> NDArray[np.int32]:
+        """Of each state of an automaton the fewest bytes to the end of the text."""
+        assert isinstance(self.machine, DfaGuide), "it is the guide of an automaton"
+        return byte_distances(self.machine.index.dfa)
+
     def least(self, inside: Any) -> int:
         """The fewest tokens to the end of the text by itself."""
         return self.machine._tokens_left(self.place(inside))
@@ -366,7 +403,7 @@ class Texts(Part):
         return self.reader._accepts(whole) and self.reader._is_final(whole)
 
 
-AnyPart: TypeAlias = Fixed | Free | Texts
+AnyPart: TypeAlias = Fixed | Copy | Free | Texts
 """One part of a sequence, of any kind."""
 
 

@@ -13,8 +13,10 @@ parts can be completed one by one.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -23,10 +25,11 @@ from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
+from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.distance import UNREACHABLE, fewest_tokens
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.mask_ids import packed
-from sfgen.index.sequence_parts import Fixed, Free, InFree, Texts
+from sfgen.index.sequence_parts import Copy, Fixed, Free, InFree, Texts
 from sfgen.index.threads import BYTES, Position, Thread, Threads
 from sfgen.protocols import GuideSource, Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
@@ -109,6 +112,7 @@ class ThreadTokens:
         self._first: dict[int, frozenset[int]] = {}
         self._ways: dict[frozenset[int], bytearray] = {}
         self._masks: dict[tuple[int, bool], tuple[Int32, Mask]] = {}
+        self._lengths = np.array([len(data or b"") for data in self.vocabulary.tokens], dtype=np.int32)
         self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
         self._check_longest()
 
@@ -147,23 +151,23 @@ class ThreadTokens:
         if after is None:
             return None
         if isinstance(part, Free) and after[0].part == thread.part:
-            after = (Thread(thread.part, part.after_token(after[0].inside)),)
+            after = (after[0]._replace(inside=part.after_token(after[0].inside)),)
         return after, counts
 
     def _after_special(self, thread: Thread, token_id: int) -> tuple[Position, bool] | None:
         """As :meth:`after_token`, of the special token of a marker; it may end a longest text before it."""
         part = self.threads.parts[thread.part]
         if isinstance(part, Texts) and part.ending == "longest" and self.threads.following(thread.part):
-            behind = self.threads.begun_behind(thread.part)[0]
+            behind = self.threads.begun_behind(thread)[0]
             free = self.threads.parts[behind.part]
             if isinstance(free, Free) and part.lets_go(thread.inside, free.marker.data[:1]):
                 return self._after_special(behind, token_id)
         if isinstance(part, Free) and part.marker.token == token_id and part.takes_special(thread.inside):
-            return self.threads.begun_behind(thread.part), part.counts
+            return self.threads.begun_behind(thread), part.counts
         return None
 
-    def bytes_of(self, position: Position, token_id: int) -> bytes:
-        """Return the bytes that a token writes behind a position: those of the marker, if it is its special token."""
+    def bytes_of(self, token_id: int) -> bytes:
+        """Return the bytes that a token writes: those of a marker, if it is its special token."""
         data = self.vocabulary.tokens[token_id]
         if data is not None:
             return data
@@ -177,21 +181,50 @@ class ThreadTokens:
         return min(self._needs(thread) for thread in position)
 
     def _needs(self, thread: Thread) -> int:
-        number, inside = thread
-        part = self.threads.parts[number]
-        if part.stops(inside):
+        part = self.threads.parts[thread.part]
+        if part.stops(thread.inside):
             return 0
-        least = 0
-        if part.counts:
-            least = part.least(inside) if isinstance(part, Texts) else self.spelled(part.rest(inside))
-        return min(least + self.behind(number), int(UNREACHABLE))
+        least = self._least(thread.part, thread.inside) + self.behind(thread.part) + self._copied(thread)
+        return min(least, int(UNREACHABLE))
+
+    def _least(self, number: int, inside: Any) -> int:
+        """The fewest tokens that count of the rest of a part; of a text that is copied, of a shortest rest."""
+        part = self.threads.parts[number]
+        if not part.counts:
+            return 0
+        if isinstance(part, Texts) and number not in self.threads.last_copy:
+            return part.least(inside)
+        return self.spelled(part.rest(inside))
 
     def behind(self, number: int) -> int:
-        """Return the fewest tokens that count of what is behind a part."""
+        """Return the fewest tokens that count of what is behind a part, without copies."""
         if number not in self._behind:
             after = self.threads.following(number)
-            self._behind[number] = self.needs(self.threads.begun(after)) if after else 0
+            part = self.threads.parts[after] if after else None
+            least = 0
+            if part is not None and not isinstance(part, Copy):
+                least = 0 if part.stops(part.start) else self._least(after, part.start) + self.behind(after)
+            elif part is not None:
+                least = self.behind(after)
+            self._behind[number] = min(least, int(UNREACHABLE))
         return self._behind[number]
+
+    def _copied(self, thread: Thread) -> int:
+        """The fewest tokens of the copies behind a thread's part."""
+        if not self.threads.last_copy:
+            return 0
+        texts, least = dict(thread.memory), 0
+        if thread.part in texts:
+            texts[thread.part] += self.threads.parts[thread.part].rest(thread.inside)
+        for part in self.threads.parts[thread.part + 1 :] if thread.part < -1 else ():
+            if isinstance(part, Copy):
+                least += self.spelled(texts[part.source] if part.source in texts else self._shortest(part.source))
+        return min(least, int(UNREACHABLE))
+
+    def _shortest(self, number: int) -> bytes:
+        """A shortest text of a part that is copied."""
+        part = self.threads.parts[number]
+        return self._kept.find(("shortest", number), lambda: part.rest(part.start))
 
     def spelled(self, text: bytes) -> int:
         """Count the fewest tokens that write a text by itself."""
@@ -207,12 +240,11 @@ class ThreadTokens:
         return any(self._fits(thread, room) for thread in position)
 
     def _fits(self, thread: Thread, room: int | None) -> bool:
-        number, inside = thread
-        part = self.threads.parts[number]
-        if isinstance(part, Texts) and not self.behind(number):
-            return part.fits(inside, room)  # without the fewest tokens, which take long to find
+        part = self.threads.parts[thread.part]
+        if isinstance(part, Texts) and not self.behind(thread.part) and not self.threads.last_copy:
+            return part.fits(thread.inside, room)  # without the fewest tokens, which take long to find
         if not part.counts:
-            return self.fits(self.threads.begun_behind(number), room) and self._can_write(thread, room)
+            return self.fits(self.threads.begun_behind(thread), room) and self._can_write(thread, room)
         return self._needs(thread) <= _most(room)
 
     def _can_write(self, thread: Thread, room: int | None) -> bool:
@@ -233,7 +265,8 @@ class ThreadTokens:
     def _completable(self, number: int, data: bytes, room: int | None) -> list[bool]:
         """Of each number of bytes of a literal whether it can be completed after them; from its end back."""
         trie, size, part = self.vocabulary.trie, len(data), self.threads.parts[number]
-        found = [False] * size + [self.fits(self.threads.begun_behind(number), room)]
+        thread = Thread(number, part.start)
+        found = [False] * size + [self.fits(self.threads.begun_behind(thread), room)]
         for offset in reversed(range(size)):
             nodes = trie.along(data[offset:])
             is_special = isinstance(part, Free) and part.takes_special(InFree(offset, 0))
@@ -243,7 +276,7 @@ class ThreadTokens:
                     found[end] and trie.token_starts[node] < trie.token_starts[node + 1]
                     for end, node in enumerate(nodes, offset + 1)
                 )
-                or bool(self._crossing(number, data[offset:], WHOLE, room).size)
+                or bool(self._crossing(thread, data[offset:], WHOLE, room).size)
             )
         return found
 
@@ -259,42 +292,42 @@ class ThreadTokens:
         """
         if len(position) > 1:
             return self._in_all_ways(position, room, ends)
-        number, inside = position[0]
-        part = self.threads.parts[number]
+        thread = position[0]
+        part = self.threads.parts[thread.part]
         if isinstance(part, Texts):
             return self._in_texts(part, position, room, ends)
         if isinstance(part, Free):
-            return self._in_free(part, position[0], room, ends)
-        return self._along(number, part.rest(inside), room, ends)
+            return self._in_free(part, thread, room, ends)
+        return self._along(thread, part.rest(thread.inside), room, ends)
 
-    def _along(self, number: int, rest: bytes, room: int | None, ends: Ends) -> Int32:
+    def _along(self, thread: Thread, rest: bytes, room: int | None, ends: Ends) -> Int32:
         """The tokens that write the rest of a literal, or some of it, or more than it."""
-        part, trie = self.threads.parts[number], self._trie(ends)
+        part, trie = self.threads.parts[thread.part], self._trie(ends)
 
         def make() -> Int32:
             left, tokens = _less(room, part.counts), [NO_TOKENS]
             for size, node in enumerate(trie.along(rest), 1):
                 ids = trie.token_ids[trie.token_starts[node] : trie.token_starts[node + 1]]
-                if ids.size and (left is None or left >= 0) and self._goes_on(number, rest[size:], left):
+                if ids.size and (left is None or left >= 0) and self._goes_on(thread, rest[size:], left):
                     tokens.append(ids)
-            return _ascending([*tokens, self._crossing(number, rest, ends, room)])
+            return _ascending([*tokens, self._crossing(thread, rest, ends, room)])
 
-        if ends is not WHOLE or (part.counts and room is not None):
+        if ends is not WHOLE or (part.counts and room is not None) or thread.memory:
             return make()
-        found: Int32 = self._kept.find((self._key(number), rest, room), make)
+        found: Int32 = self._kept.find((self._key(thread.part), rest, room), make)
         return found
 
-    def _goes_on(self, number: int, rest: bytes, room: int | None) -> bool:
+    def _goes_on(self, thread: Thread, rest: bytes, room: int | None) -> bool:
         """Whether the rest of a literal, and what is behind it, can be written from between two tokens."""
         if room is None and self._all_bytes:
             return True
-        if self.threads.parts[number].counts:
-            return self.spelled(rest) + self.behind(number) <= _most(room)
+        if self.threads.parts[thread.part].counts:
+            return self.spelled(rest) + self.behind(thread.part) + self._copied(thread) <= _most(room)
         if rest and not self._all_bytes:
-            return self._can_complete(number, rest, room)
-        return self.fits(self.threads.begun_behind(number), room)
+            return self._can_complete(thread.part, rest, room)
+        return self.fits(self.threads.begun_behind(thread), room)
 
-    def _crossing(self, number: int, rest: bytes, ends: Ends, room: int | None) -> Int32:
+    def _crossing(self, thread: Thread, rest: bytes, ends: Ends, room: int | None) -> Int32:
         """The tokens that write the rest of a literal and something behind it."""
         trie = self._trie(ends)
         nodes = trie.along(rest)
@@ -303,7 +336,7 @@ class ThreadTokens:
         below = trie.below(nodes[-1])
         if not len(below):
             return NO_TOKENS
-        return self.tokens(self.threads.begun_behind(number), room, Ends(below, ends.skipped + len(rest)))
+        return self.tokens(self.threads.begun_behind(thread), room, Ends(below, ends.skipped + len(rest)))
 
     def check_limit(self, room: int | None) -> None:
         """Refuse a limit that is too small, and a marker that cannot be written.
@@ -331,16 +364,16 @@ class ThreadTokens:
 
     def crosses(self, room: int | None) -> bool:
         """Tell whether some token has all of the literal at the start, and more."""
-        part = self.threads.parts[0]
-        return isinstance(part, Fixed) and self._crossing(-len(self.threads.parts), part.data, WHOLE, room).size > 0
+        part, thread = self.threads.parts[0], self.threads.start[0]
+        return isinstance(part, Fixed) and self._crossing(thread, part.data, WHOLE, room).size > 0
 
     def _in_free(self, part: Free, thread: Thread, room: int | None, ends: Ends) -> Int32:
         number, inside = thread.part, thread.inside
         assert isinstance(inside, InFree), "it is a place in free text"
         if inside.left == 0:
             if not part.takes_special(inside):
-                return self._along(number, part.rest(inside), room, ends)
-            fits = ends is WHOLE and self.fits(self.threads.begun_behind(number), room)
+                return self._along(thread, part.rest(inside), room, ends)
+            fits = ends is WHOLE and self.fits(self.threads.begun_behind(thread), room)
             return np.array([part.marker.token] if fits else [], dtype=np.int32)
         if part.counts and room == 0:
             return NO_TOKENS
@@ -376,7 +409,7 @@ class ThreadTokens:
                 else:
                     begins.append((token, after, counts))
         if ends is WHOLE and marker.token is not None and part.takes_special(InFree(state, None)):
-            begins.append((marker.token, self.threads.begun_behind(number), part.counts))
+            begins.append((marker.token, self.threads.begun_behind(thread), part.counts))
             every = np.union1d(every, [marker.token])
         tokens = np.setdiff1d(every, refused, assume_unique=True).astype(np.int32)
         tokens.setflags(write=False)
@@ -395,19 +428,43 @@ class ThreadTokens:
         return [token for token, data in texts if data and marker.read(state, data)[0] in dead]
 
     def _in_texts(self, part: Texts, position: Position, room: int | None, ends: Ends) -> Int32:
-        number, inside = position[0]
-        after = self.threads.following(number)
-        within = room if room is None else room - self.behind(number)
+        thread = position[0]
+        after = self.threads.following(thread.part)
         if ends is not WHOLE or part.ending == "earliest":
             trie = self._trie(ends)
-            known = None if after or part.ending == "earliest" else part.ends_of_tokens(inside, trie, within)
+            known = None if after or part.ending == "earliest" else part.ends_of_tokens(thread.inside, trie, room)
             return self._walked(position, room, ends) if known is None else known
-        tokens = part.text_tokens(inside, within)
+        tokens = self._within(part, thread, room)
         if not after:
             return tokens
         if part.ending == "longest":
-            return _ascending([tokens, self._leaving(part, number, inside, room)])
+            return _ascending([tokens, self._leaving(part, thread, room)])
         return self._with_crossing(position, tokens, room)
+
+    def _within(self, part: Texts, thread: Thread, room: int | None) -> Int32:
+        """The tokens that stay in a text."""
+        if room is None or thread.part not in self.threads.last_copy:
+            behind = self.behind(thread.part) + self._copied(thread)
+            return part.text_tokens(thread.inside, None if room is None else room - behind)
+        # Each token makes the copies longer. Longer ones lead no less far: the longest that fit are found by halves.
+        tokens = part.text_tokens(thread.inside, room - self.behind(thread.part))
+        lengths = self._lengths[tokens]
+        far = partial(self._farthest, part, thread)
+        most = bisect_left(range(1, self.vocabulary.trie.max_depth + 1), room, key=far)
+        fits = lengths <= most
+        for place in np.flatnonzero(~fits).tolist():
+            after = self.after_token((thread,), int(tokens[place]))
+            fits[place] = after is not None and self.fits(after[0], room - 1)
+        return tokens[fits]
+
+    def _farthest(self, part: Texts, thread: Thread, longest: int) -> int:
+        """A bound on the fewest tokens to an end after any token of ``longest`` bytes that stays in a text."""
+        if not self._all_bytes or not isinstance(part.machine, DfaGuide):
+            return int(UNREACHABLE)
+        rest, written = int(part.bytes_left.max()), len(thread.memory[-1][1])
+        behind = self.threads.parts[thread.part + 1 :]
+        own = sum(isinstance(each, Copy) and each.source == thread.part for each in behind)
+        return rest + own * (written + longest + rest) + self.behind(thread.part) + self._copied(thread)
 
     def _in_all_ways(self, position: Position, room: int | None, ends: Ends) -> Int32:
         """The tokens of several threads."""
@@ -419,20 +476,21 @@ class ThreadTokens:
             if isinstance(part, Texts):
                 if part.ending != "anywhere":
                     return self._walked(position, room, ends)
-                found.append(part.text_tokens(thread.inside, None if room is None else room - self.behind(thread.part)))
+                found.append(self._within(part, thread, room))
             else:
                 found.append(self.tokens((thread,), room))
         return self._with_crossing(position, _ascending(found), room)
 
-    def _leaving(self, part: Texts, number: int, inside: Hashable, room: int | None) -> Int32:
+    def _leaving(self, part: Texts, thread: Thread, room: int | None) -> Int32:
         """The tokens behind a longest text, which is complete: those that cannot go on with it."""
+        inside = thread.inside
         if not part.ends(inside):
             return NO_TOKENS
-        tokens = self.tokens(self.threads.begun_behind(number), room)
+        tokens = self.tokens(self.threads.begun_behind(thread), room)
         markers = tuple(each.marker for each in self.threads.parts if isinstance(each, Free))
         first_bytes = self._kept.find(("first bytes", markers), self._first_bytes_of_tokens)
         leaves = self._kept.find(
-            ("leaves", self._key(number), inside),
+            ("leaves", self._key(thread.part), inside),
             lambda: np.array([part.lets_go(inside, byte) for byte in BYTES] + [False]),
         )
         leaving: Int32 = tokens[leaves[first_bytes[tokens]]]
@@ -463,8 +521,7 @@ class ThreadTokens:
         """Add those tokens to some inside parts that reach from one part into the next."""
         if tokens.size <= _FEW:
             return _ascending([tokens, self._walked(position, room)])
-        afters = [self.threads.following(thread.part) for thread in position]
-        firsts = frozenset[int]().union(*(self._first_bytes(after) for after in afters if after))
+        firsts = frozenset[int]().union(*(self._first_bytes(self.threads.following(each.part)) for each in position))
         return _ascending([tokens, self._walked(position, room, ways=self._ways_to(firsts))])
 
     def _walked(self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytearray | None = None) -> Int32:
@@ -491,12 +548,24 @@ class ThreadTokens:
         data = (self.vocabulary.tokens[token] or b"")[skipped:]
         return self.threads.read_on(position, data, is_token=True)[0] is not None
 
-    def _first_bytes(self, part: int) -> frozenset[int]:
+    def _first_bytes(self, number: int) -> frozenset[int]:
         """The bytes with which a text of a part, and of those behind it, can begin."""
-        if part not in self._first:
-            begun = self.threads.begun(part)
-            self._first[part] = frozenset(byte[0] for byte in BYTES if self.threads.read(begun, byte) is not None)
-        return self._first[part]
+        if not number:
+            return frozenset()
+        if number not in self._first:
+            copy = self.threads.parts[number]
+            source = copy.source if isinstance(copy, Copy) else number
+            firsts = frozenset(byte[0] for byte in BYTES if self._reads(source, byte))
+            part = self.threads.parts[source]
+            if part.ends(part.start) or part.stops(part.start):
+                firsts |= self._first_bytes(self.threads.following(number))
+            self._first[number] = firsts
+        return self._first[number]
+
+    def _reads(self, number: int, byte: bytes) -> bool:
+        """Whether a part can begin with a byte."""
+        part = self.threads.parts[number]
+        return (part.read(part.start, byte) if isinstance(part, Texts) else part.take(part.start, byte)) is not None
 
     def _ways_to(self, firsts: frozenset[int]) -> bytearray:
         """The nodes of the trie on the way to a token that has one of these bytes behind its first one."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.index.sequence_parts import AnyPart, Free, InFree, Texts
+from sfgen.index.sequence_parts import AnyPart, Copy, Free, InFree, Texts
 
 
 class Thread(NamedTuple):
@@ -22,10 +22,12 @@ class Thread(NamedTuple):
     Attributes:
         part: The part that is open, counted from the last one back: -1, -2, …
         inside: The place in it.
+        memory: The texts of parts that are copied later, of the open one as far as it is written, by their numbers.
     """
 
     part: int
     inside: Any
+    memory: tuple[tuple[int, bytes], ...] = ()
 
 
 Position: TypeAlias = tuple[Thread, ...]
@@ -64,9 +66,13 @@ class Threads:
         counts = [part.counts for part in self.parts]
         if counts != sorted(counts):
             raise UsageError("only literals and free text at the start may not count", hint="Let the others count.")
+        self.last_copy = {
+            part.source: n for n, part in enumerate(self.parts, -len(self.parts)) if isinstance(part, Copy)
+        }
+        """Of each part that is copied, the last part that does so."""
         self.is_definite = all(part.is_definite for part in self.parts[:-1])
         self._ends_anywhere = back is None and last.ending == "anywhere"
-        self.start = self.begun(-len(self.parts))
+        self.start = tuple(self._closure(self.beginning(-len(self.parts), ())))
 
     # ---- threads ---------------------------------------------------------------------------------------------------
 
@@ -82,12 +88,28 @@ class Threads:
                 yield thread
             if not part.leads_on(thread.inside):
                 return
-            thread = Thread(after, self.parts[after].start)
+            thread = self.beginning(after, thread.memory)
         yield thread
 
-    def begun(self, part: int) -> Position:
-        """Return the position at the start of a part."""
-        return tuple(self._closure(Thread(part, self.parts[part].start)))
+    def beginning(self, number: int, memory: tuple[tuple[int, bytes], ...]) -> Thread:
+        """Return the thread at the start of a part, if certain texts stand before it."""
+        part = self.parts[number]
+        if not self.last_copy:
+            return Thread(number, part.start)
+        kept = tuple(text for text in memory if self.last_copy[text[0]] >= number)
+        inside = dict(memory)[part.source] if isinstance(part, Copy) else part.start
+        return Thread(number, inside, (*kept, (number, b"")) if number in self.last_copy else kept)
+
+    def begun_behind(self, thread: Thread) -> Position:
+        """Return the position at the start of what is behind a thread's part."""
+        return tuple(self._closure(self.beginning(self.following(thread.part), thread.memory)))
+
+    def _moved(self, thread: Thread, inside: Any, data: bytes) -> Thread:
+        """A thread after some bytes of its part."""
+        if thread.part not in self.last_copy:
+            return thread._replace(inside=inside)
+        number, text = thread.memory[-1]
+        return Thread(thread.part, inside, (*thread.memory[:-1], (number, text + data)))
 
     def read(self, position: Position, data: bytes) -> Position | None:
         """Return the position after some bytes; ``None`` where no text goes on so."""
@@ -102,7 +124,8 @@ class Threads:
         while at < len(data):
             if len(position) > 1:
                 return self._read_all_ways(position, data[at:]), True
-            number, inside = position[0]
+            thread = position[0]
+            number, inside = thread.part, thread.inside
             part = self.parts[number]
             if (is_over and is_token) or not part.goes_on(inside):
                 return None, counts
@@ -111,7 +134,7 @@ class Threads:
                 if part.ending == "longest" and part.lets_go(inside, data[at : at + 1]):
                     if is_token and at:
                         return None, counts
-                    position = self.begun_behind(number)
+                    position = self.begun_behind(thread)
                     continue
                 used = len(data) - at if number == -1 and self._ends_anywhere else 1
                 after = part.read(inside, data[at : at + used])
@@ -120,8 +143,9 @@ class Threads:
                 after, used = (None, 0) if taken is None else taken
             if after is None:
                 return None, counts
+            moved = self._moved(thread, after, data[at : at + used])
             at += used
-            position = tuple(dict.fromkeys(self._closure(Thread(number, after))))
+            position = tuple(dict.fromkeys(self._closure(moved)))
             is_over = self._passed_longest(number, position[0].part)
         return position, counts
 
@@ -149,7 +173,7 @@ class Threads:
             return
         if isinstance(part, Texts):
             if part.ending == "longest" and part.lets_go(thread.inside, byte):
-                for begun in self.begun_behind(thread.part):
+                for begun in self.begun_behind(thread):
                     yield from self._after(begun, byte)
                 return
             after = part.read(thread.inside, byte)
@@ -157,7 +181,7 @@ class Threads:
             taken = part.take(thread.inside, byte)
             after = None if taken is None else taken[0]
         if after is not None:
-            yield from self._closure(Thread(thread.part, after))
+            yield from self._closure(self._moved(thread, after, byte))
 
     def accepts(self, position: Position) -> bool:
         """Tell whether the text may end at a position."""
@@ -169,11 +193,7 @@ class Threads:
         if not after or part.stops(thread.inside):
             return part.stops(thread.inside) or part.ends(thread.inside)
         # What is behind a longest text does not begin before it is known whether that goes on.
-        return part.ends(thread.inside) and not part.leads_on(thread.inside) and self.accepts(self.begun(after))
-
-    def begun_behind(self, part: int) -> Position:
-        """Return the position at the start of what is behind a part."""
-        return self.begun(self.following(part))
+        return part.ends(thread.inside) and not part.leads_on(thread.inside) and self.accepts(self.begun_behind(thread))
 
     def is_in_last(self, position: Position) -> bool:
         """Tell whether only the last part is open, which may end anywhere and leads to no other."""
@@ -181,8 +201,10 @@ class Threads:
 
     def canonical(self, position: Position) -> Position:
         """Return a position without the number of tokens that may still be written in free text, unless it is 0."""
-        number, inside = position[0]
-        return (Thread(number, InFree(inside.state, None)),) if isinstance(inside, InFree) and inside.left else position
+        thread = position[0]
+        if not isinstance(thread.inside, InFree) or not thread.inside.left:
+            return position
+        return (thread._replace(inside=InFree(thread.inside.state, None)),)
 
     def is_final(self, position: Position) -> bool:
         """Tell whether the text must end at a position that accepts it."""
@@ -225,32 +247,37 @@ class Threads:
     def divided(self, data: bytes, unread: AnyPart | None = None) -> list[Span] | None:
         """Divide a text, each part as long as it can be; ``unread`` may have any text up to the end of it."""
         spans = list[Span]()
-        begun, dead = [(-len(self.parts), 0)], set[tuple[int, int]]()
-        waiting = [self._ends(*begun[0], data, unread)]
+        begun, dead = [self.beginning(-len(self.parts), ())], set[tuple[Thread, int]]()
+        waiting = [self._ends(begun[0], 0, data, unread)]
         while waiting:
-            (number, start), end = begun[-1], next(waiting[-1], None)
+            thread, start, end = begun[-1], spans[-1].end if spans else 0, next(waiting[-1], None)
             if end is None:
-                dead.add(begun.pop())
+                dead.add((begun.pop(), start))
                 waiting.pop()
                 if spans:
                     spans.pop()
                 continue
-            part, after = self.parts[number], self.following(number)
+            part, after = self.parts[thread.part], self.following(thread.part)
             spans.append(Span(part, start, end))
             is_cut = isinstance(part, Free) and part.is_cut(data[start:end])
             if end == len(data) and (is_cut or not after):
                 return spans
-            if not after or is_cut or (after, end) in dead:
+            behind = self.beginning(after, self._moved(thread, None, data[start:end]).memory) if after else None
+            if behind is None or is_cut or (behind, end) in dead:
                 spans.pop()
                 continue
-            begun.append((after, end))
-            waiting.append(self._ends(after, end, data, unread))
+            begun.append(behind)
+            waiting.append(self._ends(behind, end, data, unread))
         return None
 
-    def _ends(self, number: int, start: int, data: bytes, unread: AnyPart | None) -> Iterator[int]:
+    def _ends(self, thread: Thread, start: int, data: bytes, unread: AnyPart | None) -> Iterator[int]:
         """Where a part may end that begins at a byte, the farthest end first."""
-        part = self.parts[number]
-        return iter([len(data)]) if part is unread else reversed(part.ends_in(data, start))
+        part = self.parts[thread.part]
+        if part is unread:
+            return iter([len(data)])
+        if isinstance(part, Copy):
+            return iter([start + len(thread.inside)] if data.startswith(thread.inside, start) else [])
+        return reversed(part.ends_in(data, start))
 
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -3,26 +3,31 @@
 The language of a template with a copy of a hole is neither regular nor context-free. But where the hole has few texts,
 such as some choices, it is a union of few templates without the copy, over as many parts as the copies span.
 
-A template that is neither is divided into *segments* (``segments_of``): as many regular parts in a row as there are,
-made one automaton, so that tokens which reach from one part into the next are found as those of any automaton are; or
-one hole with a schema or a grammar; or one copy.
+A template that is neither is a sequence (``sfgen.index.sequence``) of *segments* (``segments_of``): as many regular
+parts in a row as there are, made one automaton, so that tokens which reach from one part into the next are found as
+those of any automaton are; or one hole that is written once more, or has a schema or a grammar; or one copy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sfgen.automata import Dfa
 from sfgen.grammar import rules
 from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import Expression
+from sfgen.index import Index
+from sfgen.index.sequence_parts import AnyPart, Copy, Texts
+from sfgen.index.thread_tokens import ThreadTokens
+from sfgen.index.threads import Threads
 from sfgen.protocols import Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.scalars.written_text import any_text
 from sfgen.substring.substring import Substring
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
+from sfgen.vocabulary import Vocabulary
 
 MAX_TEXTS = 256
 """The most ways to fill holes that are written once more."""
@@ -278,14 +283,13 @@ def _halved(made: Sequence[Made], join: Callable[[Made, Made], Made]) -> Made:
     return made[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """Parts in a row.
 
     Attributes:
         begin: The number of the first one.
         end: That of the part behind the last one.
-        dfa: Their automaton; ``None``: it is one part, which is not regular.
+        dfa: Their automaton; ``None``: it is one part, which is not regular, or is written once more.
     """
 
     begin: int
@@ -294,35 +298,38 @@ class Segment:
 
 
 def segments_of(parts: Sequence[Part]) -> tuple[Segment, ...]:
-    """Divide a template into segments, in order.
-
-    A hole that can only be empty is in none where a segment would begin.
-    """
-    return tuple(_segments(parts))
-
-
-def _segments(parts: Sequence[Part]) -> Iterator[Segment]:
-    begin = 0
+    """Divide a template into segments, in order."""
+    copied = {part.source for part in parts if isinstance(part, Copied)}
+    segments, begin = list[Segment](), 0
     while begin < len(parts):
         end = begin
-        while end < len(parts) and _is_regular(parts[end]):
+        while end < len(parts) and end not in copied and _is_regular(parts[end]):
             end += 1
-        if end == begin:
-            yield Segment(begin, begin + 1, None)
-            begin += 1
-        elif _is_empty(parts[begin]):
-            begin += 1
-        else:
-            dfa = automaton_of(parts[begin:end])
-            assert dfa is not None, "its parts are regular"
-            yield Segment(begin, end, dfa)
-            begin = end
+        segments.append(Segment(begin, max(end, begin + 1), automaton_of(parts[begin:end]) if end > begin else None))
+        begin = segments[-1].end
+    return tuple(segments)
 
 
 def _is_regular(part: Part) -> bool:
     return isinstance(part, Literal) or (isinstance(part, Filled) and isinstance(part.constraint, Dfa))
 
 
-def _is_empty(part: Part) -> bool:
-    constraint = part.constraint if isinstance(part, Filled) else None
-    return isinstance(constraint, Dfa) and not (constraint.transitions >= 0).any()
+def sequence_of(parts: Sequence[Part], segments: Sequence[Segment], vocabulary: Vocabulary) -> ThreadTokens:
+    """Make the sequence of a template's segments over a vocabulary."""
+    size = len(segments)
+    if segments[-1].dfa is None:  # a sequence ends with a constraint: here with nothing
+        segments = [*segments, Segment(len(parts), len(parts), Dfa.from_choices([""]))]
+        size += 1
+    number_of = {segment.begin: number - size for number, segment in enumerate(segments)}
+    made, texts = list[AnyPart](), dict[int, Texts]()
+    for begin, _, dfa in segments:
+        part = parts[begin] if dfa is None else None
+        if isinstance(part, Copied):
+            made.append(Copy(number_of[part.source]))
+            continue
+        constraint = part.constraint if isinstance(part, Filled) else dfa
+        assert constraint is not None, "what has no automaton is a copy or a hole"
+        if id(constraint) not in texts:  # blocks repeat holes
+            texts[id(constraint)] = Texts(Index(constraint, vocabulary))
+        made.append(texts[id(constraint)])
+    return ThreadTokens(Threads(made))

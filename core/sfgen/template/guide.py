@@ -1,4 +1,4 @@
-"""Guides of templates that are one automaton or one grammar: they also name the open hole and its temperature."""
+"""Guides of templates: they also name the open hole and its temperature."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from sfgen.grammar.stack import Position as NetworkPosition
 from sfgen.index import DfaIndex
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.guide import ReadBeside
+from sfgen.index.sequence import ThreadsGuide
+from sfgen.index.thread_tokens import ThreadTokens
+from sfgen.index.threads import Position as Threads
 from sfgen.template.reader import Position, TemplateReader
 
 Inner = TypeVar("Inner", bound=Hashable)
@@ -60,6 +63,14 @@ class TemplateDfaGuide(TellsHole[int], DfaGuide):
 
     def __init__(self, index: DfaIndex, template: TemplateReader, max_tokens: int | None = None) -> None:
         DfaGuide.__init__(self, index, max_tokens)
+        self._begin_template(template)
+
+
+class TemplateSequenceGuide(TellsHole[Threads], ThreadsGuide):
+    """Walks one sequence through a template that is neither one automaton nor one grammar; see ``ThreadsGuide``."""
+
+    def __init__(self, tokens: ThreadTokens, template: TemplateReader, max_tokens: int | None = None) -> None:
+        ThreadsGuide.__init__(self, tokens, max_tokens)
         self._begin_template(template)
 
 

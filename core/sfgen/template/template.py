@@ -18,14 +18,14 @@ from sfgen.grammar.read import Reader
 from sfgen.grammar.rules import GrammarTooLarge
 from sfgen.groups import Group
 from sfgen.index import DfaIndex
+from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.template.composition import Segment, automaton_of, grammar_of, segments_of, superset_of
-from sfgen.template.guide import TemplateDfaGuide, TemplateNetworkGuide
+from sfgen.template.composition import Segment, automaton_of, grammar_of, segments_of, sequence_of, superset_of
+from sfgen.template.guide import TemplateDfaGuide, TemplateNetworkGuide, TemplateSequenceGuide
 from sfgen.template.parts import Assembly, Constraint, Copied, Filled, Holes, Literal, Part
 from sfgen.template.reader import TemplateReader
 from sfgen.template.syntax import parse_template
-from sfgen.template.threads_guide import TemplateThreadsGuide, TemplateTokens
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Template:
         self._division: tuple[bytes, list[tuple[int, int]] | None] | None = None  # of the text asked about last
         self._indexes = KeptByVocabulary[DfaIndex]()
         self._positions = KeptByVocabulary[TokenPositions]()
-        self._threads = KeptByVocabulary[TemplateTokens]()
+        self._threads = KeptByVocabulary[ThreadTokens]()
 
     @classmethod
     def inline(cls, text: str) -> Template:
@@ -325,8 +325,8 @@ class Template:
             return TemplateDfaGuide(self._indexes.of(vocabulary, self._index), self.reader, max_tokens)
         if self.network is not None:
             return TemplateNetworkGuide(self._positions.of(vocabulary, self._tokens), self.reader, max_tokens)
-        tokens = self._threads.of(vocabulary, lambda each: TemplateTokens(self._parts, self.segments, each))
-        return TemplateThreadsGuide(tokens, max_tokens)
+        tokens = self._threads.of(vocabulary, lambda each: sequence_of(self._parts, self.segments, each))
+        return TemplateSequenceGuide(tokens, self.reader, max_tokens)
 
     def _index(self, vocabulary: Vocabulary) -> DfaIndex:
         assert self.dfa is not None, "its holes are regular"
