@@ -184,8 +184,12 @@ class ThreadTokens:
         part = self.threads.parts[thread.part]
         if part.stops(thread.inside):
             return 0
-        least = self._least(thread.part, thread.inside) + self.behind(thread.part) + self._copied(thread)
-        return min(least, int(UNREACHABLE))
+        if thread.part in self.threads.last_copy:
+            rest = part.rest(thread.inside)
+            least = self.spelled(rest) + self._copied(thread, rest)
+        else:
+            least = self._least(thread.part, thread.inside) + self._copied(thread)
+        return min(least + self.behind(thread.part), int(UNREACHABLE))
 
     def _least(self, number: int, inside: Any) -> int:
         """The fewest tokens that count of the rest of a part; of a text that is copied, of a shortest rest."""
@@ -209,13 +213,13 @@ class ThreadTokens:
             self._behind[number] = min(least, int(UNREACHABLE))
         return self._behind[number]
 
-    def _copied(self, thread: Thread) -> int:
-        """The fewest tokens of the copies behind a thread's part."""
+    def _copied(self, thread: Thread, rest: bytes = b"") -> int:
+        """The fewest tokens of the copies behind a thread's part, which ends with ``rest`` if it is copied itself."""
         if not self.threads.last_copy:
             return 0
         texts, least = dict(thread.memory), 0
         if thread.part in texts:
-            texts[thread.part] += self.threads.parts[thread.part].rest(thread.inside)
+            texts[thread.part] += rest
         for part in self.threads.parts[thread.part + 1 :] if thread.part < -1 else ():
             if isinstance(part, Copy):
                 least += self.spelled(texts[part.source] if part.source in texts else self._shortest(part.source))
