@@ -105,6 +105,7 @@ class ThreadsGuide(BaseGuide[Position]):
         self.tokens = arguments.instance("tokens", tokens, ThreadTokens)
         threads = self.threads = tokens.threads
         super().__init__(tokens.vocabulary, threads.start, max_tokens)
+        self._here: tuple[Position, int | None, BaseGuide[Any]] | None = None
         self.limit_hint, self.dead_end_hint = threads.last.machine.limit_hint, threads.last.machine.dead_end_hint
 
     def _check_limit(self, start: Position) -> None:
@@ -180,9 +181,13 @@ class ThreadsGuide(BaseGuide[Position]):
         return None if part.ends(inside) or self.tokens.behind(number) else part
 
     def _guide_alone(self) -> BaseGuide[Any] | None:
-        """A guide of that constraint here."""
-        part = self._alone()
-        return None if part is None else part.guide(self._positions[-1][0].inside, self.room)
+        """A guide of that constraint here, which is not moved; the last one is kept."""
+        part, position, room = self._alone(), self._positions[-1], self.room
+        if part is None:
+            return None
+        if self._here is None or self._here[0] is not position or self._here[1] != room:
+            self._here = position, room, part.guide(position[0].inside, room)
+        return self._here[2]
 
     def mask(self) -> Mask:
         """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
@@ -217,7 +222,9 @@ class ThreadsGuide(BaseGuide[Position]):
         while (most is None or len(forced) < most) and not self._accepts(position):
             if self.threads.is_in_last(position):
                 left = None if most is None else most - len(forced)
-                return bytes(forced) + self.threads.last.guide(position[0].inside, None).forced_bytes(left)
+                here = None if forced else self._guide_alone()  # what must follow does not depend on a limit
+                guide = self.threads.last.guide(position[0].inside, None) if here is None else here
+                return bytes(forced) + guide.forced_bytes(left)
             step = self._only_step(position)
             if step is None:
                 break

@@ -185,10 +185,14 @@ class Threads:
 
     def accepts(self, position: Position) -> bool:
         """Tell whether the text may end at a position."""
+        if len(position) == 1:
+            return self._stops(position[0])
         return any(self._stops(thread) for thread in position)
 
     def _stops(self, thread: Thread) -> bool:
         """Whether the whole text may end at a thread."""
+        if thread.part == -1 and self._ends_anywhere:
+            return self.last.ends(thread.inside)
         part, after = self.parts[thread.part], self.following(thread.part)
         if not after or part.stops(thread.inside):
             return part.stops(thread.inside) or part.ends(thread.inside)
