@@ -266,12 +266,16 @@ class BaseGuide(Steps, Generic[Position]):
             return np.union1d(tokens, self.vocabulary.end_token_ids).astype(np.int32)
         if tokens.size:
             return tokens
-        if self.room == 0:
+        if self._is_cut():
             raise GenerationError(
                 f"the limit of {self.max_tokens} tokens is reached, and the text is not a match yet",
                 hint=self.limit_hint,
             )
         raise DeadEnd("no token of the vocabulary can follow, and the text is not a match yet", hint=self.dead_end_hint)
+
+    def _is_cut(self) -> bool:
+        """Whether the limit is what lets no token follow."""
+        return self.room == 0
 
     def _tokens_within_limit(self) -> Int32:
         """The text tokens after which an end is still within the limit and can be written at all."""
@@ -431,7 +435,7 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
     def advance(self, token_id: int) -> None:
         """Read a token."""
         super().advance(token_id)
-        if len(self._positions) > len(self._pieces) + 1:  # it was no end token
+        if not self._ended:
             self._pieces.append(self._written(token_id))
 
     def _written(self, token_id: int) -> bytes:
@@ -445,12 +449,19 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
 
     def rollback(self, count: int) -> None:
         """Undo the last ``count`` steps; an end token counts as one."""
+        had_ended = self._ended
         super().rollback(count)
-        kept = len(self._positions) - 1
+        kept = len(self._pieces) - count + (had_ended and count > 0)
         del self._pieces[kept:], self._readings[kept + 1 :]
 
     def fork(self, *, limited: bool = True) -> Self:
         """Return an independent guide at the same position."""
         twin = super().fork(limited=limited)
+        twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
+        return twin
+
+    def _at(self, position: Position, room: int | None = None) -> Self:
+        """Return a guide at another position, without steps; see ``BaseGuide._at``."""
+        twin = super()._at(position, room)
         twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
         return twin

@@ -67,11 +67,18 @@ class Marker:
         """
         data = arguments.data("data", data)
         self._check_state(state)
+        return self.after(state, data)
+
+    def after(self, state: int, data: bytes) -> tuple[int, int]:
+        """Read bytes from a state that there is; see :meth:`read`."""
+        marker = self.data
+        if not state and marker[0] not in data:
+            return 0, len(data)
         for position, byte in enumerate(data):
-            while state and self.data[state] != byte:
+            while state and marker[state] != byte:
                 state = self.borders[state]
-            state += self.data[state] == byte
-            if state == len(self.data):
+            state += marker[state] == byte
+            if state == len(marker):
                 return state, position + 1
         return state, len(data)
 

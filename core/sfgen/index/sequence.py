@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from sfgen import arguments
 from sfgen.errors import UsageError
@@ -99,17 +99,42 @@ class Sequence:
 
 
 class ThreadsGuide(BaseGuide[Position]):
-    """A guide of one sequence through parts one after the other."""
+    """A guide of one sequence through parts one after the other.
+
+    Once the last part alone is open, the guide that there is without the others goes on with it: its masks, and all
+    that is kept of them, stay as they are.
+    """
 
     def __init__(self, tokens: ThreadTokens, max_tokens: int | None = None) -> None:
         self.tokens = arguments.instance("tokens", tokens, ThreadTokens)
-        threads = self.threads = tokens.threads
-        super().__init__(tokens.vocabulary, threads.start, max_tokens)
-        self._here: tuple[Position, int | None, BaseGuide[Any]] | None = None
-        self.limit_hint, self.dead_end_hint = threads.last.machine.limit_hint, threads.last.machine.dead_end_hint
+        self.threads = tokens.threads
+        super().__init__(tokens.vocabulary, self.threads.start, max_tokens)
+        machine = self.threads.last.machine
+        self.limit_hint, self.dead_end_hint = machine.limit_hint, machine.dead_end_hint
+        self._last: BaseGuide[Any] | None = None  # once the last part alone is open
+        self._steps_in_last = 0
+        self._enter_last(b"")
 
     def _check_limit(self, start: Position) -> None:
         self.tokens.check_limit(self.max_tokens)
+
+    def _enter_last(self, data: bytes) -> None:
+        """Let the guide of the last part go on if it alone is open; ``data`` was read before."""
+        position = self._positions[-1]
+        if not self.threads.is_in_last(position):
+            return
+        machine, room, rest = self.threads.last.machine, self.room, data
+        if len(self._positions) == 1 or not self.threads.is_definite:
+            self._last = machine._at(position[0].inside, room)
+            return
+        before = self._positions[-2]
+        while not self.threads.is_in_last(before) and rest:
+            after = self.threads.read(before, rest[:1])
+            assert after is not None, "the guide has read it"
+            before, rest = after, rest[1:]
+        self._last = machine._at(machine._positions[-1], room)
+        if rest:
+            self._last.advance_bytes(rest)
 
     # ---- what positions say ----------------------------------------------------------------------------------------
 
@@ -134,28 +159,58 @@ class ThreadsGuide(BaseGuide[Position]):
     def _text_tokens(self, position: Position) -> Int32:
         return self.tokens.tokens(position, None)
 
+    def _at(self, position: Position, room: int | None = None) -> Self:
+        """Return a guide at another position, without steps; see ``BaseGuide._at``."""
+        twin = super()._at(position, room)
+        twin._last, twin._steps_in_last = None, 0
+        twin._enter_last(b"")
+        return twin
+
     # ---- where the guide stands ------------------------------------------------------------------------------------
 
     @property
     def position(self) -> Any:
         """The present position; in the last part alone it is that of the constraint's own guide."""
-        position = self._positions[-1]
-        return position[0].inside if self.threads.is_in_last(position) else self.threads.canonical(position)
+        return self.threads.canonical(self._positions[-1]) if self._last is None else self._last.position
 
     @property
     def state(self) -> int:
         """The state of the last part's guide, or its start in what does not count; else a negative number."""
+        if self._last is not None:
+            return self._last.state
         position, last = self._positions[-1], self.threads.last
-        number, inside = position[0].part, position[0].inside
-        if len(position) == 1 and (number == -1 or not self.threads.parts[number].counts):
-            place = last.place(inside if number == -1 else last.start)
-            return place if isinstance(place, int) else self._number(place)
-        return -1 - self._number(position)
+        if len(position) > 1 or self.threads.parts[position[0].part].counts:
+            return -1 - self._number(position)
+        place = last.place(last.start)
+        return place if isinstance(place, int) else self._number(place)
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text so far is complete."""
+        return super().is_accepting if self._last is None else self._last.is_accepting
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing can follow the text."""
+        return super().is_finished if self._last is None else self._last.is_finished
+
+    def tokens_left(self) -> int:
+        """Return the fewest tokens to an end, or an upper bound."""
+        return super().tokens_left() if self._last is None else self._last.tokens_left()
+
+    @property
+    def room(self) -> int | None:
+        """The tokens that may still be read; ``None``: any number."""
+        return super().room if self._last is None else self._last.room
 
     @property
     def crosses(self) -> bool:
         """Whether at the start some token has the literal there and more."""
         return self.tokens.crosses(self.max_tokens)
+
+    def describe(self) -> str:
+        """Describe the position for views."""
+        return super().describe() if self._last is None else self._last.describe()
 
     def _describe(self, position: Position) -> str:
         return " | ".join(self._named(thread) for thread in position)
@@ -167,41 +222,34 @@ class ThreadsGuide(BaseGuide[Position]):
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
-    def _alone(self) -> Texts | None:
-        """The part of a constraint that alone says what may follow; ``None``: there is none."""
-        position = self._positions[-1]
-        if self._ended or self.room == 0:
-            return None
-        if self.threads.is_in_last(position):
-            return self.threads.last
+    def _guide_alone(self) -> BaseGuide[Any] | None:
+        """A guide of the part that alone says what may follow, at this position; ``None``: there is none."""
+        if self._last is not None or self._ended:
+            return self._last
+        position, room = self._positions[-1], self.room
         number, inside = position[0].part, position[0].inside
         part = self.threads.parts[number]
-        if len(position) > 1 or not isinstance(part, Texts) or part.ending != "longest":
+        if room == 0 or len(position) > 1 or not isinstance(part, Texts) or part.ending != "longest":
             return None
-        return None if part.ends(inside) or self.tokens.behind(number) else part
-
-    def _guide_alone(self) -> BaseGuide[Any] | None:
-        """A guide of that constraint here, which is not moved; the last one is kept."""
-        part, position, room = self._alone(), self._positions[-1], self.room
-        if part is None:
-            return None
-        if self._here is None or self._here[0] is not position or self._here[1] != room:
-            self._here = position, room, part.guide(position[0].inside, room)
-        return self._here[2]
+        return None if part.ends(inside) or self.tokens.behind(number) else part.guide(inside, room)
 
     def mask(self) -> Mask:
         """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
+        alone = self._guide_alone()
+        if alone is not None:
+            return alone.mask()
         if self._ended:
             return packed(NO_TOKENS, len(self.vocabulary))
-        part = self._alone()
-        if part is not None:
-            return part.mask(self._positions[-1][0].inside, self.room)
         tokens, may_end = self._tokens_within_limit(), self.is_accepting
         return self.tokens.mask(tokens if tokens.size or may_end else super().allowed_tokens(), may_end=may_end)
 
     def allowed_tokens(self) -> Int32:
         """Return the ids of the allowed tokens, ascending, int32; read-only."""
-        return TOKEN_IDS.of(self.mask())
+        return TOKEN_IDS.of(self.mask()) if self._last is None else self._last.allowed_tokens()
+
+    def _is_cut(self) -> bool:
+        parts = (self.threads.parts[thread.part] for thread in self._positions[-1])
+        return self.room == 0 and all(part.counts for part in parts)
 
     def _tokens_within_limit(self) -> Int32:
         tokens = self.tokens.tokens(self._positions[-1], self.room)
@@ -216,15 +264,15 @@ class ThreadsGuide(BaseGuide[Position]):
         Args:
             most: The most bytes to return; ``None``: any number.
         """
+        if self._last is not None:
+            return self._last.forced_bytes(most)
         forced, position = bytearray(), self._positions[-1]
         if most is not None:
             most = arguments.whole_number("most", most, least=0)
         while (most is None or len(forced) < most) and not self._accepts(position):
             if self.threads.is_in_last(position):
                 left = None if most is None else most - len(forced)
-                here = None if forced else self._guide_alone()  # what must follow does not depend on a limit
-                guide = self.threads.last.guide(position[0].inside, None) if here is None else here
-                return bytes(forced) + guide.forced_bytes(left)
+                return bytes(forced) + self.threads.last.guide(position[0].inside, None).forced_bytes(left)
             step = self._only_step(position)
             if step is None:
                 break
@@ -234,16 +282,16 @@ class ThreadsGuide(BaseGuide[Position]):
 
     def is_ready(self) -> bool:
         """Tell whether the mask here is made; one of several parts is made when it is needed."""
-        guide = self._guide_alone()
-        return True if guide is None else guide.is_ready()
+        alone = self._guide_alone()
+        return True if alone is None else alone.is_ready()
 
     def allows_several(self) -> bool | None:
         """Tell whether two tokens or more may follow.
 
         ``None``: only the mask can tell.
         """
-        guide = self._guide_alone()
-        return None if guide is None else guide.allows_several()
+        alone = self._guide_alone()
+        return None if alone is None else alone.allows_several()
 
     # ---- steps -----------------------------------------------------------------------------------------------------
 
@@ -253,6 +301,11 @@ class ThreadsGuide(BaseGuide[Position]):
         Raises:
             UsageError: The token is not allowed here.
         """
+        if self._last is not None:
+            self._last.advance(token_id)
+            self._steps_in_last += 1
+            self._ended = self._last._ended
+            return
         self._check_open()
         token_id = arguments.whole_number("token_id", token_id)
         if token_id in self.vocabulary.end_token_ids and self.is_accepting:
@@ -265,12 +318,45 @@ class ThreadsGuide(BaseGuide[Position]):
         if not found[1]:
             self._between.append(len(self._positions))
         self._positions.append(found[0])
+        self._enter_last(self.vocabulary.tokens[token_id] or b"")
 
     def _leaves_room(self, after: Position, counts: bool, room: int | None) -> bool:
         """Whether a token leaves room for the rest."""
         if counts and room == 0:
             return False
         return self.tokens.fits(after, None if room is None else room - counts)
+
+    def advance_bytes(self, data: bytes) -> None:
+        """Read bytes that are not a whole token."""
+        if self._last is not None:
+            self._last.advance_bytes(data)
+            self._steps_in_last += 1
+            return
+        super().advance_bytes(data)
+        self._enter_last(data)
+
+    def rollback(self, count: int) -> None:
+        """Undo the last ``count`` steps; an end token counts as one."""
+        count = arguments.whole_number("count", count)
+        if self._last is None:
+            super().rollback(count)
+            return
+        taken = len(self._positions) - 1 + self._steps_in_last
+        if not 0 <= count <= taken:
+            raise UsageError(f"cannot take back {count} tokens: {taken} were taken")
+        if count <= self._steps_in_last:
+            self._last.rollback(count)
+            self._steps_in_last -= count
+            self._ended = self._last._ended
+            return
+        count, self._last, self._steps_in_last, self._ended = count - self._steps_in_last, None, 0, False
+        super().rollback(count)
+
+    def fork(self, *, limited: bool = True) -> Self:
+        """Return an independent guide at the same position."""
+        twin = super().fork(limited=limited)
+        twin._last = None if self._last is None else self._last.fork(limited=limited)
+        return twin
 
 
 class Told(NamedTuple):
@@ -300,7 +386,7 @@ class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
     def describe(self) -> str:
         """Describe the place in the open part."""
         position = self._positions[-1]
-        if len(position) == 1 and self.threads.is_definite:
+        if self._last is None and len(position) == 1 and self.threads.is_definite:
             part = self._open_part(position)
             if isinstance(part, Free):
                 return part.title
@@ -312,7 +398,8 @@ class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
     @property
     def temperature(self) -> float | None:
         """The temperature of the constraint's guide; ``None``: the generation's."""
-        return getattr(self._reading().guide, "temperature", None)
+        guide = self._reading().guide if self._last is None else self._last
+        return getattr(guide, "temperature", None)
 
     def _open_part(self, position: Position) -> object:
         """The part that is open; of a literal the one behind it."""
@@ -322,9 +409,9 @@ class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
         return self.threads.parts[number]
 
     def _guide_at(self, position: Position) -> Guide | None:
-        """A guide at the start of the constraint that a position is at, if it alone is open."""
+        """A guide at the start of the constraint that a position is at, if it alone is open; not to be moved."""
         part = self._open_part(position) if len(position) == 1 and self.threads.is_definite else None
-        return part.machine.fork() if isinstance(part, Texts) else None
+        return part.machine if isinstance(part, Texts) else None
 
     def _read_on(self, reading: Told, piece: bytes) -> Told:
         position, guide = reading
@@ -333,7 +420,7 @@ class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
             after = self.threads.read(position, byte)
             assert after is not None, "the guide has read it"
             if after[0].part != position[0].part:
-                guide, is_own = self._guide_at(after), True
+                guide, is_own = self._guide_at(after), False
             elif guide is not None and isinstance(self.threads.parts[position[0].part], Texts):
                 guide, is_own = (guide if is_own else guide.fork()), True
                 guide.advance_bytes(byte)

@@ -14,10 +14,9 @@ A place in a text of a constraint is a position of its guide; see ``Machine``.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,7 @@ Ending: TypeAlias = Literal["anywhere", "earliest", "longest"]
 """Where a part ends."""
 
 
-class Part(ABC):
+class Part:
     """One part of a sequence.
 
     Attributes:
@@ -52,21 +51,21 @@ class Part(ABC):
     key: Hashable
     is_definite = True
 
-    @abstractmethod
     def ends(self, inside: Any) -> bool:
         """Whether the part may end."""
+        raise NotImplementedError
 
-    @abstractmethod
     def goes_on(self, inside: Any) -> bool:
         """Whether the part may go on."""
+        raise NotImplementedError
 
-    @abstractmethod
     def ends_in(self, data: bytes, start: int) -> list[int]:
         """Where it may end in a finished text in which it begins at a byte, ascending."""
+        raise NotImplementedError
 
-    @abstractmethod
     def only_step(self, inside: Any) -> tuple[bytes, Hashable] | None:
         """The byte that must follow, where the part goes on and there is one only, and the place after it."""
+        raise NotImplementedError
 
     def leads_on(self, inside: Any) -> bool:
         """Whether what is behind the part may begin here, whatever its first byte is."""
@@ -176,7 +175,7 @@ class Free(Part):
             rest = self.rest(inside)
             size = min(len(rest), len(data))
             return (InFree(inside.state + size, 0), size) if rest[:size] == data[:size] else None
-        state, used = self.marker.read(inside.state, data)
+        state, used = self.marker.after(inside.state, data)
         return InFree(state, inside.left), used
 
     def rest(self, inside: InFree) -> bytes:
@@ -213,14 +212,13 @@ class Free(Part):
     def takes_special(self, inside: InFree) -> bool:
         """Whether the special token of the marker may stand here: not where a marker would end inside of its text."""
         marker = self.marker
-        return marker.token is not None and marker.read(inside.state, marker.data)[1] == len(marker.data)
+        return marker.token is not None and marker.after(inside.state, marker.data)[1] == len(marker.data)
 
     def after_token(self, inside: InFree) -> InFree:
         """The place after a token that began and ended in it."""
         return inside if not inside.left else InFree(inside.state, inside.left - 1)
 
 
-@runtime_checkable
 class _Engine(Protocol):
     """What tells of positions without a guide."""
 
@@ -273,7 +271,7 @@ class Texts(Part):
         self.machine = machine_of(source)
         self.reader = self.machine if whole is None or whole is source else machine_of(whole)
         engine = getattr(self.machine, "tokens", None)
-        self._engine = engine if isinstance(engine, _Engine) else None
+        self._engine: _Engine | None = engine if hasattr(engine, "bounded_mask") else None
         self._fits = self.machine._fits if self._engine is None else self._engine.fits
         self.is_definite = ends != "anywhere"
         self.key = ends, whole is None or whole is source

@@ -13,10 +13,11 @@ parts can be completed one by one.
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -64,6 +65,8 @@ class _Kept:
     """What was found of the parts before one source, as long as it lives; the last of it."""
 
     found: dict[Hashable, Any] = field(default_factory=dict)
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    count: Iterator[int] = field(default_factory=itertools.count)
 
     _MOST = 128
 
@@ -76,6 +79,15 @@ class _Kept:
                 self.found.clear()
             self.found[key] = made
         return made
+
+    def number(self, key: Hashable) -> int:
+        """Return a number that no other long key has."""
+        known = self.numbers.get(key)
+        if known is None:
+            if len(self.numbers) >= self._MOST:
+                self.numbers.clear()
+            known = self.numbers[key] = next(self.count)
+        return known
 
 
 _kept: WeakKeyDictionary[Any, _Kept] = WeakKeyDictionary()
@@ -108,11 +120,11 @@ class ThreadTokens:
         is_shared = len(texts) == 1 and texts[0].reader is texts[0].machine
         self._kept = _kept_of(texts[0].source) if is_shared else _Kept()
         self._has_longest = any(part.ending == "longest" for part in texts)
+        self._keys: dict[int, int] = {}
         self._behind: dict[int, int] = {}
         self._first: dict[int, frozenset[int]] = {}
         self._ways: dict[frozenset[int], bytearray] = {}
         self._masks: dict[tuple[int, bool], tuple[Int32, Mask]] = {}
-        self._lengths = np.array([len(data or b"") for data in self.vocabulary.tokens], dtype=np.int32)
         self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
         self._check_longest()
 
@@ -127,10 +139,14 @@ class ThreadTokens:
                     hint="Let it end anywhere, or begin what follows with another byte.",
                 )
 
-    def _key(self, part: int) -> Hashable:
-        """What tells a part and those that may follow it from others before the same source."""
-        first = part if self.threads.back is None else min(part, self.threads.back - len(self.threads.parts))
-        return part, tuple(each.key for each in self.threads.parts[first:])
+    def _key(self, part: int) -> int:
+        """A number that tells a part and those that may follow it from others before the same source."""
+        known = self._keys.get(part)
+        if known is None:
+            first = part if self.threads.back is None else min(part, self.threads.back - len(self.threads.parts))
+            key = part, tuple(each.key for each in self.threads.parts[first:])
+            known = self._keys[part] = self._kept.number(key)
+        return known
 
     # ---- tokens that are read --------------------------------------------------------------------------------------
 
@@ -139,20 +155,19 @@ class ThreadTokens:
         if not 0 <= token_id < len(self.vocabulary) or token_id in self.vocabulary.end_token_ids:
             return None
         data, thread = self.vocabulary.tokens[token_id], position[0]
-        if self.threads.is_in_last(position) and data is not None:  # as below, and faster
-            inside = self.threads.last.machine._read(thread.inside, data)
-            return None if inside is None else ((Thread(-1, inside),), True)
         part = self.threads.parts[thread.part]
         if data is None:
             return self._after_special(thread, token_id) if len(position) == 1 else None
         if isinstance(part, Free) and thread.inside.left == 0 and part.takes_special(thread.inside):
             return None
+        if isinstance(part, Free) and thread.inside.left != 0:  # as below, and faster
+            state, _ = part.marker.after(thread.inside.state, data)
+            if state < len(part.marker.data):
+                return (
+                    Thread(thread.part, part.after_token(InFree(state, thread.inside.left)), thread.memory),
+                ), part.counts
         after, counts = self.threads.read_on(position, data, is_token=True)
-        if after is None:
-            return None
-        if isinstance(part, Free) and after[0].part == thread.part:
-            after = (after[0]._replace(inside=part.after_token(after[0].inside)),)
-        return after, counts
+        return None if after is None else (after, counts)
 
     def _after_special(self, thread: Thread, token_id: int) -> tuple[Position, bool] | None:
         """As :meth:`after_token`, of the special token of a marker; it may end a longest text before it."""
@@ -406,7 +421,7 @@ class ThreadTokens:
         begins, refused = list[tuple[int, Position, bool]](), list[int]()
         for token in set(marker.completing(state, trie, vocabulary)) & set(every.tolist()):
             data = (vocabulary.tokens[token] or b"")[ends.skipped :]
-            if marker.read(state, data)[0] == len(marker.data):
+            if marker.after(state, data)[0] == len(marker.data):
                 after, counts = self.threads.read_on((thread,), data, is_token=True)
                 if after is None:
                     refused.append(token)
@@ -429,7 +444,7 @@ class ThreadTokens:
         if not dead:
             return []
         texts = ((token, (self.vocabulary.tokens[token] or b"")[ends.skipped :]) for token in tokens.tolist())
-        return [token for token, data in texts if data and marker.read(state, data)[0] in dead]
+        return [token for token, data in texts if data and marker.after(state, data)[0] in dead]
 
     def _in_texts(self, part: Texts, position: Position, room: int | None, ends: Ends) -> Int32:
         thread = position[0]
@@ -460,6 +475,11 @@ class ThreadTokens:
             after = self.after_token((thread,), int(tokens[place]))
             fits[place] = after is not None and self.fits(after[0], room - 1)
         return tokens[fits]
+
+    @cached_property
+    def _lengths(self) -> NDArray[np.int32]:
+        """The bytes of each token."""
+        return np.array([len(data or b"") for data in self.vocabulary.tokens], dtype=np.int32)
 
     def _farthest(self, part: Texts, thread: Thread, longest: int) -> int:
         """A bound on the fewest tokens to an end after any token of ``longest`` bytes that stays in a text."""

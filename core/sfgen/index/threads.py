@@ -72,6 +72,7 @@ class Threads:
         """Of each part that is copied, the last part that does so."""
         self.is_definite = all(part.is_definite for part in self.parts[:-1])
         self._ends_anywhere = back is None and last.ending == "anywhere"
+        self._begun: dict[int, Position] = {}
         self.start = tuple(self._closure(self.beginning(-len(self.parts), ())))
 
     # ---- threads ---------------------------------------------------------------------------------------------------
@@ -102,7 +103,12 @@ class Threads:
 
     def begun_behind(self, thread: Thread) -> Position:
         """Return the position at the start of what is behind a thread's part."""
-        return tuple(self._closure(self.beginning(self.following(thread.part), thread.memory)))
+        begun = self._begun.get(thread.part)
+        if begun is None:
+            begun = tuple(self._closure(self.beginning(self.following(thread.part), thread.memory)))
+            if not self.last_copy:
+                self._begun[thread.part] = begun
+        return begun
 
     def _moved(self, thread: Thread, inside: Any, data: bytes) -> Thread:
         """A thread after some bytes of its part."""
