@@ -451,7 +451,10 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
         """Undo the last ``count`` steps; an end token counts as one."""
         had_ended = self._ended
         super().rollback(count)
-        kept = len(self._pieces) - count + (had_ended and count > 0)
+        self._forget_beside(len(self._pieces) - count + (had_ended and count > 0))
+
+    def _forget_beside(self, kept: int) -> None:
+        """Forget all but the first pieces, and what was read of the others."""
         del self._pieces[kept:], self._readings[kept + 1 :]
 
     def fork(self, *, limited: bool = True) -> Self:

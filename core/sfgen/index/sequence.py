@@ -270,14 +270,11 @@ class ThreadsGuide(BaseGuide[Position]):
         if most is not None:
             most = arguments.whole_number("most", most, least=0)
         while (most is None or len(forced) < most) and not self._accepts(position):
-            if self.threads.is_in_last(position):
-                left = None if most is None else most - len(forced)
-                return bytes(forced) + self.threads.last.guide(position[0].inside, None).forced_bytes(left)
-            step = self._only_step(position)
-            if step is None:
+            run = self.threads.forced(position, None if most is None else most - len(forced))
+            if run is None:
                 break
-            forced += step[0]
-            position = step[1]
+            forced += run[0]
+            position = run[1]
         return bytes(forced)
 
     def is_ready(self) -> bool:
@@ -377,6 +374,25 @@ class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
     def __init__(self, tokens: ThreadTokens, max_tokens: int | None = None) -> None:
         ThreadsGuide.__init__(self, tokens, max_tokens)
         self._begin_beside(Told(self.threads.start, self._guide_at(self.threads.start)))
+
+    def advance(self, token_id: int) -> None:
+        """Read a token."""
+        if self._last is None:
+            super().advance(token_id)
+        else:
+            ThreadsGuide.advance(self, token_id)
+
+    def advance_bytes(self, data: bytes) -> None:
+        """Read bytes that are not a whole token."""
+        if self._last is None:
+            super().advance_bytes(data)
+        else:
+            ThreadsGuide.advance_bytes(self, data)
+
+    def rollback(self, count: int) -> None:
+        """Undo the last ``count`` steps; an end token counts as one."""
+        ThreadsGuide.rollback(self, count)
+        self._forget_beside(len(self._positions) - 1)
 
     @property
     def is_free(self) -> bool:

@@ -67,6 +67,14 @@ class Part:
         """The byte that must follow, where the part goes on and there is one only, and the place after it."""
         raise NotImplementedError
 
+    def forced(self, inside: Any, most: int | None) -> bytes:
+        """Bytes of the part that must follow where it does not end, at most N; perhaps not all of them."""
+        raise NotImplementedError
+
+    def after(self, inside: Any, data: bytes) -> Hashable | None:
+        """The place after some bytes, all of which belong to the part; ``None`` where it does not go on so."""
+        raise NotImplementedError
+
     def leads_on(self, inside: Any) -> bool:
         """Whether what is behind the part may begin here, whatever its first byte is."""
         return self.ends(inside)
@@ -115,6 +123,14 @@ class Fixed(Part):
     def only_step(self, inside: bytes) -> tuple[bytes, bytes] | None:
         """The next byte."""
         return inside[:1], inside[1:]
+
+    def forced(self, inside: bytes, most: int | None) -> bytes:
+        """All that is still to come."""
+        return inside[:most]
+
+    def after(self, inside: bytes, data: bytes) -> bytes | None:
+        """The rest after some bytes of it."""
+        return inside[len(data) :] if inside.startswith(data) else None
 
 
 class Copy(Fixed):
@@ -200,6 +216,15 @@ class Free(Part):
             return None
         return self.rest(inside)[:1], InFree(inside.state + 1, 0)
 
+    def forced(self, inside: InFree, most: int | None) -> bytes:
+        """The rest of the marker, where it must follow and is no token of its own."""
+        return b"" if inside.left != 0 or self.takes_special(inside) else self.rest(inside)[:most]
+
+    def after(self, inside: InFree, data: bytes) -> InFree | None:
+        """The place after some bytes up to the marker's end."""
+        taken = self.take(inside, data)
+        return None if taken is None or taken[1] < len(data) else taken[0]
+
     def is_cut(self, text: bytes) -> bool:
         """Whether a finished text of it has no marker at its end."""
         return not text.endswith(self.marker.data)
@@ -282,12 +307,12 @@ class Texts(Part):
         """The position of the guide of what may be written."""
         return inside if self.reader is self.machine else inside.inside
 
-    def read(self, inside: Any, byte: bytes) -> Hashable | None:
-        """The place after a byte."""
-        after = self.machine._read(self.place(inside), byte)
+    def after(self, inside: Any, data: bytes) -> Hashable | None:
+        """The place after some bytes."""
+        after = self.machine._read(self.place(inside), data)
         if after is None or self.reader is self.machine:
             return after
-        whole = self.reader._read(inside.whole, byte)
+        whole = self.reader._read(inside.whole, data)
         return None if whole is None else InText(after, whole)
 
     def ends(self, inside: Any) -> bool:
@@ -315,7 +340,7 @@ class Texts(Part):
             byte = data[at : at + 1]
             if not self.goes_on(inside) or (self.ending == "longest" and self.lets_go(inside, byte)):
                 break
-            inside = self.read(inside, byte)
+            inside = self.after(inside, byte)
             if inside is None:
                 return ends if self.ending == "anywhere" else []
             if self.ends(inside):
@@ -327,8 +352,12 @@ class Texts(Part):
         step = self.machine._only_step(self.place(inside))
         if step is None or self.reader is self.machine:
             return step
-        after = self.read(inside, step[0])
+        after = self.after(inside, step[0])
         return None if after is None else (step[0], after)
+
+    def forced(self, inside: Any, most: int | None) -> bytes:
+        """The bytes that must follow in the constraint."""
+        return self.guide(inside, None).forced_bytes(most)
 
     def rest(self, inside: Any) -> bytes:
         """A shortest text to the end; after a byte of it, the answer is the rest of it."""

@@ -589,7 +589,7 @@ class ThreadTokens:
     def _reads(self, number: int, byte: bytes) -> bool:
         """Whether a part can begin with a byte."""
         part = self.threads.parts[number]
-        return (part.read(part.start, byte) if isinstance(part, Texts) else part.take(part.start, byte)) is not None
+        return (part.after(part.start, byte) if isinstance(part, Texts) else part.take(part.start, byte)) is not None
 
     def _ways_to(self, firsts: frozenset[int]) -> bytearray:
         """The nodes of the trie on the way to a token that has one of these bytes behind its first one."""

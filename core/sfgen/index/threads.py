@@ -143,7 +143,7 @@ class Threads:
                     position = self.begun_behind(thread)
                     continue
                 used = len(data) - at if number == -1 and self._ends_anywhere else 1
-                after = part.read(inside, data[at : at + used])
+                after = part.after(inside, data[at : at + used])
             else:
                 taken = part.take(inside, data[at:])
                 after, used = (None, 0) if taken is None else taken
@@ -182,7 +182,7 @@ class Threads:
                 for begun in self.begun_behind(thread):
                     yield from self._after(begun, byte)
                 return
-            after = part.read(thread.inside, byte)
+            after = part.after(thread.inside, byte)
         else:
             taken = part.take(thread.inside, byte)
             after = None if taken is None else taken[0]
@@ -225,6 +225,21 @@ class Threads:
         if not self.following(thread.part):
             return not part.goes_on(thread.inside)
         return isinstance(part, Texts) and all(self.read((thread,), byte) is None for byte in BYTES)
+
+    def forced(self, position: Position, most: int | None) -> tuple[bytes, Position] | None:
+        """Return some bytes that must follow a position which does not accept, at most N, and the position after them.
+
+        There are more after that position, perhaps. ``None``: none is known.
+        """
+        thread = position[0]
+        if len(position) > 1 or self._may_leave(thread):
+            return self.only_step(position)
+        part = self.parts[thread.part]
+        data = part.forced(thread.inside, most)
+        inside = part.after(thread.inside, data) if data else None
+        if inside is None:
+            return None
+        return data, tuple(dict.fromkeys(self._closure(self._moved(thread, inside, data))))
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """Return the byte that must follow, where it is known without trying all, and the position after it."""
