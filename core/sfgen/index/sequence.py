@@ -124,7 +124,8 @@ class ThreadsGuide(BaseGuide[Position]):
         if not self.threads.is_in_last(position):
             return
         machine, room, rest = self.threads.last.machine, self.room, data
-        if len(self._positions) == 1 or not self.threads.is_definite:
+        tells_more = isinstance(machine, ReadBeside) and self.threads.is_definite
+        if len(self._positions) == 1 or not tells_more:
             self._last = machine._at(position[0].inside, room)
             return
         before = self._positions[-2]

@@ -65,6 +65,7 @@ class _Kept:
     """What was found of the parts before one source, as long as it lives; the last of it."""
 
     found: dict[Hashable, Any] = field(default_factory=dict)
+    masks: dict[tuple[int, bool], tuple[Int32, Mask]] = field(default_factory=dict)
     numbers: dict[Hashable, int] = field(default_factory=dict)
     count: Iterator[int] = field(default_factory=itertools.count)
 
@@ -124,7 +125,6 @@ class ThreadTokens:
         self._behind: dict[int, int] = {}
         self._first: dict[int, frozenset[int]] = {}
         self._ways: dict[frozenset[int], bytearray] = {}
-        self._masks: dict[tuple[int, bool], tuple[Int32, Mask]] = {}
         self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
         self._check_longest()
 
@@ -530,13 +530,14 @@ class ThreadTokens:
 
     def mask(self, tokens: Int32, *, may_end: bool) -> Mask:
         """Return the mask of some tokens, and of end tokens if the text may end; kept for tokens that are."""
-        known = self._masks.get((id(tokens), may_end))
+        masks = self._kept.masks
+        known = masks.get((id(tokens), may_end))
         if known is None:
             ends = np.array(self.vocabulary.end_token_ids if may_end else (), dtype=np.int32)
-            if len(self._masks) >= _MASKS:
-                self._masks.clear()
+            if len(masks) >= _MASKS:
+                masks.clear()
             known = tokens, packed(np.concatenate([tokens, ends]), len(self.vocabulary))
-            self._masks[id(tokens), may_end] = known  # which holds the tokens, so that their id stays their own
+            masks[id(tokens), may_end] = known  # which holds the tokens, so that their id stays their own
         return known[1]
 
     # ---- tokens that cross where the end of a part is not known ----------------------------------------------------
