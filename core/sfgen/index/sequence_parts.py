@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.errors import GenerationError, UsageError
 from sfgen.index.dfa_guide import DfaGuide
-from sfgen.index.distance import byte_distances
+from sfgen.index.distance import UNREACHABLE, byte_distances
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.marker import Marker
 from sfgen.index.unconstrained import UnconstrainedGuide
@@ -378,6 +378,16 @@ class Texts(Part):
         assert isinstance(self.machine, DfaGuide), "it is the guide of an automaton"
         return byte_distances(self.machine.index.dfa)
 
+    @cached_property
+    def is_automaton(self) -> bool:
+        """Whether a place in it is a state of an automaton."""
+        return self.reader is self.machine and isinstance(self.machine, DfaGuide)
+
+    @cached_property
+    def farthest(self) -> int:
+        """The bytes of a shortest rest, from where they are most; a large number where that is not known."""
+        return int(self.bytes_left.max()) if self.is_automaton else int(UNREACHABLE)
+
     def least(self, inside: Any) -> int:
         """The fewest tokens to the end of the text by itself."""
         return self.machine._tokens_left(self.place(inside))
@@ -411,7 +421,7 @@ class Texts(Part):
         """The tokens of a trie that stay in the text, where they are quickly found; see :meth:`text_tokens`."""
         if room is not None and room <= 0:
             return NO_TOKENS
-        if self.reader is self.machine and isinstance(self.machine, DfaGuide):
+        if isinstance(self.machine, DfaGuide) and self.is_automaton:
             return self.machine.index.tokens_behind(inside, trie, None if room is None else room - 1)
         if isinstance(self.machine, UnconstrainedGuide):
             return np.sort(trie.token_ids)

@@ -309,6 +309,8 @@ class ThreadTokens:
             room: The tokens that count which may still be written; ``None``: any number.
             ends: The tokens, by their ends that begin here.
         """
+        if room is not None and self.threads.last_copy and self._farthest(position) < room:
+            room = None
         if len(position) > 1:
             return self._in_all_ways(position, room, ends)
         thread = position[0]
@@ -468,7 +470,7 @@ class ThreadTokens:
         # Each token makes the copies longer. Longer ones lead no less far: the longest that fit are found by halves.
         tokens = part.text_tokens(thread.inside, room - self.behind(thread.part))
         lengths = self._lengths[tokens]
-        far = partial(self._farthest, part, thread)
+        far = partial(self._farthest_inside, part, thread)
         most = bisect_left(range(1, self.vocabulary.trie.max_depth + 1), room, key=far)
         fits = lengths <= most
         for place in np.flatnonzero(~fits).tolist():
@@ -481,11 +483,33 @@ class ThreadTokens:
         """The bytes of each token."""
         return np.array([len(data or b"") for data in self.vocabulary.tokens], dtype=np.int32)
 
-    def _farthest(self, part: Texts, thread: Thread, longest: int) -> int:
-        """A bound on the fewest tokens to an end after any token of ``longest`` bytes that stays in a text."""
-        if not self._all_bytes or not isinstance(part.machine, DfaGuide):
+    def _farthest(self, position: Position) -> int:
+        """A bound on the fewest tokens to an end after any token."""
+        if not self._all_bytes:
             return int(UNREACHABLE)
-        rest, written = int(part.bytes_left.max()), len(thread.memory[-1][1])
+        return max(self._farthest_behind(thread) for thread in position)
+
+    def _farthest_behind(self, thread: Thread) -> int:
+        """A bound on the fewest tokens to an end after any token that begins at a thread."""
+        longest, least, texts = self.vocabulary.trie.max_depth, 0, dict(thread.memory)
+        for number in range(thread.part, 0):
+            part = self.threads.parts[number]
+            if isinstance(part, Texts):
+                least += part.farthest
+            elif isinstance(part, Copy):
+                source = self.threads.parts[part.source]
+                assert isinstance(source, Texts), "texts of constraints are copied"
+                is_whole = part.source in texts and part.source != thread.part
+                least += len(texts.get(part.source, b"")) + (0 if is_whole else longest + source.farthest)
+            else:
+                least += len(part.rest(part.start))
+        return min(least, int(UNREACHABLE))
+
+    def _farthest_inside(self, part: Texts, thread: Thread, longest: int) -> int:
+        """A bound on the fewest tokens to an end after any token of ``longest`` bytes that stays in a text."""
+        if not self._all_bytes:
+            return int(UNREACHABLE)
+        rest, written = part.farthest, len(thread.memory[-1][1])
         behind = self.threads.parts[thread.part + 1 :]
         own = sum(isinstance(each, Copy) and each.source == thread.part for each in behind)
         return rest + own * (written + longest + rest) + self.behind(thread.part) + self._copied(thread)
@@ -546,8 +570,62 @@ class ThreadTokens:
         """Add those tokens to some inside parts that reach from one part into the next."""
         if tokens.size <= _FEW:
             return _ascending([tokens, self._walked(position, room)])
-        firsts = frozenset[int]().union(*(self._first_bytes(self.threads.following(each.part)) for each in position))
-        return _ascending([tokens, self._walked(position, room, ways=self._ways_to(firsts))])
+        found = [tokens]
+        for thread in position:
+            part = self.threads.parts[thread.part]
+            if not isinstance(part, Texts):
+                continue  # those that cross are among the tokens of a literal
+            firsts = self._first_bytes_behind(thread)
+            exits = self._exits(part, thread, firsts) if part.is_automaton else None
+            if exits is None or len(exits) > _FEW:
+                found.append(self._walked((thread,), room, ways=self._ways_to(firsts)))
+                continue
+            for node, data, inside in exits:
+                moved = self.threads.moved(thread, inside, data)
+                found.append(self.tokens(self.threads.begun_behind(moved), room, Ends(self._below(node), len(data))))
+        return _ascending(found)
+
+    def _exits(self, part: Texts, thread: Thread, firsts: frozenset[int]) -> list[tuple[int, bytes, int]]:
+        """The nodes of the trie at which a text of an automaton may end, above a byte with which the next can begin.
+
+        With the bytes up to there, and the state.
+        """
+        return self._kept.find(
+            ("exits", self._key(thread.part), thread.inside, firsts), lambda: self._found_exits(part, thread, firsts)
+        )
+
+    def _found_exits(self, part: Texts, thread: Thread, firsts: frozenset[int]) -> list[tuple[int, bytes, int]]:
+        machine, trie, ways = part.machine, self.vocabulary.trie, self._ways_to(firsts)
+        assert isinstance(machine, DfaGuide), "it has an automaton"
+        dfa = machine.index.dfa
+        target, classes, accepting = dfa.transitions.item, dfa.byte_classes.tolist(), dfa.accepting.tolist()
+        states, path, node, found = [thread.inside], bytearray(), 0, list[tuple[int, bytes, int]]()
+        labels, depths, ends = trie.bytes.tobytes(), trie.depths.item, trie.subtree_ends.item
+        while node < len(labels):
+            depth = depths(node)
+            state = target(states[depth - 1], classes[labels[node]]) if ways[node] else -1
+            if state < 0:
+                node = ends(node)
+                continue
+            states[depth:], path[depth - 1 :] = [state], labels[node : node + 1]
+            below, end = node + 1, ends(node)
+            while accepting[state] and below < end:
+                if labels[below] in firsts:
+                    found.append((node, bytes(path), state))
+                    break
+                below = ends(below)
+            node += 1
+        return found
+
+    def _below(self, node: int) -> TokenTrie:
+        return self._kept.find(("below", node), lambda: self.vocabulary.trie.below(node))
+
+    def _first_bytes_behind(self, thread: Thread) -> frozenset[int]:
+        """The bytes with which what is behind a thread's part can begin."""
+        after = self.threads.following(thread.part)
+        part = self.threads.parts[after] if after else None
+        text = dict(thread.memory).get(part.source) if isinstance(part, Copy) else None
+        return frozenset(text[:1]) if text else self._first_bytes(after)
 
     def _walked(self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytearray | None = None) -> Int32:
         """The tokens that can be read and completed: a walk of the trie without what refused bytes begin."""

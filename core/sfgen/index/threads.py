@@ -110,8 +110,8 @@ class Threads:
                 self._begun[thread.part] = begun
         return begun
 
-    def _moved(self, thread: Thread, inside: Any, data: bytes) -> Thread:
-        """A thread after some bytes of its part."""
+    def moved(self, thread: Thread, inside: Any, data: bytes) -> Thread:
+        """Return a thread after some bytes of its part."""
         if thread.part not in self.last_copy:
             return thread._replace(inside=inside)
         number, text = thread.memory[-1]
@@ -149,7 +149,7 @@ class Threads:
                 after, used = (None, 0) if taken is None else taken
             if after is None:
                 return None, counts
-            moved = self._moved(thread, after, data[at : at + used])
+            moved = self.moved(thread, after, data[at : at + used])
             at += used
             position = tuple(dict.fromkeys(self._closure(moved)))
             is_over = self._passed_longest(number, position[0].part)
@@ -187,7 +187,7 @@ class Threads:
             taken = part.take(thread.inside, byte)
             after = None if taken is None else taken[0]
         if after is not None:
-            yield from self._closure(self._moved(thread, after, byte))
+            yield from self._closure(self.moved(thread, after, byte))
 
     def accepts(self, position: Position) -> bool:
         """Tell whether the text may end at a position."""
@@ -239,7 +239,7 @@ class Threads:
         inside = part.after(thread.inside, data) if data else None
         if inside is None:
             return None
-        return data, tuple(dict.fromkeys(self._closure(self._moved(thread, inside, data))))
+        return data, tuple(dict.fromkeys(self._closure(self.moved(thread, inside, data))))
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """Return the byte that must follow, where it is known without trying all, and the position after it."""
@@ -287,7 +287,7 @@ class Threads:
             is_cut = isinstance(part, Free) and part.is_cut(data[start:end])
             if end == len(data) and (is_cut or not after):
                 return spans
-            behind = self.beginning(after, self._moved(thread, None, data[start:end]).memory) if after else None
+            behind = self.beginning(after, self.moved(thread, None, data[start:end]).memory) if after else None
             if behind is None or is_cut or (behind, end) in dead:
                 spans.pop()
                 continue
