@@ -19,12 +19,12 @@ from tests.support.guides.conformance import (
     likely,
     take_random,
 )
-from tests.support.guides.kinds import KINDS, case_of
+from tests.support.guides.kinds import KINDS, ByText, TextSource, case_of, language_of
 from tests.support.guides.languages import Language
 from tests.support.running.tried import tried
 
-from sfgen import Dfa, Index, Vocabulary
-from sfgen.errors import GenerationError, LimitTooSmall, UsageError
+from sfgen import Dfa, Index, Substring, Template, Vocabulary
+from sfgen.errors import DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.index import Unconstrained
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.sequence import Sequence, SequenceGuide
@@ -244,3 +244,22 @@ def test_a_literal_may_be_long() -> None:
     stuck = after(literal + b"x", Index(Dfa.from_regex("c"), vocabulary))
     with pytest.raises(GenerationError):
         stuck.allowed_tokens()
+
+
+def test_no_token_leads_to_a_text_that_cannot_be_written_once_more() -> None:
+    """Bytes may lead to where only tokens that are missing could go on."""
+    quoted = Template.of_constraints("{{q: substring x}}b{{q}}", {"q": Substring("ab\0", "character", 1, None)})
+    vocabulary = Vocabulary([b"\0", b"b", None], [2])
+    for source in (Index(quoted, vocabulary), AfterLiteral(b"\0", Index(quoted, vocabulary), vocabulary)):
+        guide = source.guide()
+        guide.advance_bytes(b"\0a" if isinstance(source, AfterLiteral) else b"a")
+        assert guide.validate([1]) == 0
+        with pytest.raises(DeadEnd):
+            guide.allowed_tokens()
+
+
+def test_inside_a_literal_the_vocabulary_is_what_ends_the_way() -> None:
+    """A literal takes no token of the limit, so a limit of none is not what is wrong with it."""
+    guide = after(b"a", TextSource(ByText, language_of("(ab|ba)*", "ab", 3), Vocabulary([b"b", None], [1])), 0)
+    with pytest.raises(DeadEnd):
+        guide.allowed_tokens()

@@ -464,18 +464,21 @@ class ThreadTokens:
 
     def _within(self, part: Texts, thread: Thread, room: int | None) -> Int32:
         """The tokens that stay in a text."""
-        if room is None or thread.part not in self.threads.last_copy:
-            behind = self.behind(thread.part) + self._copied(thread)
-            return part.text_tokens(thread.inside, None if room is None else room - behind)
+        is_copied, behind = thread.part in self.threads.last_copy, self.behind(thread.part)
+        if not is_copied:
+            behind += self._copied(thread)
+        if behind >= UNREACHABLE:
+            return NO_TOKENS
+        tokens = part.text_tokens(thread.inside, None if room is None else room - behind)
+        if not is_copied or (room is None and self._all_bytes):
+            return tokens
         # Each token makes the copies longer. Longer ones lead no less far: the longest that fit are found by halves.
-        tokens = part.text_tokens(thread.inside, room - self.behind(thread.part))
-        lengths = self._lengths[tokens]
         far = partial(self._farthest_inside, part, thread)
-        most = bisect_left(range(1, self.vocabulary.trie.max_depth + 1), room, key=far)
-        fits = lengths <= most
+        most = bisect_left(range(1, self.vocabulary.trie.max_depth + 1), _most(room), key=far)
+        fits = self._lengths[tokens] <= most
         for place in np.flatnonzero(~fits).tolist():
             after = self.after_token((thread,), int(tokens[place]))
-            fits[place] = after is not None and self.fits(after[0], room - 1)
+            fits[place] = after is not None and self.fits(after[0], _less(room, True))
         return tokens[fits]
 
     @cached_property
