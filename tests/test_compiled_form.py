@@ -69,9 +69,9 @@ def nothing_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfgen.grammar.distances._distances", refuse)
     monkeypatch.setattr(lalr_compiled, "make_lexer", refuse)
     monkeypatch.setattr(lalr_compiled, "read_lark", refuse)
-    monkeypatch.setattr("sfgen.template.template.automaton_of", refuse)
-    monkeypatch.setattr("sfgen.template.template.network_of", refuse)
-    monkeypatch.setattr("sfgen.template.template.segments_of", refuse)
+    monkeypatch.setattr("sfgen.template.sequence.automaton_of", refuse)
+    monkeypatch.setattr("sfgen.template.sequence.network_of", refuse)
+    monkeypatch.setattr("sfgen.template.sequence.segments_of", refuse)
     monkeypatch.setattr("sfgen.automata.dfa.compile_pattern", refuse)
     monkeypatch.setattr("sfgen.substring.document._sorted_suffixes", refuse)
 

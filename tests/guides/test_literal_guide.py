@@ -27,14 +27,14 @@ from sfgen import Dfa, Index, Substring, Template, Vocabulary
 from sfgen.errors import DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.index import Unconstrained
 from sfgen.index.distance import UNREACHABLE
-from sfgen.index.sequence import Sequence, SequenceGuide
+from sfgen.index.sequence import Chain, SequenceGuide
 from sfgen.index.sequence_parts import Fixed
 from sfgen.protocols import GuideSource
 
 
 def after(literal: bytes, source: GuideSource, max_tokens: int | None = None) -> SequenceGuide:
     """A guide through a literal whose tokens do not count, and then a source."""
-    return Sequence([Fixed(literal, counts=False), source]).guide(max_tokens)
+    return Chain([Fixed(literal, counts=False), source]).guide(max_tokens)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from sfgen import BannedWords, Dfa, Index, Vocabulary
 from sfgen.ban.difference import without_banned
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.index import Marker
-from sfgen.index.sequence import Sequence, SequenceGuide
+from sfgen.index.sequence import Chain, SequenceGuide
 from sfgen.index.sequence_parts import AnyPart, Fixed, Free, Texts
 
 PATTERNS = ["a{0,2}", "ab?", "(a|bb)b?", "b|ab", "(ab){0,2}", "a|b|ab"]
@@ -112,7 +112,7 @@ class Definition:
 
 
 @st.composite
-def definitions(draw: st.DrawFn, *, every_byte: bool = True) -> tuple[Definition, Sequence]:
+def definitions(draw: st.DrawFn, *, every_byte: bool = True) -> tuple[Definition, Chain]:
     letters = [b"a", b"b"]
     longer = draw(st.lists(st.text("ab", min_size=2, max_size=4).map(str.encode), max_size=5))
     vocabulary = Vocabulary([*letters, *longer, None], [2 + len(longer)])
@@ -131,7 +131,7 @@ def definitions(draw: st.DrawFn, *, every_byte: bool = True) -> tuple[Definition
     assume(sum(part.most for part in defined) <= LONGEST - 3)
     assume(definition.viable(b""))
     try:
-        return definition, Sequence(parts)
+        return definition, Chain(parts)
     except UsageError:  # a longest text could take in the beginning of what must follow
         assume(False)
         raise
@@ -173,7 +173,7 @@ def asked(guide: SequenceGuide) -> set[int]:
 
 @tried("some")
 @given(definitions(), st.data())
-def test_a_walk_without_a_limit(drawn: tuple[Definition, Sequence], data: st.DataObject) -> None:
+def test_a_walk_without_a_limit(drawn: tuple[Definition, Chain], data: st.DataObject) -> None:
     definition, sequence = drawn
     guide, text, steps = sequence.guide(), b"", list[bytes]()
     ends = set(definition.vocabulary.end_token_ids)
@@ -206,7 +206,7 @@ def test_a_walk_without_a_limit(drawn: tuple[Definition, Sequence], data: st.Dat
 @tried("many")
 @given(definitions(), st.integers(0, 6), st.data())
 def test_a_limit_leaves_out_what_cannot_be_completed_and_nothing_that_the_parts_complete(
-    drawn: tuple[Definition, Sequence], limit: int, data: st.DataObject
+    drawn: tuple[Definition, Chain], limit: int, data: st.DataObject
 ) -> None:
     """Every walk comes to an end within the limit, and what fits part by part is allowed."""
     definition, sequence = drawn

@@ -17,7 +17,7 @@ from sfgen import Dfa, Index, Vocabulary
 from sfgen.errors import DeadEnd
 from sfgen.index import Unconstrained
 from sfgen.index.marker import Marker
-from sfgen.index.sequence import Sequence, SequenceGuide, Thought
+from sfgen.index.sequence import Chain, SequenceGuide, Thought
 from sfgen.index.sequence_parts import Fixed
 
 PATTERNS = ["a|bb", "(ab)*", "b{2,3}a", "[ab]{1,4}", "ba?"]
@@ -247,7 +247,7 @@ def test_a_token_may_reach_from_a_literal_into_the_thought(definition: Definitio
             fits = definition.crosses(behind) if behind else definition.can_begin(b"", 0)
         if fits:
             expected.add(token)
-    guide = Sequence([Fixed(literal, counts=False), source]).guide()
+    guide = Chain([Fixed(literal, counts=False), source]).guide()
     assume(guide.crosses or literal in texts.values())
     assert set(guide.allowed_tokens().tolist()) == expected | {t for t, text in texts.items() if text == literal}
     for token in expected:
@@ -261,7 +261,7 @@ def test_a_thought_that_may_have_no_token() -> None:
     vocabulary = Vocabulary([b"a", b" ", b" .", b".1", b"1", b"."], [])
     source = Thought(Marker(b"."), Index(Dfa.from_regex("1"), vocabulary), 0)
     assert source.guide().forced_bytes() == b".1"
-    assert Sequence([Fixed(b" ", counts=False), source]).guide().allowed_tokens().tolist() == [1, 2]
+    assert Chain([Fixed(b" ", counts=False), source]).guide().allowed_tokens().tolist() == [1, 2]
     assert source.refusal(b"a.1") is None
     assert source.refusal(b"a.2") is not None
     assert source.refusal(b"a1") is not None

@@ -56,9 +56,9 @@ class Allowed:
             return None
         from sfgen.ban.json_strings import StringsMatcher
         from sfgen.schema.json_schema import JsonSchema
-        from sfgen.template.template import Template
+        from sfgen.template.sequence import Sequence
 
-        if isinstance(constraint, Template) and constraint.has_values:
+        if isinstance(constraint, Sequence) and constraint.has_values:
             return StringsMatcher(matcher, has_begun=self.marker is None, holes=constraint.reader)
         return StringsMatcher(matcher, has_begun=self.marker is None) if isinstance(constraint, JsonSchema) else None
 

@@ -17,7 +17,7 @@ from sfgen.decoding.plain_forms import vocabulary_of
 from sfgen.errors import InputError, LimitTooSmall
 from sfgen.index import Unconstrained, UnconstrainedGuide
 from sfgen.index.marker import Marker
-from sfgen.index.sequence import Sequence, SequenceGuide, Thought
+from sfgen.index.sequence import Chain, SequenceGuide, Thought
 from sfgen.index.sequence_parts import Fixed
 from sfgen.protocols import Guide, GuideSource, Model
 from sfgen.vocabulary import Vocabulary
@@ -155,7 +155,7 @@ def start(limits: Limits, prompt_ids: abc.Sequence[int], allowed: Allowed) -> St
 
 def _after(end_of_prompt: bytes, source: GuideSource, limit: int | None) -> SequenceGuide:
     """Return a guide through the end of a prompt that is written again, and then through a source."""
-    return Sequence([Fixed(end_of_prompt, counts=False), source]).guide(limit)
+    return Chain([Fixed(end_of_prompt, counts=False), source]).guide(limit)
 
 
 def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Start:

@@ -67,9 +67,9 @@ class Marker:
         """
         data = arguments.data("data", data)
         self._check_state(state)
-        return self.after(state, data)
+        return self._after(state, data)
 
-    def after(self, state: int, data: bytes) -> tuple[int, int]:
+    def _after(self, state: int, data: bytes) -> tuple[int, int]:
         """Read bytes from a state that there is; see :meth:`read`."""
         marker = self.data
         if not state and marker[0] not in data:

@@ -17,7 +17,7 @@ from sfgen.protocols import Guide, GuideSource, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 
-class Sequence:
+class Chain:
     """A source of guides through parts one after the other.
 
     Args:
@@ -33,7 +33,7 @@ class Sequence:
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b"1", b"2", b" ", b"is ", b"s 1", b"i", b"s", None], end_token_ids=[7])
-    >>> guide = Sequence([Fixed(b"is "), Index(Dfa.from_regex("[12]+"), vocabulary)]).guide()
+    >>> guide = Chain([Fixed(b"is "), Index(Dfa.from_regex("[12]+"), vocabulary)]).guide()
     >>> guide.allowed_tokens().tolist(), guide.forced_bytes()
     ([3, 5], b'is ')
     >>> guide.advance(5)
@@ -44,7 +44,7 @@ class Sequence:
     def __init__(self, parts: Iterable[AnyPart | GuideSource], back: int | None = None) -> None:
         flat = list[AnyPart]()
         for part in arguments.items("parts", parts, "a list of parts"):
-            if isinstance(part, Sequence):
+            if isinstance(part, Chain):
                 back = back if part.threads.back is None else len(flat) + part.threads.back
                 flat += part.threads.parts
             else:
@@ -448,11 +448,7 @@ class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
         return self.tokens.bytes_of(token_id)
 
 
-Chain = Sequence
-"""Constraints one after the other: the older name."""
-
-
-class Thought(Sequence):
+class Thought(Chain):
     """A source of guides through free text, a marker, and a constraint.
 
     Args:
@@ -482,7 +478,7 @@ class Thought(Sequence):
         self.marker, self.source = marker, source
 
 
-class Calls(Sequence):
+class Calls(Chain):
     """A source of guides through free text with calls.
 
     Each marker begins a text of a constraint, and then the text is free again. A call is the longest text of the

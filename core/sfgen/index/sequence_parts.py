@@ -191,7 +191,7 @@ class Free(Part):
             rest = self.rest(inside)
             size = min(len(rest), len(data))
             return (InFree(inside.state + size, 0), size) if rest[:size] == data[:size] else None
-        state, used = self.marker.after(inside.state, data)
+        state, used = self.marker._after(inside.state, data)
         return InFree(state, inside.left), used
 
     def rest(self, inside: InFree) -> bytes:
@@ -237,7 +237,7 @@ class Free(Part):
     def takes_special(self, inside: InFree) -> bool:
         """Whether the special token of the marker may stand here: not where a marker would end inside of its text."""
         marker = self.marker
-        return marker.token is not None and marker.after(inside.state, marker.data)[1] == len(marker.data)
+        return marker.token is not None and marker._after(inside.state, marker.data)[1] == len(marker.data)
 
     def after_token(self, inside: InFree) -> InFree:
         """The place after a token that began and ended in it."""

@@ -161,7 +161,7 @@ class ThreadTokens:
         if isinstance(part, Free) and thread.inside.left == 0 and part.takes_special(thread.inside):
             return None
         if isinstance(part, Free) and thread.inside.left != 0:  # as below, and faster
-            state, _ = part.marker.after(thread.inside.state, data)
+            state, _ = part.marker._after(thread.inside.state, data)
             if state < len(part.marker.data):
                 return (
                     Thread(thread.part, part.after_token(InFree(state, thread.inside.left)), thread.memory),
@@ -423,7 +423,7 @@ class ThreadTokens:
         begins, refused = list[tuple[int, Position, bool]](), list[int]()
         for token in set(marker.completing(state, trie, vocabulary)) & set(every.tolist()):
             data = (vocabulary.tokens[token] or b"")[ends.skipped :]
-            if marker.after(state, data)[0] == len(marker.data):
+            if marker._after(state, data)[0] == len(marker.data):
                 after, counts = self.threads.read_on((thread,), data, is_token=True)
                 if after is None:
                     refused.append(token)
@@ -446,7 +446,7 @@ class ThreadTokens:
         if not dead:
             return []
         texts = ((token, (self.vocabulary.tokens[token] or b"")[ends.skipped :]) for token in tokens.tolist())
-        return [token for token, data in texts if data and marker.after(state, data)[0] in dead]
+        return [token for token, data in texts if data and marker._after(state, data)[0] in dead]
 
     def _in_texts(self, part: Texts, position: Position, room: int | None, ends: Ends) -> Int32:
         thread = position[0]

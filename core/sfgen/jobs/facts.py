@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.substring.substring import Substring
-    from sfgen.template.template import Template
+    from sfgen.template.sequence import Sequence
 
 _KEPT = 16  # hexadecimal digits of a digest
 
@@ -29,7 +29,7 @@ class ConstraintFacts:
         schema_name: What people call the schema.
         grammar: The grammar that it is a text of.
         grammar_name: What people call the grammar.
-        template: The template that it is a text of.
+        template: The template, or the sequence, that it is a text of.
         template_name: What people call the template.
         substring: The document that it is quoted from, with the options of how.
         substring_name: What people call the document.
@@ -43,7 +43,7 @@ class ConstraintFacts:
     schema_name: str | None = None
     grammar: Grammar | None = None
     grammar_name: str | None = None
-    template: Template | None = None
+    template: Sequence | None = None
     template_name: str | None = None
     substring: Substring | None = None
     substring_name: str | None = None
@@ -61,7 +61,7 @@ class ConstraintFacts:
         from sfgen.language.grammar import Grammar
         from sfgen.schema.json_schema import JsonSchema
         from sfgen.substring.substring import Substring
-        from sfgen.template.template import Template
+        from sfgen.template.sequence import Sequence
 
         constraint = getattr(index, "constraint", index)
         if constraint is None:
@@ -72,7 +72,7 @@ class ConstraintFacts:
             return cls(schema=constraint, schema_name=_schema_digest(constraint))
         if isinstance(constraint, Grammar):
             return cls(grammar=constraint, grammar_name=_grammar_digest(constraint))
-        if isinstance(constraint, Template):
+        if isinstance(constraint, Sequence):
             return cls(template=constraint, template_name=_template_digest(constraint))
         if isinstance(constraint, Substring):
             return cls(substring=constraint, substring_name=constraint.digest[:_KEPT])
@@ -168,7 +168,7 @@ def _grammar_digest(grammar: Grammar) -> str:
     return _digest("\0".join([grammar.text, *(part for file in sorted(files.items()) for part in file)]))
 
 
-def _template_digest(template: Template) -> str:
+def _template_digest(template: Sequence) -> str:
     return _digest(json.dumps(template.to_dict()))
 
 

@@ -19,7 +19,7 @@ from sfgen.grammar import rules
 from sfgen.grammar.regular import regular_superset
 from sfgen.grammar.rules import Expression
 from sfgen.index import Index
-from sfgen.index.sequence_parts import AnyPart, Copy, Texts
+from sfgen.index.sequence_parts import AnyPart, Copy, Ending, Texts
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.index.threads import Threads
 from sfgen.protocols import Superset
@@ -219,6 +219,8 @@ class _Composition(Generic[Made]):
                 begin = behind
                 continue
             if isinstance(part, Filled):
+                if part.ends == "earliest" and not isinstance(part.constraint, Dfa):
+                    raise NoneOfOne
                 made.append(self._algebra.hole(part.constraint))
             else:
                 made.append(self._algebra.literal(part.data if isinstance(part, Literal) else copies[part.source]))
@@ -321,15 +323,16 @@ def sequence_of(parts: Sequence[Part], segments: Sequence[Segment], vocabulary: 
         segments = [*segments, Segment(len(parts), len(parts), Dfa.from_choices([""]))]
         size += 1
     number_of = {segment.begin: number - size for number, segment in enumerate(segments)}
-    made, texts = list[AnyPart](), dict[int, Texts]()
+    made, texts = list[AnyPart](), dict[tuple[int, Ending], Texts]()
     for begin, _, dfa in segments:
         part = parts[begin] if dfa is None else None
         if isinstance(part, Copied):
             made.append(Copy(number_of[part.source]))
             continue
         constraint = part.constraint if isinstance(part, Filled) else dfa
+        ends: Ending = part.ends if isinstance(part, Filled) else "anywhere"
         assert constraint is not None, "what has no automaton is a copy or a hole"
-        if id(constraint) not in texts:  # blocks repeat holes
-            texts[id(constraint)] = Texts(Index(constraint, vocabulary))
-        made.append(texts[id(constraint)])
+        if (id(constraint), ends) not in texts:  # blocks repeat holes
+            texts[id(constraint), ends] = Texts(Index(constraint, vocabulary), ends)
+        made.append(texts[id(constraint), ends])
     return ThreadTokens(Threads(made))

@@ -27,6 +27,8 @@ def described(reader: TemplateReader, position: Position) -> str:
     hole = reader.hole(position)
     if hole is None:
         return _BETWEEN
+    if not hole.name:
+        return f"part {position[0].part + 1}"
     return hole.name if hole.repetition is None else f"{hole.name} {hole.repetition + 1}"
 
 

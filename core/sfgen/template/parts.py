@@ -20,6 +20,7 @@ from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError, TemplateError, UsageError
 from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.index.sequence_parts import Ending
 from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
@@ -56,11 +57,13 @@ class Filled:
         hole: The hole as it stands in the template.
         constraint: Its constraint.
         repetition: The number of the repetition of its block, from 0; ``None``: it stands in no block.
+        ends: Where it ends; an automaton has only texts that end so.
     """
 
     hole: Hole
     constraint: Constraint
     repetition: int | None = None
+    ends: Ending = "anywhere"
 
     @property
     def name(self) -> str:
@@ -353,3 +356,14 @@ def any_text(until: str | None, most: int | None) -> Dfa:
     accepting = np.array([state >= 0 and bool(whole.accepting[state]) for state in behind])
     before = Dfa(*minimize(Deterministic(whole.transitions, whole.byte_classes, accepting)))
     return before if most is None else before & text
+
+
+def earliest(dfa: Dfa) -> Dfa:
+    """Build the automaton of those texts of one that have no other text of it at their beginning.
+
+    >>> cut = earliest(Dfa.from_regex("ab?|b+c"))
+    >>> [cut.accepts(text) for text in ("a", "ab", "bbc")]
+    [True, False, True]
+    """
+    transitions = np.where(dfa.accepting[:, None], np.int32(-1), dfa.transitions)
+    return Dfa(*minimize(Deterministic(transitions, dfa.byte_classes, dfa.accepting)))

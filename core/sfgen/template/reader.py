@@ -134,7 +134,7 @@ class TemplateReader:
                 continue
             reader = self.hole_reader(thread.part)
             ends = reader.accepts(thread.inside)
-            if not (ends and isinstance(reader, DfaReader) and reader.is_final(thread.inside)):  # type: ignore[arg-type]
+            if not (ends and self._is_over(thread, reader)):
                 yield thread
             if not ends:
                 return
@@ -143,6 +143,13 @@ class TemplateReader:
                 copies = (*copies, (thread.part, thread.written))
             thread = self._begin(thread.part + 1, copies)
         yield thread
+
+    def _is_over(self, thread: Thread, reader: PositionReader[Any]) -> bool:
+        """Whether a hole that may end ends here, as far as that is known quickly."""
+        part = self.parts[thread.part]
+        if isinstance(part, Filled) and part.ends == "earliest":
+            return True
+        return isinstance(reader, DfaReader) and reader.is_final(thread.inside)  # type: ignore[arg-type]
 
     def _after(self, thread: Thread, byte: bytes) -> Thread | None:
         """A thread after one byte; ``None`` where it cannot read it."""
@@ -209,10 +216,12 @@ class TemplateReader:
             """List the ends of a hole that begins at a byte, the farthest first."""
             if (part, start) in known:
                 return known[part, start]
-            reader = self.hole_reader(part)
+            hole, reader = self.parts[part], self.hole_reader(part)
             position: Any = reader.start
             reached = [start] if reader.accepts(position) else []
             for at in range(start, len(data)):
+                if reached and isinstance(hole, Filled) and hole.ends == "earliest":
+                    break
                 position = reader.read(position, _BYTES[data[at]])
                 if position is None:
                     break
@@ -260,6 +269,25 @@ class TemplateReader:
 
 
 _BYTES = [bytes([byte]) for byte in range(256)]
+
+
+def first_bytes(parts: Sequence[Part], begin: int) -> frozenset[int]:
+    """Return the bytes with which a text of some parts can begin, from one of them on.
+
+    >>> sorted(first_bytes([Literal(b"a"), Literal(b"b")], 1))
+    [98]
+    """
+    found = set[int]()
+    for part in parts[begin:]:
+        source = parts[part.source] if isinstance(part, Copied) else part
+        if isinstance(source, Literal):
+            return frozenset({*found, source.data[0]})
+        assert isinstance(source, Filled), "copies are of holes"
+        reader = _reader_of(source.constraint)
+        found |= {byte for byte, data in enumerate(_BYTES) if reader.read(reader.start, data) is not None}
+        if not reader.accepts(reader.start):
+            break
+    return frozenset(found)
 
 
 def _reader_of(constraint: Constraint) -> PositionReader[Any]:

@@ -120,6 +120,15 @@ TEMPLATES_WITH_COPIES: list[tuple[str, Known]] = [
 ]
 """Templates that are read along all ways to divide a text."""
 
+SEQUENCES: list[tuple[list[Any], Known, bool]] = [
+    (["a", sfgen.Part(Dfa.from_regex("(ab|ba)*")), "b"], ("a(ab|ba)*b", "ab", 4), True),
+    ([sfgen.Part(Dfa.from_regex("[ab]*b"), ends="earliest"), Dfa.from_regex("a?")], ("a*ba?", "ab", 2), True),
+    ([sfgen.Part(Dfa.from_regex("a+"), ends="longest"), Dfa.from_regex("b?é?")], ("a+b?é?", "abé", 4), True),
+    ([sfgen.Part(JsonSchema({"enum": [1, 11]}), ends="earliest"), Dfa.from_regex("1?2?")], ("11?2?", "12", 3), False),
+    ([sfgen.Part(Dfa.from_regex("[ab]"), "x"), Dfa.from_regex("a?"), sfgen.Again("x")], ("aa?a|ba?b", "ab", 3), True),
+]
+"""Parts, a pattern of their texts, and whether limits are exact."""
+
 language_of = cache(regular)
 
 
@@ -236,7 +245,7 @@ def of_template(draw: Any) -> tuple[Language, Make, bool, bool]:
     return language_of(*known), partial(_begun, sfgen.Template(text)), True, True
 
 
-def _begun(template: sfgen.Template, vocabulary: Vocabulary) -> GuideSource:
+def _begun(template: sfgen.Sequence, vocabulary: Vocabulary) -> GuideSource:
     index = Index(template, vocabulary)
     index.guide()  # raises where nothing can be written
     return index
@@ -255,6 +264,11 @@ def of_template_with_copies(draw: Any) -> tuple[Language, Make, bool, bool]:
         assert template.dfa is None
         assert template.network is None
     return language_of(*known), partial(_begun, template), True, False
+
+
+def of_sequence(draw: Any) -> tuple[Language, Make, bool, bool]:
+    parts, known, is_exact = draw(st.sampled_from(SEQUENCES))
+    return language_of(*known), partial(_begun, sfgen.Sequence(parts)), True, is_exact
 
 
 def of_lark(draw: Any) -> tuple[Language, Make, bool, bool]:
@@ -318,6 +332,7 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "template with rules": of_template_with_rules,
     "template with copies": of_template_with_copies,
     "template with quotation": of_template_with_quotation,
+    "sequence": of_sequence,
 }
 
 
