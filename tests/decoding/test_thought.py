@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -273,6 +274,58 @@ def test_a_special_token_is_the_marker() -> None:
     assert (bound.thought, bound.token_ids) == ("b", (1, special, 3))
 
 
+class Channels(ScriptedModel):
+    """Letters and three special tokens, as a model has that writes the thought and the text in channels."""
+
+    NAMES = ("<end>", "<start>", "<text>")
+
+    def __init__(self, seed: int, pieces: list[bytes]) -> None:
+        tokens = [*dict.fromkeys([*LETTERS, *pieces]), None, None, None, None]
+        self.first = first = len(tokens) - 4
+        names = {first + number: name for number, name in enumerate(self.NAMES)}
+        vocabulary = Vocabulary(tokens, [len(tokens) - 1], names=names)
+        super().__init__(vocabulary, random_scores(len(tokens), seed))
+
+    def encode_inside(self, text: str) -> list[int]:
+        ids = list[int]()
+        for piece in re.split("(<[a-z]+>)", text):
+            ids += [self.first + self.NAMES.index(piece)] if piece in self.NAMES else self.encode(piece)
+        return ids
+
+
+@tried("many")
+@given(
+    st.integers(0, 2**16),
+    st.lists(st.text("ab.1 ", min_size=2, max_size=3).map(str.encode), max_size=4),
+    configs(),
+    st.sampled_from(["<end><start>ab<text>", "<end>b1", ". <end>", "<end><text>"]),
+    st.integers(0, 4),
+)
+def test_a_marker_of_several_special_tokens(
+    seed: int, pieces: list[bytes], config: GenerationConfig, after: str, most: int
+) -> None:
+    """They are written in order and once, behind a thought that has none, and no text of a letter stands for them."""
+    model = Channels(seed, pieces)
+    try:
+        result = sfgen.generate(model, "a", replace(config, after=after, after_tokens=most))
+    except (BannedWordsError, GenerationError):
+        assume(False)
+        raise
+    special = [token for token in result.token_ids if model.first <= token < model.first + 3]
+    assert special == [token for token in model.encode_inside(after) if token >= model.first]
+    assert result.thought is not None
+    bytes_of = {model.first + number: name.encode() for number, name in enumerate(model.NAMES)}
+    tokens = [token for token in result.token_ids if token not in model.vocabulary.end_token_ids]
+    written = b"".join(bytes_of.get(token, model.vocabulary.tokens[token] or b"") for token in tokens)
+    whole = (result.thought + after + result.text).encode()
+    assert written == whole or (config.stop and written.startswith(whole))
+    if isinstance(config.index, str):
+        assert re.fullmatch(config.index, result.text)
+    *_, finished = sfgen.stream(model, "a", replace(config, after=after, after_tokens=most))
+    assert isinstance(finished, Finished)
+    assert finished.result.text == result.text
+
+
 TOKENIZERS = Path(__file__).resolve().parent.parent / "data" / "tokenizers"
 
 
@@ -281,7 +334,7 @@ NAMES = sorted(path.parent.name for path in TOKENIZERS.glob("*/tokenizer.json") 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_special_tokens_of_tokenizers(name: str) -> None:
-    """Every special token that ends no text can be the marker; a text with one of them in it cannot."""
+    """Every special token that ends no text can be the marker, or be a part of it; of calls it is the whole marker."""
     from sfgen.models.transformers_model import TransformersTokenizer
     from sfgen.vocabulary.pretrained import load_tokenizer
 
@@ -298,7 +351,15 @@ def test_special_tokens_of_tokenizers(name: str) -> None:
             continue
         assert marker_of(model, vocabulary, text, None).token == token
         with pytest.raises(UsageError, match="more than a special token"):
-            marker_of(model, vocabulary, f"so{text}", None)
+            marker_of(model, vocabulary, f"so{text}", None, name="when")
+        several = marker_of(model, vocabulary, f"{text}so{text}", None)
+        assert several.special == {token: text.encode()}
+        assert [each for _, each in several.pieces] == [token, None, token]
+        result = sfgen.generate(
+            model, "a", after=f"{text}so{text}", after_tokens=3, index="[0-9]{2}", sampler=Sampler(1.0, seed=1)
+        )
+        assert result.text.isdigit()
+        assert list(result.token_ids).count(token) == 2
         result = sfgen.generate(model, "a", after=text, after_tokens=3, index="[0-9]{2}", sampler=Sampler(1.0, seed=1))
         assert result.text.isdigit()
         assert list(result.token_ids).count(token) == 1

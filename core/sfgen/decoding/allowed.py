@@ -71,7 +71,7 @@ class Allowed:
     def written(self) -> dict[int, bytes]:
         """The bytes of the markers that are special tokens, by token."""
         markers = (self.marker, None if self.calls is None else self.calls.marker)
-        return {each.token: each.data for each in markers if each is not None and each.token is not None}
+        return {token: data for each in markers if each is not None for token, data in each.special.items()}
 
     @property
     def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:
@@ -144,8 +144,10 @@ def marker_of(
     except Exception:  # somebody else's code: a text that it cannot cut is no special token
         ids = []
     special = [token for token in ids if vocabulary.tokens[token] is None]
-    if special and (len(ids) > 1 or special[0] in vocabulary.end_token_ids):
-        what = "more than a special token" if len(ids) > 1 else "a token that ends a text"
+    pieces = _pieces(data, special, vocabulary) if special and len(ids) > 1 and name == "after" else ()
+    if special and ((len(ids) > 1 and not pieces) or set(special) & set(vocabulary.end_token_ids)):
+        ends = set(special) & set(vocabulary.end_token_ids)
+        what = "a token that ends a text" if ends else "more than a special token"
         raise UsageError(
             ParameterText(f"{name} is {after!r:.60}, of which the tokenizer makes {what}", "after", "when"),
             hint="Name a text, or one special token.",
@@ -160,4 +162,16 @@ def marker_of(
                 ParameterText(f"{after!r:.60}, which {name} says, has the banned word {word!r:.60}", "after", "when"),
                 hint="Allow it there, or choose another text.",
             )
-    return Marker(data, special[0] if special else None)
+    return Marker(data, special[0] if len(ids) == 1 and special else None, pieces)
+
+
+def _pieces(data: bytes, special: list[int], vocabulary: Vocabulary) -> tuple[tuple[bytes, int | None], ...]:
+    """Cut a marker into special tokens and the text between them; nothing where their names do not say how."""
+    pieces, rest = list[tuple[bytes, int | None]](), data
+    for token in special:
+        name = vocabulary.names.get(token, "").encode()
+        text, found, rest = rest.partition(name) if name else (rest, b"", b"")
+        if not found:
+            return ()
+        pieces += [(text, None), (name, token)]
+    return tuple(piece for piece in [*pieces, (rest, None)] if piece[0])

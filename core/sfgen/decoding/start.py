@@ -36,7 +36,7 @@ class ThoughtBefore:
         """Share the tokens that the context leaves; ``None``: any number. The thought becomes shorter first."""
         if room is None:
             return cls(marker, max_thought, max_tokens)
-        written = 1 if marker.token is not None else len(marker.data)  # each byte may be a token of its own
+        written = marker.longest  # each byte may be a token of its own
         left = room - written
         if left < 0:
             raise LimitTooSmall(

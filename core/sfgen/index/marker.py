@@ -19,6 +19,8 @@ class Marker:
     Args:
         data: Its bytes, at least one.
         token: A special token that writes it, which has no bytes of its own; ``None``: there is none.
+        pieces: Where special tokens are among several that write it: each piece of its bytes, and the special token
+            that writes it, or ``None`` for text.
 
     Raises:
         UsageError: It is empty, or an argument of another kind.
@@ -30,6 +32,7 @@ class Marker:
 
     data: bytes
     token: int | None = None
+    pieces: tuple[tuple[bytes, int | None], ...] = ()
 
     def __post_init__(self) -> None:
         if not arguments.data("data", self.data):
@@ -37,6 +40,20 @@ class Marker:
         object.__setattr__(self, "data", bytes(self.data))
         if self.token is not None:
             arguments.whole_number("token", self.token, least=0)
+        if self.pieces and (self.token is not None or b"".join(data for data, _ in self.pieces) != self.data):
+            raise UsageError("the pieces of a marker are not its bytes")
+
+    @property
+    def special(self) -> dict[int, bytes]:
+        """The bytes of its special tokens, by token."""
+        pieces = self.pieces or ((self.data, self.token),)
+        return {token: data for data, token in pieces if token is not None}
+
+    @property
+    def longest(self) -> int:
+        """The most tokens that write it."""
+        pieces = self.pieces or ((self.data, self.token),)
+        return sum(len(data) if token is None else 1 for data, token in pieces)
 
     @cached_property
     def borders(self) -> list[int]:

@@ -90,14 +90,18 @@ class Fixed(Part):
     Args:
         data: Its bytes.
         counts: Whether tokens that write it count to the limit.
+        token: The special token that alone writes it; ``None``: text.
     """
 
-    def __init__(self, data: bytes, *, counts: bool = True) -> None:
+    token: int | None = None
+
+    def __init__(self, data: bytes, *, counts: bool = True, token: int | None = None) -> None:
         if not arguments.data("literal", data):
             raise UsageError("the literal is empty", hint="Leave it out.")
         self.data = self.start = bytes(data)
         self.counts = arguments.flag("counts", counts)
-        self.key = self.data, counts
+        self.token = token if token is None else arguments.whole_number("token", token, least=0)
+        self.key = self.data, counts, token
 
     def rest(self, inside: bytes) -> bytes:
         """What is still to come."""
@@ -121,12 +125,16 @@ class Fixed(Part):
         return [start + len(self.data)] if data.startswith(self.data, start) else []
 
     def only_step(self, inside: bytes) -> tuple[bytes, bytes] | None:
-        """The next byte."""
-        return inside[:1], inside[1:]
+        """The next byte, if it is text."""
+        return (inside[:1], inside[1:]) if self.token is None else None
 
     def forced(self, inside: bytes, most: int | None) -> bytes:
-        """All that is still to come."""
-        return inside[:most]
+        """All that is still to come, if it is text."""
+        return inside[:most] if self.token is None else b""
+
+    def takes_special(self, inside: bytes) -> bool:
+        """Whether its special token may stand here."""
+        return self.token is not None and inside == self.data
 
     def after(self, inside: bytes, data: bytes) -> bytes | None:
         """The rest after some bytes of it."""

@@ -177,7 +177,7 @@ class ThreadTokens:
             free = self.threads.parts[behind.part]
             if isinstance(free, Free) and part.lets_go(thread.inside, free.marker.data[:1]):
                 return self._after_special(behind, token_id)
-        if isinstance(part, Free) and part.marker.token == token_id and part.takes_special(thread.inside):
+        if isinstance(part, Free | Fixed) and _special(part) == token_id and part.takes_special(thread.inside):
             return self.threads.begun_behind(thread), part.counts
         return None
 
@@ -186,8 +186,8 @@ class ThreadTokens:
         data = self.vocabulary.tokens[token_id]
         if data is not None:
             return data
-        markers = (part.marker for part in self.threads.parts if isinstance(part, Free))
-        return next(marker.data for marker in markers if marker.token == token_id)
+        special = (part for part in self.threads.parts if isinstance(part, Free | Fixed) and _special(part) == token_id)
+        return next(part.marker.data if isinstance(part, Free) else part.data for part in special)
 
     # ---- the fewest tokens -----------------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class ThreadTokens:
             return 0
         if isinstance(part, Texts) and number not in self.threads.last_copy:
             return part.least(inside)
-        return self.spelled(part.rest(inside))
+        return 1 if isinstance(part, Fixed) and part.token is not None else self.spelled(part.rest(inside))
 
     def behind(self, number: int) -> int:
         """Return the fewest tokens that count of what is behind a part, without copies."""
@@ -288,6 +288,9 @@ class ThreadTokens:
         found = [False] * size + [self.fits(self.threads.begun_behind(thread), room)]
         for offset in reversed(range(size)):
             nodes = trie.along(data[offset:])
+            if isinstance(part, Fixed) and part.token is not None:
+                found[offset] = found[size] and not offset
+                continue
             is_special = isinstance(part, Free) and part.takes_special(InFree(offset, 0))
             found[offset] = (
                 (is_special and found[size])
@@ -319,6 +322,11 @@ class ThreadTokens:
             return self._in_texts(part, position, room, ends)
         if isinstance(part, Free):
             return self._in_free(part, thread, room, ends)
+        if part.token is not None:
+            room_behind = _less(room, part.counts)
+            fits = ends is WHOLE and room_behind != -1 and part.takes_special(thread.inside)
+            fits = fits and self.fits(self.threads.begun_behind(thread), room_behind)
+            return np.array([part.token] if fits else [], dtype=np.int32)
         return self._along(thread, part.rest(thread.inside), room, ends)
 
     def _along(self, thread: Thread, rest: bytes, room: int | None, ends: Ends) -> Int32:
@@ -694,6 +702,11 @@ class ThreadTokens:
 
     def _trie(self, ends: Ends) -> TokenTrie:
         return self.vocabulary.trie if ends.trie is None else ends.trie
+
+
+def _special(part: Free | Fixed) -> int | None:
+    """The special token that writes a part."""
+    return part.marker.token if isinstance(part, Free) else part.token
 
 
 def _most(room: int | None) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.index.sequence_parts import AnyPart, Copy, Free, InFree, Texts
+from sfgen.index.sequence_parts import AnyPart, Copy, Fixed, Free, InFree, Texts
 
 
 class Thread(NamedTuple):
@@ -133,7 +133,8 @@ class Threads:
             thread = position[0]
             number, inside = thread.part, thread.inside
             part = self.parts[number]
-            if (is_over and is_token) or not part.goes_on(inside):
+            is_special = isinstance(part, Fixed) and part.token is not None
+            if (is_token and (is_over or is_special)) or not part.goes_on(inside):
                 return None, counts
             counts = counts or part.counts
             if isinstance(part, Texts):

@@ -37,6 +37,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("models/messages.py", "of a chat template {why}", "a client gives variables, no command does: tests/serve"),
     ("models/messages.py", "takes no variables", "a client gives variables, no command does: tests/serve"),
     ("models/prompt.py", "message", "jinja2's own error, of the same name as that of templates"),
+    ("template/sequence.py", "", _LIBRARY),
     ("template/template.py", "reason, self._text", "the rules of a template are as large as its text is long"),
     ("reading/from_examples.py", "is a string, and", _LIBRARY),
     ("reading/from_examples.py", "example {number}: {error.reason}", _LIBRARY),

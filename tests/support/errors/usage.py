@@ -158,7 +158,7 @@ USAGE = [
     Case("gen --after a --choices a,b --scores x", 2, "--scores and --after cannot be used together"),
     Case("ban --words a --compare --after b x", 2, "--compare and --after cannot be used together"),
     Case("gen --after 'the end' --ban-words the x", 1, "'the end', which --after says, has the banned word 'the'"),
-    Case("gen --after 'so<|end|>' x", 2, "of which the tokenizer makes more than a special token"),
+    Case("gen --after 'so<|end|>' x", 2, "of which the tokenizer makes a token that ends a text"),
     Case("gen --after é --regex a -m zip:f x", 1, "the tokens of the vocabulary cannot write 'é'", files(f="a x")),
     Case("gen --after ab --prompt-file f", 1, "tokens, and 2 may be needed for what", files(f="a" * 2047)),
     Case("gen --when '' --regex a x", 2, "--when is empty"),
