@@ -86,13 +86,15 @@ def test_scores_are_of_the_conversation(sfgen: Sfgen, read: Callable[[], list[st
 FUNCTION = {"name": "weather", "description": "Tell the weather.", "parameters": {"properties": {"city": {}}}}
 KNOWS = "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN
 HI = "[user]Hi![me]"
+OFF = "{% if enable_thinking is false %}<think>\n\n</think>\n{% endif %}"
+EMPTY = "<think>{% if not thinking %}</think>{% endif %}"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model whose chat template knows tools, and another one whose template knows none."""
     folder = tmp_path_factory.mktemp("chatting")
-    for name, template in (("knows", KNOWS), ("plain", PLAIN)):
+    for name, template in (("knows", KNOWS), ("plain", PLAIN), ("thinks", PLAIN + OFF), ("silent", PLAIN + EMPTY)):
         (save("gpt2", folder / name) / "chat_template.jinja").write_text(template)
     (folder / "tools.json").write_text(json.dumps([FUNCTION]))
     (folder / "open.json").write_text(json.dumps([TALK[0], {"role": "assistant", "content": "we ta"}]))
@@ -129,6 +131,41 @@ def test_tools_are_told_to_the_template(sfgen: Sfgen, folder: Path) -> None:
         note = "sfgen: the model sees none of the tools: its chat template does not know tools\n"
         assert (told.code, told.err) == (0, note)
         assert sfgen("gen", "-q", "-m", folder / "plain", *options, *tools).err == ""
+
+
+def test_the_chat_template_says_how_a_thought_ends(sfgen: Sfgen, folder: Path, tmp_path: Path) -> None:
+    command = ["gen", "-r", "[0-9]{2}", "--chat", "--after", "auto", "--after-tokens", "2", "--json", "--seed", "1"]
+    told = sfgen(*command, "-m", folder / "thinks", "Hi!")
+    assert told.err == "sfgen: a thought comes first, up to </think>\n"
+    (record,) = told.records
+    assert record["after"] == "</think>"
+    assert record["text"].isdigit()
+    assert record["thought"] is not None
+    (named,) = sfgen(
+        *[part if part != "auto" else "</think>" for part in command], "-m", folder / "thinks", "Hi!"
+    ).records
+    assert named["token_ids"] == record["token_ids"]
+    silent = sfgen(*command, "-m", folder / "silent", "Hi!")
+    assert silent.err == "sfgen: no thought is written: the chat template has an empty one\n"
+    (record,) = silent.records
+    assert "after" not in record
+    assert sfgen(*command, "-q", "-m", folder / "silent", "Hi!").err == ""
+    plain = sfgen(*command, "-m", folder / "plain", "Hi!")
+    assert (plain.code, plain.out) == (2, "")
+    assert "does not show how a thought ends" in plain.err
+
+
+def test_many_thoughts_go_on_as_they_began(sfgen: Sfgen, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "prompts").write_text('{"prompt": "Hi!"}\n{"prompt": "Who?"}\n')
+    many = ["gen", "-m", folder / "thinks", "--chat", "--after", "auto", "--after-tokens", "2", "-r", "[0-9]{2}"]
+    many += ["--seed", "1", "--input", tmp_path / "prompts", "--output", tmp_path / "out"]
+    assert sfgen(*many).code == 0
+    whole = (tmp_path / "out").read_text()
+    (tmp_path / "out").write_text(whole.splitlines(keepends=True)[0])
+    assert sfgen(*many, "--resume").code == 0
+    assert [json.loads(line)["text"] for line in (tmp_path / "out").read_text().splitlines()] == [
+        json.loads(line)["text"] for line in whole.splitlines()
+    ]
 
 
 def test_the_rendered_prompt_is_in_records_and_traces(sfgen: Sfgen, folder: Path, tmp_path: Path) -> None:

@@ -258,7 +258,8 @@ After = Annotated[
     typer.Option(
         metavar="TEXT",
         help="Let the model think first: free text up to this one, and behind it the text, which alone is written to "
-        "stdout. A special token can be named, such as [bold]</think>[/]. Bans hold in both parts.",
+        "stdout. A special token can be named, such as [bold]</think>[/]; [bold]auto[/] with [bold]--chat[/] takes it "
+        "from the chat template. Bans hold in both parts.",
         rich_help_panel=_MODEL,
     ),
 ]

@@ -204,7 +204,7 @@ def without_weights(request: Request, say: Say, made: Made | None) -> LoadedJob:
     from sfgen.jobs.loaded import LoadedJob
 
     assert job.spec is not None, "a command names its model"
-    model = job.spec.load()
+    model = request.model
     if request.scores:
         return LoadedJob(job, model, None)
     vocabulary = vocabulary_of(model)

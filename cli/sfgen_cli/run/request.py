@@ -14,12 +14,18 @@ from sfgen_cli.options.constraint import EngineName, ReferenceName
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.shell.keyboard import check_stepping
+from sfgen_cli.shell.output import note
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Sampler, WordBias
     from sfgen.jobs import Job
     from sfgen.jobs.facts import ConstraintFacts
     from sfgen.models.messages import Message
+    from sfgen.models.spec import ModelSpec
+    from sfgen.protocols import Model
+
+AUTO = "auto"
+"""The value of ``--after`` that leaves it to the chat template."""
 
 
 def _biases(options: Sequence[str]) -> dict[int, float]:
@@ -133,6 +139,11 @@ class Request:
             raise UsageError(
                 "--after-tokens needs --after: it is the most tokens of a thought",
                 hint="For example: sfgen gen --after '</think>' --after-tokens 500 --regex '[0-9]+' 'How old is Ada?'",
+            )
+        if options.after == AUTO and not (options.chat or self.messages):
+            raise UsageError(
+                "--after auto reads the end of a thought from the chat template, and the prompt is written without one",
+                hint="Add --chat, or name the text: --after '</think>'.",
             )
         for name, text in (("--after", options.after), ("--when", options.when)):
             if text is not None and options.strategy == "exact":
@@ -324,22 +335,56 @@ class Request:
         return sampler if template is None or not template.temperatures else sampler.seeded()
 
     @cached_property
+    def spec(self) -> ModelSpec:
+        """The model that is named."""
+        from sfgen import ModelSpec
+
+        options = asdict(self.options)
+        of_model = {field.name: options[field.name] for field in fields(ModelSpec) if field.name in options}
+        return ModelSpec(name=self.options.model, **of_model)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, whose weights are read when they are first needed."""
+        return self.spec.load()
+
+    @cached_property
+    def after(self) -> str | None:
+        """The text that ends the thought; ``None``: there is no thought."""
+        if self.options.after != AUTO:
+            return self.options.after
+        from sfgen.models.thought_form import thought_of
+
+        self.spec.check(chat=True)
+        form = thought_of(self.model)
+        if form is None:
+            raise UsageError(
+                f"the chat template of {self.options.model} does not show how a thought ends",
+                hint="Name the text: --after '</think>'; or leave --after out.",
+            )
+        if form.is_off:
+            note("sfgen: no thought is written: the chat template has an empty one", quiet=self.options.quiet)
+            return None
+        note(f"sfgen: a thought comes first, up to {visible(form.end)}", quiet=self.options.quiet)
+        return form.end
+
+    @cached_property
     def job(self) -> Job:
         """The library's job, without the index.
 
         The index needs the model's vocabulary.
         """
-        from sfgen import GenerationConfig, Job, ModelSpec
+        from sfgen import GenerationConfig, Job
 
         options = asdict(self.options)
         named = {field.name: options[field.name] for field in fields(GenerationConfig) if field.name in options}
         named |= {"stop": options["stop"] or (), "sampler": self.sampler, "banned": self.banned}
         named["word_bias"] = self.word_bias
+        named["after"] = self.after
         if self.options.after_tokens is None:
             del named["after_tokens"]
-        of_model = {field.name: options[field.name] for field in fields(ModelSpec) if field.name in options}
         return Job(
-            ModelSpec(name=self.options.model, **of_model),
+            self.spec,
             GenerationConfig(**named, fast_forward=self.fast_forward),
             samples=self.options.samples,
             chat=self.options.chat,

@@ -28,6 +28,7 @@ from sfgen.models.messages import (
     checked_variables,
     user_message,
 )
+from sfgen.models.thought_form import ThoughtForm, thought_form
 from sfgen.parameter_text import ParameterText
 
 WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
@@ -122,6 +123,19 @@ class Prompts:
         begin = self._tokenizer.begin_token
         ids = ids[1:] if begin is not None and ids[:2] == [begin, begin] else ids
         return ChatPrompt(ids, text=text, begun=None if begun is None else _common_end(text, begun))
+
+    @cached_property
+    def thought(self) -> ThoughtForm | None:
+        """How the chat template writes a thought; ``None`` where it writes none."""
+        return thought_form(self._tried) if self._tokenizer.has_chat_template else None
+
+    def _tried(
+        self, messages: Sequence[Mapping[str, Any]], variables: TemplateVariables, *, begins_answer: bool
+    ) -> str | None:
+        try:
+            return self._tokenizer.rendered(messages, None, variables, begins_answer=begins_answer)
+        except Exception:  # a template is a program of its own: it raises whatever it likes
+            return None
 
     def inside(self, text: str) -> list[int]:
         """Tokenize a text inside another one, adding nothing around it."""

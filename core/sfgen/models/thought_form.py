@@ -43,6 +43,11 @@ class ThoughtForm:
     is_off: bool
 
 
+def thought_of(model: object) -> ThoughtForm | None:
+    """Return how a model's chat template writes a thought; ``None`` where it writes none, or there is no template."""
+    return getattr(model, "thought", None)
+
+
 class Renders(Protocol):
     """Renders a conversation by a chat template; ``None`` where the template refuses it."""
 
@@ -86,10 +91,14 @@ class _Probe:
 
     def _between(self) -> str | None:
         """What stands between a thought and its answer."""
-        told = self._answered({"content": _ANSWER, **dict.fromkeys(_FIELDS, _THOUGHT)}) or ""
-        _, thought, rest = told.partition(_THOUGHT)
-        between, answer, _ = rest.partition(_ANSWER)
-        return between.strip() if thought and answer else None
+        parts = [{"type": "thinking", "thinking": _THOUGHT}, {"type": "text", "text": _ANSWER}]
+        for answer in ({"content": _ANSWER, **dict.fromkeys(_FIELDS, _THOUGHT)}, {"content": parts}):
+            told = self._answered(answer) or ""
+            _, thought, rest = told.partition(_THOUGHT)
+            between, found, _ = rest.partition(_ANSWER)
+            if thought and found and _LAST_MARK.search(between):
+                return between.strip()
+        return None
 
     def _of_empty(self, prompts: Sequence[str]) -> str | None:
         """The end of an empty thought by which one prompt is longer than another."""

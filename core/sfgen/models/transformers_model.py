@@ -19,6 +19,7 @@ from sfgen.models.device import is_on_one_device
 from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts
 from sfgen.models.sessions import not_pickled
+from sfgen.models.thought_form import ThoughtForm
 from sfgen.models.transformers_internals import uncompiled
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.vocabulary import Vocabulary
@@ -180,6 +181,11 @@ class TransformersModel:
             ModelError: The template cannot be used; or as for ``encode``.
         """
         return self._checked(self._prompts.chat(messages, tools, variables))
+
+    @property
+    def thought(self) -> ThoughtForm | None:
+        """How the chat template writes a thought; ``None`` where it writes none."""
+        return self._prompts.thought
 
     def session(self) -> TransformersSession:
         """Return a new, empty session, loading the weights the first time.

@@ -20,6 +20,7 @@ from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts, render
 from sfgen.models.sessions import not_pickled
+from sfgen.models.thought_form import ThoughtForm
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch
@@ -93,6 +94,11 @@ class GgufModel:
         """Tokenize a conversation with the file's chat template."""
         # It ends where the answer begins, or behind a last message of the assistant, which goes on.
         return self._prompts.chat(messages, tools, variables)
+
+    @property
+    def thought(self) -> ThoughtForm | None:
+        """How the chat template writes a thought; ``None`` where it writes none."""
+        return self._prompts.thought
 
     def session(self) -> GgufSession:
         """Return a new, empty session."""
