@@ -88,13 +88,22 @@ KNOWS = "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN
 HI = "[user]Hi![me]"
 OFF = "{% if enable_thinking is false %}<think>\n\n</think>\n{% endif %}"
 EMPTY = "<think>{% if not thinking %}</think>{% endif %}"
+CALL = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+CALLS = "{% for m in messages %}{% for c in m.tool_calls or [] %}<call>\n" + CALL + "\n</call>{% endfor %}{% endfor %}"
+TEMPLATES = {
+    "knows": KNOWS,
+    "plain": PLAIN,
+    "thinks": PLAIN + OFF,
+    "silent": PLAIN + EMPTY,
+    "calls": KNOWS + CALLS,
+}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random model whose chat template knows tools, and another one whose template knows none."""
     folder = tmp_path_factory.mktemp("chatting")
-    for name, template in (("knows", KNOWS), ("plain", PLAIN), ("thinks", PLAIN + OFF), ("silent", PLAIN + EMPTY)):
+    for name, template in TEMPLATES.items():
         (save("gpt2", folder / name) / "chat_template.jinja").write_text(template)
     (folder / "tools.json").write_text(json.dumps([FUNCTION]))
     (folder / "open.json").write_text(json.dumps([TALK[0], {"role": "assistant", "content": "we ta"}]))
@@ -153,6 +162,20 @@ def test_the_chat_template_says_how_a_thought_ends(sfgen: Sfgen, folder: Path, t
     plain = sfgen(*command, "-m", folder / "plain", "Hi!")
     assert (plain.code, plain.out) == (2, "")
     assert "does not show how a thought ends" in plain.err
+
+
+def test_the_chat_template_says_what_stands_before_a_call(sfgen: Sfgen, folder: Path) -> None:
+    command = ["gen", "--tools", folder / "tools.json", "--chat", "--when", "auto", "--max-tokens", "40", "--json"]
+    command += ["--seed", "1"]
+    told = sfgen(*command, "-m", folder / "calls", "Hi!")
+    assert told.err == "sfgen: a call comes behind <call>\n"
+    (record,) = told.records
+    (named,) = sfgen(*[part if part != "auto" else "<call>" for part in command], "-m", folder / "calls", "Hi!").records
+    assert record["when"] == "<call>"
+    assert named["token_ids"] == record["token_ids"]
+    plain = sfgen(*command, "-m", folder / "knows", "Hi!")
+    assert (plain.code, plain.out) == (2, "")
+    assert "writes no text before a call" in plain.err
 
 
 def test_many_thoughts_go_on_as_they_began(sfgen: Sfgen, folder: Path, tmp_path: Path) -> None:

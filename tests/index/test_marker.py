@@ -37,3 +37,13 @@ def test_no_token_that_completes_it_is_missed(marker: Marker, tokens: list[bytes
     for state in range(len(marker.data)):
         completing = {t for t, data in enumerate(tokens) if marker.read(state, data)[0] == len(marker.data)}
         assert completing <= set(marker.completing(state, vocabulary.trie, vocabulary))
+
+
+def test_pieces() -> None:
+    several = Marker(b"<a>b<c>", pieces=((b"<a>", 7), (b"b", None), (b"<c>", 9)))
+    assert several.special == {7: b"<a>", 9: b"<c>"}
+    assert several.longest == 3
+    assert (Marker(b"ab").longest, Marker(b"ab", 3).longest, Marker(b"ab", 3).special) == (2, 1, {3: b"ab"})
+    for wrong in (Marker, lambda data, **more: Marker(data, 3, **more)):
+        with pytest.raises(UsageError, match="pieces"):
+            wrong(b"<a>", pieces=((b"<a>" if wrong is not Marker else b"<b>", 7),))

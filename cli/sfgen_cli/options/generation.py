@@ -278,7 +278,8 @@ When = Annotated[
     typer.Option(
         metavar="TEXT",
         help="Free text, and from each TEXT on what --tools, a schema, a pattern or a grammar says; then free text "
-        "again, as the model likes. For example [bold]<tool_call>[/].",
+        "again, as the model likes. For example [bold]<tool_call>[/]; [bold]auto[/] with [bold]--chat[/] takes it from "
+        "the chat template.",
         rich_help_panel=_MODEL,
     ),
 ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sfgen.protocols import Model
 
 AUTO = "auto"
-"""The value of ``--after`` that leaves it to the chat template."""
+"""The value of ``--after`` and ``--when`` that leaves it to the chat template."""
 
 
 def _biases(options: Sequence[str]) -> dict[int, float]:
@@ -140,11 +140,12 @@ class Request:
                 "--after-tokens needs --after: it is the most tokens of a thought",
                 hint="For example: sfgen gen --after '</think>' --after-tokens 500 --regex '[0-9]+' 'How old is Ada?'",
             )
-        if options.after == AUTO and not (options.chat or self.messages):
-            raise UsageError(
-                "--after auto reads the end of a thought from the chat template, and the prompt is written without one",
-                hint="Add --chat, or name the text: --after '</think>'.",
-            )
+        for name, text, what in (("--after", options.after, "</think>"), ("--when", options.when, "<tool_call>")):
+            if text == AUTO and not (options.chat or self.messages):
+                raise UsageError(
+                    f"{name} auto reads the text from the chat template, and the prompt is written without one",
+                    hint=f"Add --chat, or name the text: {name} '{what}'.",
+                )
         for name, text in (("--after", options.after), ("--when", options.when)):
             if text is not None and options.strategy == "exact":
                 raise UsageError(
@@ -353,7 +354,7 @@ class Request:
         """The text that ends the thought; ``None``: there is no thought."""
         if self.options.after != AUTO:
             return self.options.after
-        from sfgen.models.thought_form import thought_of
+        from sfgen.models.chat_forms import thought_of
 
         self.spec.check(chat=True)
         form = thought_of(self.model)
@@ -369,6 +370,23 @@ class Request:
         return form.end
 
     @cached_property
+    def when(self) -> str | None:
+        """The text behind which a call begins; ``None``: there are no calls in free text."""
+        if self.options.when != AUTO:
+            return self.options.when
+        from sfgen.models.chat_forms import call_marker_of
+
+        self.spec.check(chat=True)
+        marker = call_marker_of(self.model)
+        if marker is None:
+            raise UsageError(
+                f'the chat template of {self.options.model} writes no text before a call {{"name": …, "arguments": …}}',
+                hint="Name the text: --when '<tool_call>'; or leave --when out, for a call alone.",
+            )
+        note(f"sfgen: a call comes behind {visible(marker)}", quiet=self.options.quiet)
+        return marker
+
+    @cached_property
     def job(self) -> Job:
         """The library's job, without the index.
 
@@ -380,7 +398,7 @@ class Request:
         named = {field.name: options[field.name] for field in fields(GenerationConfig) if field.name in options}
         named |= {"stop": options["stop"] or (), "sampler": self.sampler, "banned": self.banned}
         named["word_bias"] = self.word_bias
-        named["after"] = self.after
+        named |= {"after": self.after, "when": self.when}
         if self.options.after_tokens is None:
             del named["after_tokens"]
         return Job(

@@ -16,6 +16,7 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 from sfgen.errors import ModelError, UsageError, first_line
+from sfgen.models.chat_forms import ThoughtForm, call_marker, thought_form
 from sfgen.models.messages import (
     ChatPrompt,
     Message,
@@ -28,7 +29,6 @@ from sfgen.models.messages import (
     checked_variables,
     user_message,
 )
-from sfgen.models.thought_form import ThoughtForm, thought_form
 from sfgen.parameter_text import ParameterText
 
 WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
@@ -129,11 +129,21 @@ class Prompts:
         """How the chat template writes a thought; ``None`` where it writes none."""
         return thought_form(self._tried) if self._tokenizer.has_chat_template else None
 
+    @cached_property
+    def call_marker(self) -> str | None:
+        """The text before the JSON of a call, as the chat template writes it; ``None`` where it does not."""
+        return call_marker(self._tried) if self._tokenizer.has_chat_template else None
+
     def _tried(
-        self, messages: Sequence[Mapping[str, Any]], variables: TemplateVariables, *, begins_answer: bool
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        variables: TemplateVariables,
+        *,
+        begins_answer: bool,
+        tools: Tools | None = None,
     ) -> str | None:
         try:
-            return self._tokenizer.rendered(messages, None, variables, begins_answer=begins_answer)
+            return self._tokenizer.rendered(messages, tools, variables, begins_answer=begins_answer)
         except Exception:  # a template is a program of its own: it raises whatever it likes
             return None
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 from sfgen import arguments
 from sfgen.errors import ModelError, VocabularyError
 from sfgen.models import architecture
+from sfgen.models.chat_forms import ThoughtForm
 from sfgen.models.checkpoint import Checkpoint
 from sfgen.models.cpu_threads import checked_threads
 from sfgen.models.device import is_on_one_device
 from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts
 from sfgen.models.sessions import not_pickled
-from sfgen.models.thought_form import ThoughtForm
 from sfgen.models.transformers_internals import uncompiled
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.vocabulary import Vocabulary
@@ -186,6 +186,11 @@ class TransformersModel:
     def thought(self) -> ThoughtForm | None:
         """How the chat template writes a thought; ``None`` where it writes none."""
         return self._prompts.thought
+
+    @property
+    def call_marker(self) -> str | None:
+        """The text before the JSON of a call, as the chat template writes it; ``None`` where it does not."""
+        return self._prompts.call_marker
 
     def session(self) -> TransformersSession:
         """Return a new, empty session, loading the weights the first time.

@@ -184,7 +184,7 @@ class Sequence:
 
     @property
     def narrowed(self) -> Dfa | None:
-        """The automaton of its texts without banned words; ``None``: none were taken out of an automaton."""
+        """The automaton that banned words were taken out of; ``None``: there is none."""
         return self._narrowed
 
     @property

@@ -18,7 +18,7 @@ _SHOWN = 60  # characters of a template in a repr
 
 
 class Template(Sequence):
-    r"""Literal text with holes that a model fills: a ``sfgen.Sequence`` that is written as text.
+    r"""Literal text with holes that a model fills: a ``sfgen.Sequence`` as text.
 
     What may stand in it is told in ``sfgen.template.syntax``. Each hole's text is by itself one of its pattern, its
     choices, its schema or its grammar. A text that can be divided in several ways is divided so that the first hole is

@@ -153,7 +153,7 @@ USAGE = [
     # --- thoughts
     Case("gen --after-tokens 3 x", 2, "--after-tokens needs --after"),
     Case("gen --after '' x", 2, "--after is empty"),
-    Case("gen --after auto x", 2, "--after auto reads the end of a thought from the chat template"),
+    Case("gen --after auto x", 2, "--after auto reads the text from the chat template"),
     Case(["gen", "--after", "a\udcff", "x"], 2, "--after contains a surrogate code point"),
     Case("gen --after a --strategy exact --seed 1 x", 2, "--after and --strategy exact cannot be used together"),
     Case("gen --after a --choices a,b --scores x", 2, "--scores and --after cannot be used together"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sfgen import arguments
 from sfgen.delays import Delay, delayed
 from sfgen.errors import ModelError
+from sfgen.models.chat_forms import ThoughtForm
 from sfgen.models.cpu_threads import checked_threads, threads_for
 from sfgen.models.device import check_names
 from sfgen.models.gguf.context import Pool
@@ -20,7 +21,6 @@ from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts, render
 from sfgen.models.sessions import not_pickled
-from sfgen.models.thought_form import ThoughtForm
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch
@@ -99,6 +99,11 @@ class GgufModel:
     def thought(self) -> ThoughtForm | None:
         """How the chat template writes a thought; ``None`` where it writes none."""
         return self._prompts.thought
+
+    @property
+    def call_marker(self) -> str | None:
+        """The text before the JSON of a call, as the chat template writes it; ``None`` where it does not."""
+        return self._prompts.call_marker
 
     def session(self) -> GgufSession:
         """Return a new, empty session."""
