@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen import Vocabulary
+from sfgen.errors import UsageError
 from sfgen.index.marker import Marker
 
 texts = st.text("ab", max_size=9).map(str.encode)

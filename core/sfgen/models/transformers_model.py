@@ -189,7 +189,10 @@ class TransformersModel:
 
     @property
     def call_marker(self) -> str | None:
-        """The text before the JSON of a call, as the chat template writes it; ``None`` where it does not."""
+        """The text that the chat template writes before a call.
+
+        ``None`` where it writes none, or calls that are no JSON with ``name`` and ``arguments``.
+        """
         return self._prompts.call_marker
 
     def session(self) -> TransformersSession:

@@ -184,7 +184,7 @@ class Sequence:
 
     @property
     def narrowed(self) -> Dfa | None:
-        """The automaton that banned words were taken out of; ``None``: there is none."""
+        """Its automaton, if banned words were taken out of it."""
         return self._narrowed
 
     @property
