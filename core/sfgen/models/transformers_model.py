@@ -191,7 +191,7 @@ class TransformersModel:
     def call_marker(self) -> str | None:
         """The text that the chat template writes before a call.
 
-        ``None`` where it writes none, or calls that are no JSON with ``name`` and ``arguments``.
+        ``None`` where it writes none, or calls in another form than ``{"name": …, "arguments": {…}}``.
         """
         return self._prompts.call_marker
 
