@@ -612,7 +612,7 @@ class ThreadTokens:
         target, classes, accepting = dfa.transitions.item, dfa.byte_classes.tolist(), dfa.accepting.tolist()
         states, path, node, found = [thread.inside], bytearray(), 0, list[tuple[int, bytes, int]]()
         labels, depths, ends = trie.bytes.tobytes(), trie.depths.item, trie.subtree_ends.item
-        while node < len(labels):
+        while node < len(labels) and len(found) <= _FEW:  # of more, all nodes are walked
             depth = depths(node)
             state = target(states[depth - 1], classes[labels[node]]) if ways[node] else -1
             if state < 0:
