@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.models.random_models import save
+from tests.support.models.random_models import TOKENIZERS, save
 
 from sfgen.models.prompt import render
 from sfgen.models.uniform import UniformModel
+from sfgen.vocabulary.pretrained import load_tokenizer
 
 Sfgen = Callable[..., Any]
 PLAIN = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[me]{% endif %}"
@@ -88,6 +89,10 @@ KNOWS = "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN
 HI = "[user]Hi![me]"
 OFF = "{% if enable_thinking is false %}<think>\n\n</think>\n{% endif %}"
 EMPTY = "<think>{% if not thinking %}</think>{% endif %}"
+CHANNELS = (
+    "{% for m in messages %}{% if m.role == 'user' %}[user]{{ m.content }}{% else %}[me]<|c|>hm<|m|>{{ m.thinking }}"
+    "<|e|>[me]<|c|>end<|m|>{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}[me]{% endif %}"
+)
 CALL = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
 CALLS = "{% for m in messages %}{% for c in m.tool_calls or [] %}<call>\n" + CALL + "\n</call>{% endfor %}{% endfor %}"
 TEMPLATES = {
@@ -162,6 +167,25 @@ def test_the_chat_template_says_how_a_thought_ends(sfgen: Sfgen, folder: Path, t
     plain = sfgen(*command, "-m", folder / "plain", "Hi!")
     assert (plain.code, plain.out) == (2, "")
     assert "does not show how a thought ends" in plain.err
+
+
+def test_a_thought_in_a_channel_is_begun_by_the_prompt(sfgen: Sfgen, tmp_path: Path) -> None:
+    """Its special tokens are none of free text; those behind it are written in order."""
+    tokenizer: Any = load_tokenizer(TOKENIZERS / "gpt2")
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|c|>", "<|m|>", "<|e|>"]})
+    folder = save("gpt2", tmp_path / "channels", rows=len(tokenizer))
+    tokenizer.save_pretrained(folder)
+    (folder / "chat_template.jinja").write_text(CHANNELS)
+    command = ["gen", "-m", folder, "-r", "[0-9]{2}", "--chat", "--after-tokens", "3", "--json", "--seed", "1"]
+    done = sfgen(*command, "--after", "auto", "Hi!")
+    assert done.err == "sfgen: a thought comes first, up to <|e|>[me]<|c|>end<|m|>\n"
+    (record,) = done.records
+    assert record["rendered"] == "[user]Hi![me]<|c|>hm<|m|>"
+    assert record["text"].isdigit()
+    special = [token for token in record["token_ids"] if token >= len(tokenizer) - 3]
+    assert tokenizer.convert_ids_to_tokens(special) == ["<|e|>", "<|c|>", "<|m|>"]
+    (plain,) = sfgen(*command, "--after", "<|e|>", "Hi!").records
+    assert plain["rendered"] == HI
 
 
 def test_the_chat_template_says_what_stands_before_a_call(sfgen: Sfgen, folder: Path) -> None:

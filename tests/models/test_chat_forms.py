@@ -19,12 +19,14 @@ from sfgen.models.uniform import UniformModel
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
 FOLDER = Path(os.environ.get("SFGEN_CHAT_TEMPLATES") or REPOSITORY.parent / "shared" / "chat-templates")
 REAL: dict[str, ThoughtForm | None] = {
-    "Qwen-Qwen3-0.6B": ThoughtForm("</think>", False),
+    "Qwen-Qwen3-0.6B": ThoughtForm("</think>", False, "<think>\n"),
     "HuggingFaceTB-SmolLM3-3B": ThoughtForm("</think>", False),
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": ThoughtForm("</think>", False),
     "deepseek-ai-DeepSeek-V3.1": ThoughtForm("</think>", True),
     "google-gemma-4-31B-it": ThoughtForm("<channel|>", True),
-    "openai-gpt-oss-120b": ThoughtForm("<|end|><|start|>assistant<|channel|>final<|message|>", False),
+    "openai-gpt-oss-120b": ThoughtForm(
+        "<|end|><|start|>assistant<|channel|>final<|message|>", False, "<|channel|>analysis<|message|>"
+    ),
     "meta-llama-Llama-3.1-8B-Instruct": None,
     "Qwen-Qwen2.5-7B-Instruct": None,
     "google-gemma-2-2b-it": None,
@@ -36,11 +38,11 @@ SHAPES: dict[str, tuple[str, ThoughtForm | None]] = {
     "no thought": (BEGIN + "[me]{{ m.content }}" + END + PROMPT, None),
     "a field of the message": (
         BEGIN + "[me]<think>\n{{ m.reasoning_content }}\n</think>\n\n{{ m.content }}" + END + PROMPT,
-        ThoughtForm("</think>", False),
+        ThoughtForm("</think>", False, "<think>\n"),
     ),
     "channels": (
-        BEGIN + "<|s|>a<|c|>hm<|m|>{{ m.thinking }}<|e|><|s|>a<|c|>end<|m|>{{ m.content }}" + END + PROMPT,
-        ThoughtForm("<|e|><|s|>a<|c|>end<|m|>", False),
+        BEGIN + "[me]<|c|>hm<|m|>{{ m.thinking }}<|e|><|s|>a<|c|>end<|m|>{{ m.content }}" + END + PROMPT,
+        ThoughtForm("<|e|><|s|>a<|c|>end<|m|>", False, "<|c|>hm<|m|>"),
     ),
     "parts of the message": (
         BEGIN + "{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"

@@ -16,6 +16,7 @@ from sfgen.decoding.plain_forms import source_of, vocabulary_of, word_bias_of
 from sfgen.decoding.prepare import loop_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError
+from sfgen.models.chat_forms import thought_of
 from sfgen.models.messages import ChatPrompt, Tools, chat_ids, sees_tools
 from sfgen.models.spec import ModelSpec
 from sfgen.protocols import GuideSource, Model
@@ -87,8 +88,21 @@ class LoadedJob:
             return prompt
         if prompt not in self._last_encoded:  # that of all samples of a prompt, and of what is told of it
             self._last_encoded.clear()
-            self._last_encoded[prompt] = chat_ids(self.model, self.job.conversation(prompt), self._tools)
+            ids = chat_ids(self.model, self.job.conversation(prompt), self._tools)
+            self._last_encoded[prompt] = self._with_thought_begun(ids)
         return self._last_encoded[prompt]
+
+    def _with_thought_begun(self, ids: Sequence[int]) -> Sequence[int]:
+        """A conversation, with the special tokens by which the model would begin its thought: free text has none."""
+        form = None if self.job.config.after is None else thought_of(self.model)
+        encode = getattr(self.model, "encode_inside", None)
+        goes_on = getattr(ids, "begun", None) is not None
+        if form is None or not form.begin or form.end != self.job.config.after or encode is None or goes_on:
+            return ids
+        begin = encode(form.begin)
+        if all(self.model.vocabulary.tokens[token] is not None for token in begin):
+            return ids
+        return ChatPrompt([*ids, *begin], text=getattr(ids, "text", "") + form.begin)
 
     @cached_property
     def _last_encoded(self) -> dict[str, Sequence[int]]:

@@ -51,10 +51,12 @@ class ThoughtForm:
     Attributes:
         end: The text behind it, without blanks around it.
         is_off: Whether the prompt has an empty thought, so that none is written.
+        begin: The text that begins it behind the prompt; empty where the prompt has begun it, or that is not known.
     """
 
     end: str
     is_off: bool
+    begin: str = ""
 
 
 def call_marker(render: Renders) -> str | None:
@@ -120,7 +122,9 @@ def thought_form(render: Renders) -> ThoughtForm | None:
     probe = _Probe(render)
     prompts = [text for text in map(probe.prompt, _VARIABLES) if text is not None]
     end = next((found for found in probe.ends(prompts) if found), None)
-    return None if end is None else ThoughtForm(end, bool(prompts) and end in prompts[0])
+    if end is None:
+        return None
+    return ThoughtForm(end, bool(prompts) and end in prompts[0], probe.begin(prompts[0]) if prompts else "")
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,15 @@ class _Probe:
         """What is behind the question, up to where the answer begins."""
         return self._behind_question([], variables, begins_answer=True)
 
+    def begin(self, prompt: str) -> str:
+        """What stands between the prompt and a thought."""
+        before, thought, _ = (self._thought(_ANSWER) or "").partition(_THOUGHT)
+        return before.removeprefix(prompt) if thought and before.startswith(prompt) else ""
+
+    def _thought(self, content: object) -> str | None:
+        """What is behind the question, with an answer that has a thought."""
+        return self.answered({"content": content, **dict.fromkeys(_FIELDS, _THOUGHT)})
+
     def ends(self, prompts: Sequence[str]) -> Iterator[str | None]:
         """Each end of a thought that shows itself, the surest first."""
         yield self._between()
@@ -142,8 +155,7 @@ class _Probe:
     def _between(self) -> str | None:
         """What stands between a thought and its answer."""
         parts = [{"type": "thinking", "thinking": _THOUGHT}, {"type": "text", "text": _ANSWER}]
-        for answer in ({"content": _ANSWER, **dict.fromkeys(_FIELDS, _THOUGHT)}, {"content": parts}):
-            told = self.answered(answer) or ""
+        for told in (self._thought(_ANSWER) or "", self.answered({"content": parts}) or ""):
             _, thought, rest = told.partition(_THOUGHT)
             between, found, _ = rest.partition(_ANSWER)
             if thought and found and _LAST_MARK.search(between):
