@@ -40,6 +40,13 @@ class Marker:
         object.__setattr__(self, "data", bytes(self.data))
         if self.token is not None:
             arguments.whole_number("token", self.token, least=0)
+        pieces = tuple(arguments.items("pieces", self.pieces, "pairs of bytes and a token or None"))
+        object.__setattr__(self, "pieces", pieces)
+        if not all(isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], bytes) for pair in pieces):
+            raise arguments.refusal("pieces", "pairs of bytes and a token or None", self.pieces)
+        for _, token in pieces:
+            if token is not None:
+                arguments.whole_number("token", token, least=0)
         if self.pieces and (self.token is not None or b"".join(data for data, _ in self.pieces) != self.data):
             raise UsageError("the pieces of a marker are not its bytes")
 

@@ -474,6 +474,7 @@ class Thought(Chain):
     def __init__(self, marker: Marker, source: GuideSource, max_thought: int) -> None:
         arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
         max_thought = arguments.whole_number("max_thought", max_thought, least=0)
+        arguments.instance("marker", marker, Marker)
         (data, token), *rest = marker.pieces or ((marker.data, marker.token),)
         literals = [Fixed(data, counts=False, token=token) for data, token in rest]
         super().__init__([Free(Marker(data, token), max_thought, counts=False, title="thought"), *literals, source])

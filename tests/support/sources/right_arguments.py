@@ -388,6 +388,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
     "Grammar": lambda value: False,
     "JsonSchema": lambda value: False,
     "Template": lambda value: False,
+    "tuple[tuple[bytes, int | None], ...]": lambda value: not value,
     "tuple[str, ...]": lambda value: isinstance(value, str) or _all(_is(str))(value),
     "GuideSource": _is(sfgen.Index),
     "Index": _is(sfgen.Index),
