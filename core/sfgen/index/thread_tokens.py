@@ -13,13 +13,10 @@ parts can be completed one by one.
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable
 from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +24,13 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
 from sfgen.index.dfa_guide import DfaGuide
-from sfgen.index.distance import UNREACHABLE, fewest_tokens
+from sfgen.index.distance import UNREACHABLE
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.mask_ids import packed
 from sfgen.index.sequence_parts import Copy, Fixed, Free, InFree, Texts
 from sfgen.index.threads import BYTES, Position, Thread, Threads
-from sfgen.protocols import GuideSource, Int32, Mask
+from sfgen.index.trie_ways import Kept, TrieWays, kept_of, spelled
+from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
 
 Made = TypeVar("Made")
@@ -60,47 +58,6 @@ WHOLE = Ends(None, 0)
 """Whole tokens."""
 
 
-@dataclass
-class _Kept:
-    """What was found of the parts before one source, as long as it lives; the last of it."""
-
-    found: dict[Hashable, Any] = field(default_factory=dict)
-    masks: dict[tuple[int, bool], tuple[Int32, Mask]] = field(default_factory=dict)
-    numbers: dict[Hashable, int] = field(default_factory=dict)
-    count: Iterator[int] = field(default_factory=itertools.count)
-
-    _MOST = 128
-
-    def find(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what belongs to a key; make it the first time."""
-        made: Made | None = self.found.get(key)
-        if made is None:
-            made = make()
-            if len(self.found) >= self._MOST:
-                self.found.clear()
-            self.found[key] = made
-        return made
-
-    def number(self, key: Hashable) -> int:
-        """Return a number that no other long key has."""
-        known = self.numbers.get(key)
-        if known is None:
-            if len(self.numbers) >= self._MOST:
-                self.numbers.clear()
-            known = self.numbers[key] = next(self.count)
-        return known
-
-
-_kept: WeakKeyDictionary[Any, _Kept] = WeakKeyDictionary()
-
-
-def _kept_of(source: GuideSource) -> _Kept:
-    try:
-        return _kept.setdefault(source, _Kept())
-    except TypeError:  # it allows no weak reference
-        return _Kept()
-
-
 class ThreadTokens:
     """Tells which tokens may follow. Lazy, safe to share between threads.
 
@@ -119,12 +76,12 @@ class ThreadTokens:
         self.vocabulary: Vocabulary = arguments.instance("vocabulary", texts[0].source.vocabulary, Vocabulary)
         # What is found of the beginnings of a source is kept with it: there are many, one for each prompt.
         is_shared = len(texts) == 1 and texts[0].reader is texts[0].machine
-        self._kept = _kept_of(texts[0].source) if is_shared else _Kept()
+        self._kept = kept_of(texts[0].source) if is_shared else Kept()
         self._has_longest = any(part.ending == "longest" for part in texts)
         self._keys: dict[int, int] = {}
         self._behind: dict[int, int] = {}
         self._first: dict[int, frozenset[int]] = {}
-        self._ways: dict[frozenset[int], bytearray] = {}
+        self._ways = TrieWays(self.vocabulary.trie)
         self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
         self._check_longest()
 
@@ -163,9 +120,8 @@ class ThreadTokens:
         if isinstance(part, Free) and thread.inside.left != 0:  # as below, and faster
             state, _ = part.marker._after(thread.inside.state, data)
             if state < len(part.marker.data):
-                return (
-                    Thread(thread.part, part.after_token(InFree(state, thread.inside.left)), thread.memory),
-                ), part.counts
+                inside = part.after_token(InFree(state, thread.inside.left))
+                return (Thread(thread.part, inside, thread.memory),), part.counts
         after, counts = self.threads.read_on(position, data, is_token=True)
         return None if after is None else (after, counts)
 
@@ -247,7 +203,7 @@ class ThreadTokens:
 
     def spelled(self, text: bytes) -> int:
         """Count the fewest tokens that write a text by itself."""
-        fewest: int = self._kept.find(("spelled", text), lambda: _spelled(text, self.vocabulary.trie))
+        fewest: int = self._kept.find(("spelled", text), lambda: spelled(text, self.vocabulary.trie))
         return fewest
 
     def fits(self, position: Position, room: int | None) -> bool:
@@ -589,11 +545,12 @@ class ThreadTokens:
             firsts = self._first_bytes_behind(thread)
             exits = self._exits(part, thread, firsts) if part.is_automaton else None
             if exits is None or len(exits) > _FEW:
-                found.append(self._walked((thread,), room, ways=self._ways_to(firsts)))
+                found.append(self._walked((thread,), room, ways=self._ways.to(firsts)))
                 continue
             for node, data, inside in exits:
                 moved = self.threads.moved(thread, inside, data)
-                found.append(self.tokens(self.threads.begun_behind(moved), room, Ends(self._below(node), len(data))))
+                below = self._kept.find(("below", node), partial(self.vocabulary.trie.below, node))
+                found.append(self.tokens(self.threads.begun_behind(moved), room, Ends(below, len(data))))
         return _ascending(found)
 
     def _exits(self, part: Texts, thread: Thread, firsts: frozenset[int]) -> list[tuple[int, bytes, int]]:
@@ -601,35 +558,12 @@ class ThreadTokens:
 
         With the bytes up to there, and the state.
         """
+        assert isinstance(part.machine, DfaGuide), "it has an automaton"
+        dfa = part.machine.index.dfa
         return self._kept.find(
-            ("exits", self._key(thread.part), thread.inside, firsts), lambda: self._found_exits(part, thread, firsts)
+            ("exits", self._key(thread.part), thread.inside, firsts),
+            lambda: self._ways.exits(dfa, thread.inside, firsts, _FEW + 1),
         )
-
-    def _found_exits(self, part: Texts, thread: Thread, firsts: frozenset[int]) -> list[tuple[int, bytes, int]]:
-        machine, trie, ways = part.machine, self.vocabulary.trie, self._ways_to(firsts)
-        assert isinstance(machine, DfaGuide), "it has an automaton"
-        dfa = machine.index.dfa
-        target, classes, accepting = dfa.transitions.item, dfa.byte_classes.tolist(), dfa.accepting.tolist()
-        states, path, node, found = [thread.inside], bytearray(), 0, list[tuple[int, bytes, int]]()
-        labels, depths, ends = trie.bytes.tobytes(), trie.depths.item, trie.subtree_ends.item
-        while node < len(labels) and len(found) <= _FEW:  # of more, all nodes are walked
-            depth = depths(node)
-            state = target(states[depth - 1], classes[labels[node]]) if ways[node] else -1
-            if state < 0:
-                node = ends(node)
-                continue
-            states[depth:], path[depth - 1 :] = [state], labels[node : node + 1]
-            below, end = node + 1, ends(node)
-            while accepting[state] and below < end:
-                if labels[below] in firsts:
-                    found.append((node, bytes(path), state))
-                    break
-                below = ends(below)
-            node += 1
-        return found
-
-    def _below(self, node: int) -> TokenTrie:
-        return self._kept.find(("below", node), lambda: self.vocabulary.trie.below(node))
 
     def _first_bytes_behind(self, thread: Thread) -> frozenset[int]:
         """The bytes with which what is behind a thread's part can begin."""
@@ -681,25 +615,6 @@ class ThreadTokens:
         part = self.threads.parts[number]
         return (part.after(part.start, byte) if isinstance(part, Texts) else part.take(part.start, byte)) is not None
 
-    def _ways_to(self, firsts: frozenset[int]) -> bytearray:
-        """The nodes of the trie on the way to a token that has one of these bytes behind its first one."""
-        if firsts not in self._ways:
-            trie = self.vocabulary.trie
-            on_the_way, has_one = bytearray(len(trie)), bytearray(len(trie))
-            path, parents = [-1] * (trie.max_depth + 1), list[int]()
-            is_one = [byte in firsts for byte in trie.bytes.tolist()]
-            for node, depth in enumerate(trie.depths.tolist()):
-                path[depth] = node
-                parents.append(path[depth - 1])
-                has_one[node] = depth > 1 and (is_one[node] or has_one[parents[node]])
-            ends = (np.diff(trie.token_starts) > 0).tolist()
-            for node in range(len(trie) - 1, -1, -1):
-                on_the_way[node] = on_the_way[node] or (ends[node] and has_one[node])
-                if on_the_way[node] and parents[node] >= 0:
-                    on_the_way[parents[node]] = 1
-            self._ways[firsts] = on_the_way
-        return self._ways[firsts]
-
     def _trie(self, ends: Ends) -> TokenTrie:
         return self.vocabulary.trie if ends.trie is None else ends.trie
 
@@ -734,12 +649,3 @@ def _ascending(found: list[Int32]) -> Int32:
     is_one = np.zeros(int(tokens.max()) + 1, dtype=np.bool_)
     is_one[tokens] = True
     return np.flatnonzero(is_one).astype(np.int32)
-
-
-def _spelled(text: bytes, trie: TokenTrie) -> int:
-    """The fewest tokens that write a text by itself."""
-    tokens = np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
-    tokens[-1] = 0
-    data = np.frombuffer(text, dtype=np.uint8)
-    fewest_tokens(data, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
-    return min(int(tokens[0]), int(UNREACHABLE))

@@ -1,0 +1,128 @@
+"""Ways through the trie of tokens that sequences look for, and what is kept of them beside a source."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from sfgen.automata import Dfa
+from sfgen.index.distance import UNREACHABLE, fewest_tokens
+from sfgen.protocols import GuideSource, Int32, Mask
+from sfgen.vocabulary import TokenTrie
+
+Made = TypeVar("Made")
+
+
+class TrieWays:
+    """Ways through a trie to where a text ends inside a token. It can be shared between threads."""
+
+    def __init__(self, trie: TokenTrie) -> None:
+        self._trie = trie
+        self._to: dict[frozenset[int], bytearray] = {}
+
+    def to(self, firsts: frozenset[int]) -> bytearray:
+        """Mark the nodes on the way to a token that has one of these bytes behind its first one."""
+        if firsts not in self._to:
+            trie = self._trie
+            on_the_way, has_one = bytearray(len(trie)), bytearray(len(trie))
+            path, parents = [-1] * (trie.max_depth + 1), list[int]()
+            is_one = [byte in firsts for byte in trie.bytes.tolist()]
+            for node, depth in enumerate(trie.depths.tolist()):
+                path[depth] = node
+                parents.append(path[depth - 1])
+                has_one[node] = depth > 1 and (is_one[node] or has_one[parents[node]])
+            ends = (np.diff(trie.token_starts) > 0).tolist()
+            for node in range(len(trie) - 1, -1, -1):
+                on_the_way[node] = on_the_way[node] or (ends[node] and has_one[node])
+                if on_the_way[node] and parents[node] >= 0:
+                    on_the_way[parents[node]] = 1
+            self._to[firsts] = on_the_way
+        return self._to[firsts]
+
+    def exits(self, dfa: Dfa, state: int, firsts: frozenset[int], most: int) -> list[tuple[int, bytes, int]]:
+        """Find nodes at which a text may end, above a byte with which the next can begin; no more than N.
+
+        Args:
+            dfa: The automaton of the text.
+            state: Where a token begins.
+            firsts: Those bytes.
+            most: How many are found.
+
+        Returns:
+            Each node, the bytes up to there, and the state.
+        """
+        trie, ways = self._trie, self.to(firsts)
+        target, classes, accepting = dfa.transitions.item, dfa.byte_classes.tolist(), dfa.accepting.tolist()
+        states, path, node, found = [state], bytearray(), 0, list[tuple[int, bytes, int]]()
+        labels, depths, ends = trie.bytes.tobytes(), trie.depths.item, trie.subtree_ends.item
+        while node < len(labels) and len(found) < most:
+            depth = depths(node)
+            after = target(states[depth - 1], classes[labels[node]]) if ways[node] else -1
+            if after < 0:
+                node = ends(node)
+                continue
+            states[depth:], path[depth - 1 :] = [after], labels[node : node + 1]
+            below, end = node + 1, ends(node)
+            while accepting[after] and below < end:
+                if labels[below] in firsts:
+                    found.append((node, bytes(path), after))
+                    break
+                below = ends(below)
+            node += 1
+        return found
+
+
+def spelled(text: bytes, trie: TokenTrie) -> int:
+    """Count the fewest tokens that write a text by itself."""
+    tokens = np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
+    tokens[-1] = 0
+    data = np.frombuffer(text, dtype=np.uint8)
+    fewest_tokens(data, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
+    return min(int(tokens[0]), int(UNREACHABLE))
+
+
+@dataclass
+class Kept:
+    """What was found of the parts before one source, as long as it lives; the last of it."""
+
+    found: dict[Hashable, Any] = field(default_factory=dict)
+    masks: dict[tuple[int, bool], tuple[Int32, Mask]] = field(default_factory=dict)
+    numbers: dict[Hashable, int] = field(default_factory=dict)
+    count: Iterator[int] = field(default_factory=itertools.count)
+
+    _MOST = 128
+
+    def find(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what belongs to a key; make it the first time."""
+        made: Made | None = self.found.get(key)
+        if made is None:
+            made = make()
+            if len(self.found) >= self._MOST:
+                self.found.clear()
+            self.found[key] = made
+        return made
+
+    def number(self, key: Hashable) -> int:
+        """Return a number that no other long key has."""
+        known = self.numbers.get(key)
+        if known is None:
+            if len(self.numbers) >= self._MOST:
+                self.numbers.clear()
+            known = self.numbers[key] = next(self.count)
+        return known
+
+
+_kept: WeakKeyDictionary[Any, Kept] = WeakKeyDictionary()
+
+
+def kept_of(source: GuideSource) -> Kept:
+    """Return what is kept beside a source."""
+    try:
+        return _kept.setdefault(source, Kept())
+    except TypeError:  # it allows no weak reference
+        return Kept()
