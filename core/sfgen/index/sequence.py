@@ -275,6 +275,8 @@ class ThreadsGuide(BaseGuide[Position]):
             if run is None:
                 break
             forced += run[0]
+            if run[1] is None:
+                break
             position = run[1]
         return bytes(forced)
 

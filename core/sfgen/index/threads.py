@@ -227,10 +227,10 @@ class Threads:
             return not part.goes_on(thread.inside)
         return isinstance(part, Texts) and all(self.read((thread,), byte) is None for byte in BYTES)
 
-    def forced(self, position: Position, most: int | None) -> tuple[bytes, Position] | None:
+    def forced(self, position: Position, most: int | None) -> tuple[bytes, Position | None] | None:
         """Return some bytes that must follow a position which does not accept, at most N, and the position after them.
 
-        There are more after that position, perhaps. ``None``: none is known.
+        There are more after that position, perhaps; instead of it ``None``: there are no more. ``None``: none is known.
         """
         thread = position[0]
         if len(position) > 1 or self._may_leave(thread):
@@ -240,6 +240,8 @@ class Threads:
         inside = part.after(thread.inside, data) if data else None
         if inside is None:
             return None
+        if isinstance(part, Texts) and not part.ends(inside):
+            return data, None  # it has told all up to its end, or a choice
         return data, tuple(dict.fromkeys(self._closure(self.moved(thread, inside, data))))
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
