@@ -117,7 +117,7 @@ def thought_form(render: Renders) -> ThoughtForm | None:
     ...     off = "<think></think>" if variables.get("enable_thinking") is False else ""
     ...     return text + ("[me]" + off if begins_answer else "")
     >>> thought_form(render)
-    ThoughtForm(end='</think>', is_off=False)
+    ThoughtForm(end='</think>', is_off=False, begin='')
     """
     probe = _Probe(render)
     prompts = [text for text in map(probe.prompt, _VARIABLES) if text is not None]
