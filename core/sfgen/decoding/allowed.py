@@ -69,9 +69,11 @@ class Allowed:
 
     @property
     def written(self) -> dict[int, bytes]:
-        """The bytes of the markers that are special tokens, by token."""
+        """The bytes of special tokens that are written, by token: of markers, and of tokens that a grammar allows."""
         markers = (self.marker, None if self.calls is None else self.calls.marker)
-        return {each.token: each.data for each in markers if each is not None and each.token is not None}
+        written = getattr(getattr(self.constraint, "constraint", None), "written", None)
+        of_grammar = {} if written is None or self.constraint is None else written(self.constraint.vocabulary)
+        return {**of_grammar, **{each.token: each.data for each in markers if each and each.token is not None}}
 
     @property
     def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:

@@ -412,7 +412,11 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
         """Read a token."""
         super().advance(token_id)
         if len(self._positions) > len(self._pieces) + 1:  # it was no end token
-            self._pieces.append(self.vocabulary.tokens[token_id] or b"")
+            self._pieces.append(self._piece_of(token_id))
+
+    def _piece_of(self, token_id: int) -> bytes:
+        """Return what the other reader reads of a token."""
+        return self.vocabulary.tokens[token_id] or b""
 
     def advance_bytes(self, data: bytes) -> None:
         """Read bytes that are not a whole token."""

@@ -8,9 +8,12 @@ Texts mean what llama.cpp's own parser makes of them (its documentation and pars
 * An alternative may be empty.
 * A character is a Unicode code point. A literal refuses surrogates, a class leaves them out.
 
+* ``<[1000]>`` is the token with that number, ``<think>`` the one token of that text, ``!`` before it any other token.
+  No part of a token is read so, and no end token (see ``sfgen.language.token_symbols``).
+
 Differences from llama.cpp: counts are kept whatever their size, up to a limit of copies; left recursion is read;
-an empty class ``[]``, a range that goes backwards and a surrogate are errors; matching of tokens (``<[1000]>``,
-``<think>``, ``!<think>``) is refused, since the rules here only know texts.
+an empty class ``[]``, a range that goes backwards, a surrogate and a token that is not in the vocabulary are errors.
+There a special token is also read by the characters of its name; here by its symbol only, since it is no text.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from sfgen.grammar.rules import (
     Repeat,
 )
 from sfgen.grammar.simplify import size
+from sfgen.language.token_symbols import SymbolTokens, TokenSymbol, codes_of
 from sfgen.regex.ast import Characters
 from sfgen.regex.characters import TEXT, Ranges, complement, union
 
@@ -52,7 +56,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"(?:[ \t]|#[^\r\n]*)*")
 _SPACE_AND_LINES = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _END_OF_LINE = re.compile(r"\r\n|\r|\n|\Z")
-_TOKEN = re.compile(r"!?<[^>\s]*>?")
+_TOKEN = re.compile(r"!?<(?:\[([0-9]{1,9})\]|(?!\[)[^>\r\n]*)>")
 _COUNTS = re.compile(r"[0-9]*")
 _OFTEN = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _SHOWN = 8  # names of rules in a message
@@ -71,13 +75,15 @@ class Gbnf:
         text: The text of the grammar.
         grammar: The rules.
         positions: The offset of each rule in the text, in code points.
-        terminals: The literals and classes: the spelling and the offset of the first occurrence.
+        terminals: The literals, classes and tokens: the spelling and the offset of the first occurrence.
+        symbols: The tokens.
     """
 
     text: str
     grammar: Grammar
     positions: Mapping[str, int]
     terminals: Mapping[Expression, tuple[str, int]]
+    symbols: SymbolTokens
 
     def error(self, reason: str, rule: str, *, hint: str = "") -> GrammarError:
         """Make an error at a rule."""
@@ -101,7 +107,7 @@ def read_gbnf(text: str, start: str = "root") -> Gbnf:
                 hint = _instead(name, list(reader.rules))
                 raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
     _check_size(reader)
-    return Gbnf(text, Grammar(reader.rules, start), reader.positions, reader.terminals)
+    return Gbnf(text, Grammar(reader.rules, start), reader.positions, reader.terminals, SymbolTokens(reader.symbols))
 
 
 def _instead(name: str, names: list[str]) -> str:
@@ -223,12 +229,15 @@ class _RuleReader(_CharacterReader):
         rules: The expression of each rule.
         positions: The offset of each rule.
         calls: The names in each rule, with their offsets.
-        terminals: The literals and classes: the spelling and the offset of the first occurrence.
+        terminals: The literals, classes and tokens: the spelling and the offset of the first occurrence.
+        symbols: The code of each token.
     """
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.terminals: dict[Expression, tuple[str, int]] = {}
+        self.symbols: dict[TokenSymbol, bytes] = {}
+        self._codes = list[bytes]()
         self.rules: dict[str, Expression] = {}
         self.positions: dict[str, int] = {}
         self.calls: dict[str, list[tuple[str, int]]] = {}
@@ -288,16 +297,12 @@ class _RuleReader(_CharacterReader):
             parts.append(part)
 
     def _symbol(self) -> Expression | None:
-        """Read a literal, a class, a name or a bracket; ``None`` where none begins."""
+        """Read a literal, a class, a token, a name or a bracket; ``None`` where none begins."""
         match self.text[self.at : self.at + 1]:
-            case '"' | "[" | ".":
+            case '"' | "[" | "." | "<" | "!":
                 return self._terminal()
             case "(":
                 return self._group()
-            case "<" | "!":
-                token = _TOKEN.match(self.text, self.at)
-                reason = f"matching of tokens such as {token[0]} is not supported" if token else "this cannot be read"
-                raise self.error(reason, self.at, hint="Write the text of the token as a literal.")
             case _:
                 return self._call()
 
@@ -308,10 +313,42 @@ class _RuleReader(_CharacterReader):
                 terminal = self.literal()
             case "[":
                 terminal = self.character_class()
+            case "<" | "!":
+                terminal = self._token()
             case _:
                 self.at += 1
         self.terminals.setdefault(terminal, (self.text[begin : self.at], begin))
         return terminal
+
+    def _token(self) -> Literal:
+        """Read a token; its expression is a code."""
+        match = _TOKEN.match(self.text, self.at)
+        if match is None:
+            raise self._no_token()
+        self.at = match.end()
+        spelling, number = match[0], match[1]
+        name = None if number else spelling.removeprefix("!")
+        ids = ((int(number), int(number)),) if number else ()
+        known = next((symbol for symbol in self.symbols if symbol.spelling == spelling), None)
+        if known is None:
+            self._codes = self._codes or codes_of(self._most_tokens())
+            known = TokenSymbol(spelling, match.start(), name, ids, spelling.startswith("!"))
+            self.symbols[known] = self._codes[len(self.symbols)]
+        return Literal(self.symbols[known])
+
+    def _most_tokens(self) -> int:
+        """Return a bound above of the different tokens in the text."""
+        found = (_TOKEN.match(self.text, sign.start()) for sign in re.finditer("!?<", self.text))
+        return len({token[0] for token in found if token})
+
+    def _no_token(self) -> GrammarError:
+        """Make the error of what begins as a token and is none."""
+        begin = self.at + self.text.startswith("!", self.at)
+        if not self.text.startswith("<", begin):
+            return self.error("! stands before a token only", self.at, hint="Write !<think> or !<[1000]>.")
+        if self.text.startswith("<[", begin):
+            return self.error("between <[ and ]> stands the number of a token", begin, hint="Write <[1000]>.")
+        return self.error("this is never closed by >", begin, hint="Write <think> or <[1000]>.")
 
     def _call(self) -> Expression | None:
         begin = self.at

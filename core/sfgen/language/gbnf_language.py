@@ -2,7 +2,11 @@
 
 Two networks are made of a grammar. The one that guides copies small rules into others, and pushes no frame for a call
 at the end of a rule. ``AsWritten`` keeps every rule, to name the open ones; in it each literal and class is a rule of
-its own, named by its spelling. Such names begin with ``"``, ``[`` or ``.``, and no rule's name does.
+its own, named by its spelling. Such names begin with ``"``, ``[``, ``.``, ``<`` or ``!``, and no rule's name does.
+
+A text does not tell its tokens. Where a grammar has token symbols (see ``token_symbols``), guides read tokens; and
+``GbnfOfTokens`` reads a text by what is written for the symbols: ``<think>`` is itself, and one by number, or any other
+token, is one byte or more. So it accepts all that guides write, and perhaps more; ``guide.validate`` is exact.
 """
 
 from __future__ import annotations
@@ -25,18 +29,21 @@ from sfgen.grammar.analysis import Analysis, calls
 from sfgen.grammar.completion import shortest_text
 from sfgen.grammar.distances import Distances, portable, with_distances
 from sfgen.grammar.examples import every_text, most_telling_first
-from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
+from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary, NetworkReadBeside, PositionReader
 from sfgen.grammar.network import Network, network_as_written, network_of
 from sfgen.grammar.positions import TokenPositions
 from sfgen.grammar.read import Reader
+from sfgen.grammar.registers.register import Register
 from sfgen.grammar.rules import (
     EMPTY,
     Alternation,
+    Bytes,
     Call,
     Concatenation,
     Expression,
     Grammar,
     GrammarTooLarge,
+    Literal,
     Repeat,
     Rules,
 )
@@ -44,6 +51,7 @@ from sfgen.grammar.simplify import LeftRecursion
 from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.language.gbnf import Gbnf, read_gbnf
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
+from sfgen.language.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol
 from sfgen.printable import line_and_column, line_numbers
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
@@ -93,22 +101,27 @@ def _with_calls(expression: Expression, names: Mapping[Expression, str]) -> Expr
 class AsWritten:
     """Reads texts by the rules as they are written. Safe to share between threads."""
 
-    def __init__(self, rules: Rules, terminals: frozenset[str], network: Network) -> None:
+    def __init__(self, rules: Rules, terminals: frozenset[str], network: Network, symbols: SymbolTokens) -> None:
         self.rules = rules
         self.network = network
         # A text stays in the rule that it has just ended, so that the rule of its last character is known.
         self.reader = Reader(replace(network, is_end=np.zeros_like(network.is_end)))
         self._terminals = terminals
+        self._symbols = symbols
 
     @classmethod
-    def of(cls, source: Gbnf, otherwise: Network) -> AsWritten:
-        """Make the reader of a grammar; use another network if that of all rules passes a limit."""
-        grammar = with_terminals(source)
+    def of(cls, source: Gbnf, otherwise: Network, grammar: Grammar | None = None) -> AsWritten:
+        """Make the reader of a grammar with a rule for each terminal.
+
+        ``otherwise`` is used if the network of all rules passes a limit; ``grammar`` is ``with_terminals(source)``, or
+        what is read in its place.
+        """
+        grammar = with_terminals(source) if grammar is None else grammar
         try:
             network = network_as_written(grammar)
         except (SfgenError, RecursionError):
             network = otherwise
-        return cls(grammar.rules, frozenset(name for name, _ in source.terminals.values()), network)
+        return cls(grammar.rules, frozenset(name for name, _ in source.terminals.values()), network, source.symbols)
 
     # ---- positions -------------------------------------------------------------------------------------------------
 
@@ -260,7 +273,7 @@ class AsWritten:
         for byte, entry in enumerate(network.table[number, network.byte_classes].tolist()):
             if entry >= 0:
                 by_target.setdefault(entry, []).append(byte)
-        moves += [Move(characters_from(bytes_), target) for target, bytes_ in by_target.items()]
+        moves += [Move(self._symbols.label(bytes_), target) for target, bytes_ in by_target.items()]
         return StateOutline(number, (names[rule_of[number]],), bool(network.accepting[number]), tuple(moves))
 
 
@@ -295,6 +308,30 @@ class GbnfGuide(NetworkReadBeside[Position | None]):
         return where(*written.rules_at(self._reading() or written.reader.start))
 
 
+class GbnfTokenGuide(SymbolGuide[Position], GbnfGuide):
+    """Walks one sequence through a grammar that asks for tokens."""
+
+    def __init__(
+        self, tokens: SymbolPositions[Position], as_written: Callable[[], AsWritten], max_tokens: int | None = None
+    ) -> None:
+        self._as_written = as_written
+        GrammarGuide.__init__(self, tokens, max_tokens)
+        self._begin_beside(None)
+
+    def _piece_of(self, token_id: int) -> bytes:
+        return _TOKEN + b"%d" % token_id
+
+    def _read_on(self, reading: Position | None, piece: bytes) -> Position | None:
+        if not piece.startswith(_TOKEN):
+            return super()._read_on(reading, piece)
+        reader = self._as_written().reader
+        return self._by_symbols.after(reader, reader.start if reading is None else reading, int(piece[len(_TOKEN) :]))
+
+
+_TOKEN = b"\xff"
+"""Before the number of a token that is read beside; no text has it."""
+
+
 class GbnfLanguage:
     """The texts of a grammar in GBNF; its members are those of ``sfgen.language.language.Language``."""
 
@@ -308,6 +345,7 @@ class GbnfLanguage:
         self._read = source
         self._reader = Reader(network)
         self._positions = KeptByVocabulary[TokenPositions]()
+        self._written = KeptByVocabulary[Mapping[int, bytes]]()
         self.origin = origin
         self.format: Format = "gbnf"
         self.max_blanks: int | None = None
@@ -317,7 +355,7 @@ class GbnfLanguage:
         return gbnf_language, (self.text, self.start, self.origin)
 
     def __compiled__(self) -> tuple[Any, ...]:
-        return GbnfLanguage._of_compiled, (
+        return type(self)._of_compiled, (
             self.text, self.start, Later(self._source), *portable(self.network), self.origin,
         )  # fmt: skip
 
@@ -342,6 +380,15 @@ class GbnfLanguage:
         return self._read.value
 
     @property
+    def tokens(self) -> tuple[str, ...]:
+        """The token symbols, as they are spelled."""
+        return tuple(symbol.spelling for symbol in self._source.symbols.codes)
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for the special tokens that the grammar allows, by token."""
+        return self._written.of(vocabulary, lambda each: self._source.symbols.written(each, self.text))
+
+    @property
     def network(self) -> Network:
         """The automata of the rules."""
         return self._reader.network
@@ -358,11 +405,11 @@ class GbnfLanguage:
 
     def accepts(self, text: str | bytes) -> bool:
         """Tell whether a whole text is one of the grammar; bytes are UTF-8."""
-        return self._reader.reads(text)
+        return self.reader.reads(text)
 
     def shortest(self) -> bytes:
         """Find a shortest text."""
-        return shortest_text(self._reader)
+        return shortest_text(self.reader)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """Return ``None``: GBNF has no second judge."""
@@ -376,7 +423,7 @@ class GbnfLanguage:
 
     def rules(self) -> tuple[RuleOutline, ...]:
         """List all rules in the order of the text, then the reachable terminals."""
-        source, written = self._source, self._as_written
+        source, written = self._source, self._outlined
         states, line_of = written.states_of(), line_numbers(self.text)
         outlines = [
             RuleOutline(name, line_of(position), "rule", states.get(name, 0), _called(written, name))
@@ -389,11 +436,11 @@ class GbnfLanguage:
 
     def states(self) -> int:
         """Count the states; they are numbered from 0."""
-        return len(self._as_written.network)
+        return len(self._outlined.network)
 
     def state(self, number: int) -> StateOutline:
         """Describe one of the states, by a number that exists."""
-        return self._as_written.state(number)
+        return self._outlined.state(number)
 
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes."""
@@ -405,7 +452,7 @@ class GbnfLanguage:
 
     def examples(self, count: int) -> list[str]:
         """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
-        every = every_text(Grammar(self._as_written.rules, self.start))
+        every = every_text(self._spelled)
         first = dict.fromkeys([self.shortest().decode(), *filter(self.accepts, _beginning(every))])
         telling = most_telling_first({text: self._as_written.reached(text) for text in first})
         rest = filter(self.accepts, every)
@@ -413,13 +460,112 @@ class GbnfLanguage:
 
     @cached_property
     def _as_written(self) -> AsWritten:
+        """The rules as they are written, by which texts are read."""
         return AsWritten.of(self._source, self.network)
+
+    @property
+    def _outlined(self) -> AsWritten:
+        """The rules as they are written, whose states are described."""
+        return self._as_written
+
+    @property
+    def _spelled(self) -> Grammar:
+        """The rules as they are written, of which examples are made."""
+        return Grammar(self._as_written.rules, self.start)
+
+
+class GbnfOfTokens(GbnfLanguage):
+    """The texts of a grammar in GBNF with token symbols."""
+
+    def _set(self, text: str, start: str, source: Later[Gbnf], network: Network, origin: str | None) -> None:
+        super()._set(text, start, source, network, origin)
+        self._symbol_positions = KeptByVocabulary[SymbolPositions[Position]]()
+
+    def _make_positions(self, vocabulary: Vocabulary) -> SymbolPositions[Position]:
+        def make(coded: Vocabulary) -> TokenPositions:
+            return TokenPositions(self.network, coded)
+
+        try:
+            return SymbolPositions(vocabulary, self._source.symbols, self.text, make, united)
+        except GrammarError as error:
+            raise error.of_file(self.origin) from None
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        positions = self._symbol_positions.of(vocabulary, self._make_positions)
+        return GbnfTokenGuide(positions, lambda: self._written_by_tokens, max_tokens)
+
+    @property
+    def expressions(self) -> Grammar:
+        """The rules as expressions over bytes, by what is written for the symbols."""
+        return self._of_text
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of texts, byte by byte."""
+        return self._text_reader
+
+    def shortest(self) -> bytes:
+        """Find a shortest text, with the symbols as they are spelled."""
+        return shortest_text(Reader(network_of(self._spelled)))
+
+    @cached_property
+    def _of_text(self) -> Grammar:
+        return self._with_texts(
+            lambda symbol: _ANYTHING if symbol.name is None or symbol.is_negated else Literal(symbol.name.encode())
+        )
+
+    @cached_property
+    def _spelled(self) -> Grammar:
+        return self._with_texts(lambda symbol: Literal(symbol.spelling.encode()))
+
+    def _with_texts(self, text_of: Callable[[TokenSymbol], Expression]) -> Grammar:
+        """Return the rules with texts in place of the symbols."""
+        rules = with_terminals(self._source).rules
+        return Grammar({**rules, **{each.spelling: text_of(each) for each in self._source.symbols.codes}}, self.start)
+
+    @cached_property
+    def _text_reader(self) -> Reader:
+        return Reader(network_of(self._of_text))
+
+    @cached_property
+    def _as_written(self) -> AsWritten:
+        return AsWritten.of(self._source, self.reader.network, self._of_text)
+
+    @property
+    def _outlined(self) -> AsWritten:
+        return self._written_by_tokens
+
+    @cached_property
+    def _written_by_tokens(self) -> AsWritten:
+        return AsWritten.of(self._source, self.network)
+
+
+_ANYTHING = Repeat(Bytes(((0, 0xFF),)), 1, None)
+"""What is read for a token whose text is not known; half a character may be written for it."""
+
+
+def united(reader: PositionReader[Position], positions: Sequence[Position]) -> Position:
+    """Make one position of several of a network."""
+    assert isinstance(reader, Reader), "networks have no other"
+    nodes_at = dict[tuple[int, Register], list[Node]]()
+    for state, register, node in dict.fromkeys(itertools.chain(*positions)):
+        nodes_at.setdefault((state, register), []).append(node)
+    found = list[Configuration]()
+    for (state, register), nodes in nodes_at.items():
+        with_frames = [node for node in nodes if node.frames]
+        if with_frames:
+            found.append(Configuration(state, register, reader.stacks.joined(with_frames)))
+        if len(with_frames) < len(nodes):
+            found.append(Configuration(state, register, reader.stacks.bottom))
+    return tuple(found)
 
 
 def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> GbnfLanguage:
     """Read a grammar in GBNF."""
     try:
-        return GbnfLanguage(read_gbnf(text, start), origin)
+        source = read_gbnf(text, start)
+        return (GbnfOfTokens if source.symbols.codes else GbnfLanguage)(source, origin)
     except GrammarError as error:
         raise error.of_file(origin) from None
     except GrammarTooLarge as error:

@@ -168,6 +168,29 @@ class Grammar:
         return self._language.files
 
     @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens of the vocabulary that it asks for, as they are spelled.
+
+        Such a grammar is one of tokens. What is said of its texts holds for what is written of them: a special token
+        is written by its name, and a text is accepted if some tokens that the grammar allows could write it.
+
+        >>> Grammar.from_gbnf('root ::= <think> !</think>* </think> [0-9]+').tokens
+        ('<think>', '!</think>', '</think>')
+        """
+        return self._language.tokens
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for the special tokens that it allows, by token: their names.
+
+        Args:
+            vocabulary: The tokens.
+
+        Raises:
+            GrammarError: The vocabulary does not have a token that the grammar asks for.
+        """
+        return self._language.written(vocabulary)
+
+    @property
     def reader(self) -> PositionReader[Any]:
         """Reads what is written of the grammar, byte by byte."""
         return self._language.reader

@@ -170,6 +170,13 @@ class Language(Protocol):
         """The imported texts by name, without the grammars of the package lark."""
 
     @property
+    def tokens(self) -> tuple[str, ...]:
+        """The token symbols, as they are spelled."""
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for the special tokens that the grammar allows, by token."""
+
+    @property
     def reader(self) -> PositionReader[Any]:
         """The reader of the guiding texts, byte by byte."""
 

@@ -246,6 +246,15 @@ class LarkLanguage:
         return OpenRules(self._unlimited)
 
     @property
+    def tokens(self) -> tuple[str, ...]:
+        """The token symbols, as they are spelled."""
+        return ()
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for the special tokens that the grammar allows, by token."""
+        return {}
+
+    @property
     def reader(self) -> Reader:
         """The reader of the guiding texts, byte by byte."""
         return self._reader
