@@ -16,7 +16,7 @@ from tests.support.models.gguf import write_gguf
 from tests.support.running.installed import needs_package
 
 import sfgen
-from sfgen import Grammar, SfgenError, Template, Vocabulary
+from sfgen import Grammar, Template, Vocabulary
 from sfgen.compiled_form import compiled_form, of_compiled_form
 from sfgen.errors import DeadEnd, GrammarError, LimitTooSmall, TemplateError, UsageError
 from sfgen.language.token_symbols import CODE_BYTES, codes_of
@@ -55,13 +55,16 @@ def allowed(text: str, vocabulary: Vocabulary = WORDS, read: Sequence[int] = (),
         ("root ::= <think> <[4]> !<think>", [4], [4]),  # two spellings of one token
         ("root ::= <think> <[4]> !<think> | <[4]> !<[4]>", [4], [0, 1, 2, 3, 4, 5, 6]),
         ('root ::= item*\nitem ::= "(" item* ")" | <[1]>', [1], [1, 7]),
-        ("root ::= <</>", [], [6]),
     ],
 )
 def test_allowed_tokens(text: str, read: list[int], expected: list[int]) -> None:
-    vocabulary = Vocabulary([*WORDS.tokens[:7], None, b"</>"], end_token_ids=[7], names=NAMES) if "</>" in text else WORDS
-    expected = [8] if "</>" in text else expected
-    assert allowed(text, vocabulary, read) == expected
+    assert allowed(text, read=read) == expected
+
+
+def test_a_token_that_is_text() -> None:
+    vocabulary = Vocabulary([b"<", b"think", b">", b"<think>", None], end_token_ids=[4], names={4: "</s>"})
+    assert allowed('root ::= <think> | "<" "x"?', vocabulary) == [0, 3]
+    assert allowed("root ::= !<think>", vocabulary) == [0, 1, 2]
 
 
 def test_within_a_limit() -> None:
@@ -83,18 +86,18 @@ def test_a_guide_takes_back_and_forks() -> None:
     guide.rollback(2)
     assert guide.allowed_tokens().tolist() == [0, 1, 2, 3, 4, 5, 6]
     assert fork.allowed_tokens().tolist() == [0, 1, 2, 7]
-    for token in (7, 8, -1, 5):
-        with pytest.raises(UsageError) if token != 5 else pytest.raises(UsageError):
-            fork.advance(token if token != 7 else 4)
+    for token in (4, 5, 8, -1):
+        with pytest.raises(UsageError):
+            fork.advance(token)
 
 
 def test_the_view_names_rules_and_symbols() -> None:
-    guide = Grammar.from_gbnf("root ::= <think> inner </think> end\ninner ::= [ab]* part\npart ::= !</think>").guide(WORDS)
+    guide = Grammar.from_gbnf("root ::= <think> inner </think>\ninner ::= [ab]* part\npart ::= !</think>").guide(WORDS)
     seen = [guide.describe()]
     for token in (4, 0, 4, 5):
         guide.advance(token)
         seen.append(guide.describe())
-    assert seen == ["root", "root", "root › inner", "root › inner › part", "root"] or seen[-2:] != seen[:2], seen
+    assert seen == ["root", "root", "root › inner", "root", "root"]  # part and inner have ended with the other token
 
 
 def test_bytes_are_no_token() -> None:
@@ -151,8 +154,10 @@ def test_as_few_tokens_as_the_limit_says() -> None:
 def test_texts_are_what_is_written() -> None:
     grammar = Grammar.from_gbnf(THINK)
     assert grammar.tokens == ("<think>", "</think>", "!</think>")
-    assert [grammar.accepts(text) for text in ("<think></think>", "<think>x é</think>ab", b"<think>\xe6</think>")] == [True] * 3
-    assert [grammar.accepts(text) for text in ("", "<think>", "<think></think>c")] == [False] * 3
+    for text in ("<think></think>", "<think>x é</think>ab", b"<think>\xe6</think>"):
+        assert grammar.accepts(text)
+    for text in ("", "<think>", "<think></think>c"):
+        assert not grammar.accepts(text)
     assert grammar.written(WORDS) == {4: b"<think>", 5: b"</think>"}
     assert grammar.accepts(grammar.shortest())
     assert grammar.examples(2) == ["<think></think>", "<think>!</think></think>"]
@@ -175,10 +180,10 @@ def test_a_grammar_without_tokens_is_the_same() -> None:
     assert grammar.written(WORDS) == {}
 
 
-@pytest.mark.parametrize("copied", [pickle.loads(pickle.dumps(Grammar.from_gbnf(THINK)))])
-def test_a_copy_of_another_process(copied: Grammar) -> None:
-    for grammar in (copied, of_compiled_form(compiled_form(copied))):
-        assert grammar == Grammar.from_gbnf(THINK)
+def test_a_copy_of_another_process() -> None:
+    made = Grammar.from_gbnf(THINK)
+    for grammar in (pickle.loads(pickle.dumps(made)), of_compiled_form(compiled_form(made))):
+        assert grammar == made
         assert grammar.guide(WORDS).allowed_tokens().tolist() == [4]
         assert grammar.accepts("<think></think>")
 
@@ -216,19 +221,19 @@ def test_what_cannot_be_read(text: str, reason: str, column: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message", "hint"),
+    ("text", "reason", "place", "hint"),
     [
-        ("root ::= a\na ::= <thin>", "no single token of the vocabulary is <thin> at line 2, column 7", "<think>"),
-        ("root ::= !<[8]>", "there is no token 8: the vocabulary has 8 at line 1, column 10", "0 to 7"),
-        ("root ::= </s>", "this token ends a text, so nothing follows it at line 1, column 10", "by itself"),
-        ("root ::= <[7]>", "this token ends a text, so nothing follows it at line 1, column 10", "by itself"),
+        ("root ::= a\na ::= <thin>", "no single token of the vocabulary is <thin>", (2, 7), "<think>"),
+        ("root ::= !<[8]>", "there is no token 8: the vocabulary has 8", (1, 10), "0 to 7"),
+        ("root ::= </s>", "this token ends a text, so nothing follows it", (1, 10), "by itself"),
+        ("root ::= <[7]>", "this token ends a text, so nothing follows it", (1, 10), "by itself"),
     ],
 )
-def test_a_vocabulary_without_the_token(text: str, message: str, hint: str) -> None:
+def test_a_vocabulary_without_the_token(text: str, reason: str, place: tuple[int, int], hint: str) -> None:
     grammar = Grammar.from_gbnf(text, origin="a.gbnf")
     with pytest.raises(GrammarError) as caught:
         grammar.guide(WORDS)
-    assert message in str(caught.value).replace("a.gbnf", "").replace(" in ", " ") or message.split(" at ")[0] in str(caught.value)
+    assert (caught.value.reason, caught.value.line, caught.value.column) == (reason, *place)
     assert hint in caught.value.hint
     assert caught.value.origin == "a.gbnf"
 
@@ -338,23 +343,35 @@ def _written(grammar: Grammar, token: int) -> bytes:
 _LLAMA_GRAMMARS = [
     "root ::= <{0}> !<{1}>* <{1}> [a-z ]*",
     'root ::= ("the" | !<{2}>) item*\nitem ::= " " [a-z]+ | <{2}> item <{0}>',
-    'root ::= "a" <{2}> | [a-e] !<{0}> !<{1}> | <{0}>',
-    'root ::= pair*\npair ::= <{1}> pair <{2}> | !<{1}> "," | [é-ü] <{0}>',
+    'root ::= "a" <{2}> | <{0}> !<{0}> !<{1}> | [a-e] <{0}>',
+    'root ::= pair*\npair ::= <{1}> pair <{2}> | !<{1}> <{0}> ","? | <{0}> [é-ü]',
+    "root ::= <|begin|> !<|begin|> <{0}>",
 ]
+
+
+def _is_characters(data: bytes) -> bool:
+    try:
+        return data.decode()[0] != "\0"
+    except UnicodeDecodeError:
+        return False
 
 
 @needs_package("llama_cpp")
 @pytest.mark.parametrize("number", range(len(_LLAMA_GRAMMARS)))
 def test_as_llama_cpp_reads_it(number: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """llama.cpp allows the same tokens; special ones are compared where no character of their names is."""
+    """llama.cpp allows the same tokens.
+
+    But for special ones, which it also reads by their names, and those that are not whole characters, which its symbols
+    do not read; and behind a character its ``!<…>`` takes the rest of a token, at which it then fails.
+    """
     import llama_cpp
 
     from sfgen.models.gguf.model import GgufModel
 
     model = GgufModel(write_gguf(DIRECTORY, tmp_path_factory.mktemp("tiny") / "tiny"))
     words, draws = model.vocabulary, random.Random(number)
-    silent = {token for token, data in enumerate(words.tokens) if data is None and token not in words.end_token_ids}
-    chosen = [words.ids[b"the"], words.ids[b"."], words.ids[b" a"]]
+    odd = {token for token in words.text_token_ids.tolist() if not _is_characters(words.tokens[token] or b"")}
+    chosen = [words.ids[b"the"], words.ids[b"."], words.ids[b"a"]]
     text = _LLAMA_GRAMMARS[number].format(*(f"[{token}]" for token in chosen))
     sampler: Any = llama_cpp.llama_sampler_init_grammar(model._model.vocabulary, text.encode(), b"root")
     assert sampler
@@ -367,15 +384,11 @@ def test_as_llama_cpp_reads_it(number: int, tmp_path_factory: pytest.TempPathFac
         llama_cpp.llama_sampler_apply(sampler, array)
         theirs = {data[place].id for place in range(len(words)) if data[place].logit > -np.inf}
         ours = set(guide.allowed_tokens().tolist())
-        assert ours - silent == theirs - silent
-        rest = sorted(ours - set(words.end_token_ids) - silent)
+        assert ours - odd == theirs - odd
+        rest = sorted(ours - set(words.end_token_ids) - odd)
         if not rest:
             break
         token = draws.choice(sorted(set(rest) & set(chosen)) or rest) if draws.random() < 0.5 else draws.choice(rest)
         guide.advance(token)
         llama_cpp.llama_sampler_accept(sampler, token)
     llama_cpp.llama_sampler_free(sampler)
-
-
-def test_errors_are_those_of_sfgen() -> None:
-    assert issubclass(GrammarError, SfgenError)

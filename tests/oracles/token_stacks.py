@@ -1,4 +1,4 @@
-"""Grammars over tokens, read by stacks of what is still to be read, one token after the other; nothing of sfgen is used.
+"""Grammars over tokens, read by stacks of what is still to be read, one token after another. Nothing of sfgen is used.
 
 A grammar is rules of alternatives, and these are items: one byte of some, one token of some, or a rule. A stack holds
 the items that are still to be read; a position is a set of stacks.

@@ -95,7 +95,11 @@ GRAMMARS = [
     _shown('root ::= ("a"', "this bracket is never closed at line 1, column 10"),
     _shown("root ::= " + "(" * 101, "more than 100 brackets are open"),
     _shown('root ::= "a"' + "?" * 3000, "brackets and repetitions are nested too deep"),
-    _shown("root ::= <think>", "matching of tokens such as <think> is not supported"),
+    _shown("root ::= <think", "this is never closed by > at line 1, column 10"),
+    Case(
+        ["gen", "--grammar", "root ::= <thin>", "x"],
+        1, "no single token of the vocabulary is <thin> at line 1, column 10",
+    ),
     _shown("root ::= *", "there is nothing before * that could be repeated at line 1, column 10"),
     _shown("root ::= )", "this ) closes nothing at line 1, column 10"),
     _shown("root ::= 'a'", "cannot stand here at line 1, column 10"),
