@@ -19,7 +19,7 @@ import sfgen
 from sfgen import Grammar, Template, Vocabulary
 from sfgen.compiled_form import compiled_form, of_compiled_form
 from sfgen.errors import DeadEnd, GrammarError, LimitTooSmall, TemplateError, UsageError
-from sfgen.language.token_symbols import CODE_BYTES, codes_of
+from sfgen.grammar.token_symbols import CODE_BYTES, codes_of
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.uniform import UniformModel
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sfgen.lalr.distances import FAR
 from sfgen.lalr.read import Reader
@@ -24,13 +24,13 @@ _LONGEST = 1 << 12
 """The most terminals of an expansion that is written out."""
 
 
-def examples(reader: Reader) -> Iterator[str]:
+def examples(reader: Reader, spelled: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
     """Yield texts without end, some of them several times.
 
-    In a grammar with conflicts some may not be texts of it.
+    In a grammar with conflicts some may not be texts of it. ``spelled`` spells out the codes of tokens.
     """
     derivations = _Derivations(reader.tables)
-    writer = _Writer(reader)
+    writer = _Writer(reader, spelled)
     for rule in range(len(reader.tables.rules)):
         terminals = derivations.through(rule)
         text = None if terminals is None else writer.text(terminals)
@@ -149,8 +149,9 @@ class _Derivations:
 class _Writer:
     """Writes terminals as characters."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, spelled: Callable[[bytes], bytes]) -> None:
         self._reader = reader
+        self._spelled = spelled
         self._reach = reader.distances.to_terminals() < FAR
         self._rows: list[list[int]] = reader.lexer.step.tolist()
         classes = reader.lexer.byte_classes.tobytes()
@@ -173,7 +174,7 @@ class _Writer:
             data += text
             node = after
         try:
-            return data.decode()
+            return self._spelled(bytes(data)).decode()
         except UnicodeDecodeError:
             return None
 

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sfgen.errors import GrammarError, InputError
+from sfgen.grammar.token_symbols import is_code, pattern_of
 from sfgen.lalr.lark_errors import PATTERN_HINT, check_expansions, definition_of, explained, position_of, undefined_hint
+from sfgen.lalr.lark_tokens import WithTokens, with_tokens
 from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
 from sfgen.whole_file import read_file
 
@@ -91,10 +93,14 @@ def read_lark(
     files: Mapping[str, str] | None = None,
 ) -> LarkGrammar:
     """Read a grammar with lark: its LALR(1) parser and contextual lexer."""
-    check_expansions(text)
+    replaced = with_tokens(text)
     importer = Importer(text, directory, files)
-    parser = _parser(text, start, importer)
-    return LarkGrammar(text, start, importer, _Converter(text, parser, start).tables(), lambda: parser)
+    try:
+        check_expansions(replaced.text)
+        parser = _parser(replaced.text, start, importer)
+    except GrammarError as error:
+        raise replaced.told(error, text) from None
+    return LarkGrammar(text, start, importer, _Converter(text, parser, start, replaced).tables(), lambda: parser)
 
 
 class Importer:
@@ -202,9 +208,10 @@ class _Matcher:
 class _Converter:
     """Converts lark's objects to numbers. lark's own numbers differ from run to run."""
 
-    def __init__(self, text: str, parser: Any, start: str) -> None:
+    def __init__(self, text: str, parser: Any, start: str, tokens: WithTokens) -> None:
         self.text = text
         self.start = start
+        self.tokens = {tokens.names[symbol.spelling]: (symbol, code) for symbol, code in tokens.symbols.items()}
         self.table = parser.parser.parser._parse_table
         self.lexer = parser.parser.lexer
         self.conf = parser.lexer_conf
@@ -216,6 +223,13 @@ class _Converter:
     def _check_terminals(self) -> None:
         for name, terminal in self.defined.items():
             pattern = terminal.pattern.to_regexp()
+            if any(pattern_of(code) in pattern for _, code in self.tokens.values()) and not is_code(pattern):
+                raise GrammarError(
+                    f"the terminal {name} has a token of the vocabulary inside",
+                    self.text,
+                    definition_of(self.text, name),
+                    hint="Tokens stand in rules; a rule may take the terminal's place.",
+                )
             try:
                 # lark joins all in one pattern, in which a part cannot begin with flags.
                 re.compile(f"(?:{pattern})")
@@ -309,6 +323,9 @@ class _Converter:
         if name == END:
             return Terminal(END, "", False, "the end of the text")
         pattern = self.defined[name].pattern
+        if name in self.tokens:
+            symbol, code = self.tokens[name]
+            return Terminal(symbol.spelling, pattern_of(code), False, symbol.spelling)
         is_literal = pattern.type == "str"
         shown = (pattern.raw or f'"{pattern.value}"') if is_literal else name
         return Terminal(name, pattern.to_regexp(), is_literal, shown)

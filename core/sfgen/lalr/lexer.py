@@ -27,6 +27,7 @@ from sfgen.automata.lookaround import Obligations, Threads, Trackers
 from sfgen.automata.minimize import equal_states
 from sfgen.errors import GrammarError, PatternError, PatternTooLarge
 from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.token_symbols import code_of, is_code
 from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.ordered_threads import NO_OBLIGATIONS, OrderedMachine, OrderedPlace, OrderedThreads, Programs
 from sfgen.lalr.tables import END, NO_STATE, Lexer, ParseTables, Terminal
@@ -52,22 +53,32 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "
     At most ``max_blanks`` ignored characters, all ASCII white space, stand between two terminals; ``None``: all that
     the grammar ignores.
     """
+    asks_for_token = [is_code(terminal.pattern) for terminal in tables.terminals]
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
+    used = [number for number in used if not asks_for_token[number]]
     trees = [_tree(tables.terminals[number], text) for number in used]
     # One tree, so that all patterns share their symbols; it is never simplified.
     together, symbols = by_symbol(Alternation((*trees, _BLANKS)))
     assert isinstance(together, Alternation)
     *over_symbols, blanks = together.branches
     assert isinstance(blanks, Characters)
+    characters = len(symbols.members)
+    codes = list[bytes]()
+    for number in np.flatnonzero(asks_for_token).tolist():  # a symbol of its own, which is no character
+        symbol = characters + len(codes)
+        codes.append(code_of(tables.terminals[number].pattern))
+        used.append(number)
+        over_symbols.append(Characters(((symbol, symbol),)))
     programs = Programs()
     starts = {
         number: programs.add(tree, number, tables.terminals[number].name)
         for number, tree in zip(used, over_symbols, strict=True)
     }
-    machine = OrderedMachine(programs, len(symbols.members))
+    machine = OrderedMachine(programs, characters + len(codes))
     blank_symbols = frozenset(symbol for low, high in blanks.ranges for symbol in range(low, high + 1))
     lexer_states = _LexerStates(tables, machine, starts, blank_symbols, max_blanks)
-    return _over_bytes(_merge(lexer_states, len(symbols.members), len(tables.contexts)), symbols.numbers)
+    merged = _merge(lexer_states, characters + len(codes), len(tables.contexts))
+    return _over_bytes(merged, symbols.numbers, codes)
 
 
 def _tree(terminal: Terminal, text: str) -> Node:
@@ -83,11 +94,18 @@ def _tree(terminal: Terminal, text: str) -> Node:
         ) from None
 
 
-def _over_bytes(merged: _Merged, symbols: CharacterMap) -> Lexer:
+def _over_bytes(merged: _Merged, symbols: CharacterMap, codes: list[bytes]) -> Lexer:
+    """Write each symbol as the bytes of its characters; the last ones are tokens, and are codes of one byte."""
+    characters = merged.step.shape[1] - len(codes)
     try:
-        table, class_of_byte = byte_table(merged.step, symbols, "")
+        table, class_of_byte = byte_table(np.ascontiguousarray(merged.step[:, :characters]), symbols, "")
     except PatternTooLarge as error:
         raise GrammarTooLarge("of all terminals", error.reason, "lexer") from None
+    if codes:
+        class_of_byte[list(b"".join(codes))] = table.shape[1] + np.arange(len(codes))
+        behind_codes = np.full((len(table), len(codes)), NO_STATE, dtype=np.int32)
+        behind_codes[: len(merged.step)] = merged.step[:, characters:]
+        table = np.hstack([table, behind_codes])
     chosen, class_of_class = distinct(np.ascontiguousarray(table.T))
     inside = len(table) - len(merged.step)
     counts = [len(commits) for commits in merged.commits] + [0] * inside

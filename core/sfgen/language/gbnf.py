@@ -9,7 +9,7 @@ Texts mean what llama.cpp's own parser makes of them (its documentation and pars
 * A character is a Unicode code point. A literal refuses surrogates, a class leaves them out.
 
 * ``<[1000]>`` is the token with that number, ``<think>`` the one token of that text, ``!`` before it any other token.
-  No part of a token is read so, and no end token (see ``sfgen.language.token_symbols``).
+  No part of a token is read so, and no end token (see ``sfgen.grammar.token_symbols``).
 
 Differences from llama.cpp: counts are kept whatever their size, up to a limit of copies; left recursion is read;
 an empty class ``[]``, a range that goes backwards, a surrogate and a token that is not in the vocabulary are errors.
@@ -42,7 +42,7 @@ from sfgen.grammar.rules import (
     Repeat,
 )
 from sfgen.grammar.simplify import size
-from sfgen.language.token_symbols import SymbolTokens, TokenSymbol, codes_of
+from sfgen.grammar.token_symbols import SymbolTokens, TokenSymbol, codes_of
 from sfgen.regex.ast import Characters
 from sfgen.regex.characters import TEXT, Ranges, complement, union
 

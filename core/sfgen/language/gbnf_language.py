@@ -49,9 +49,9 @@ from sfgen.grammar.rules import (
 )
 from sfgen.grammar.simplify import LeftRecursion
 from sfgen.grammar.stack import Configuration, Node, Position
+from sfgen.grammar.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol
 from sfgen.language.gbnf import Gbnf, read_gbnf
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
-from sfgen.language.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol
 from sfgen.printable import line_and_column, line_numbers
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from sfgen import arguments
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
 from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.rules import Grammar, GrammarTooLarge
+from sfgen.grammar.token_symbols import SpelledReading, SymbolGuide, SymbolPositions, SymbolTokens, TextReading
 from sfgen.index.distance import LONGEST_TEXT
 from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.completion import shortest_text
@@ -32,6 +33,7 @@ from sfgen.lalr.examples import examples, fewest_terminals
 from sfgen.lalr.items import Item, kernel_items
 from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.lark_package import LarkGrammar
+from sfgen.lalr.lark_tokens import with_tokens
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.positions import LalrPositions
 from sfgen.lalr.read import Position, Reader
@@ -173,6 +175,14 @@ class LalrGuide(GrammarGuide[Position]):
         return where(*self._open_rules.at(position))
 
 
+class LalrTokenGuide(SymbolGuide[Position], LalrGuide):
+    """Walks one sequence through a Lark grammar that asks for tokens."""
+
+    def __init__(self, tokens: SymbolPositions[Position], open_rules: OpenRules, max_tokens: int | None = None) -> None:
+        self._open_rules = open_rules
+        GrammarGuide.__init__(self, tokens, max_tokens)
+
+
 class LarkLanguage:
     """The texts of a grammar in Lark's language; its members are those of ``sfgen.language.language.Language``."""
 
@@ -198,7 +208,7 @@ class LarkLanguage:
     def __compiled__(self) -> tuple[Any, ...]:
         grammar = self._grammar
         told = grammar.text, grammar.start, dict(grammar.imported)
-        return LarkLanguage._of_compiled, (*told, grammar.tables, self._reader.lexer, self.max_blanks, self.origin)
+        return type(self)._of_compiled, (*told, grammar.tables, self._reader.lexer, self.max_blanks, self.origin)
 
     @classmethod
     def _of_compiled(
@@ -301,10 +311,13 @@ class LarkLanguage:
         """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
         arguments.whole_number("count", count, 1)
         first = self.shortest().decode()
-        others = filter(self.accepts, examples(self._reader))
+        others = filter(self.accepts, self._examples())
         return list(
             itertools.islice(dict.fromkeys(itertools.chain([first], itertools.islice(others, 4 * count))), count)
         )
+
+    def _examples(self) -> Iterator[str]:
+        return examples(self._reader)
 
     # ---- what the grammar is made of -------------------------------------------------------------------------------
 
@@ -377,27 +390,28 @@ class LarkLanguage:
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes, with any blanks that lark reads."""
         text = arguments.text("text", text)
-        rules = self._unlimited_rules
-        position, read = self._unlimited.start, 0
+        rules, reading, read = self._unlimited_rules, self._reading(), 0
         stretches = list[Stretch]()
         for character in text:
-            after = self._unlimited.read(position, character.encode("utf-8", "surrogatepass"))
-            if after is None:
+            if not reading.read(character):
                 break
-            position, read = after, read + 1
-            names, terminal = rules.at(position)
+            read += 1
+            names, terminal = rules.at(reading.position)
             before = ""
             if stretches and (stretches[-1].open_rules, stretches[-1].terminal) == (names, terminal):
                 before = stretches.pop().read
             stretches.append(Stretch(before + character, names, terminal))
-        follows = self._expected(rules, position)
-        failure = None
-        if read < len(text) or not self._unlimited.accepts(position):
+        follows = self._expected(rules, reading.position)
+        failure, may_end = None, reading.accepts()
+        if read < len(text) or not may_end:
             line, column = line_and_column(text, read)
-            names, _ = rules.at(position)
-            may_end = self._unlimited.accepts(position)
+            names, _ = rules.at(reading.position)
             failure = Failure(read, len(text[:read].encode()), line, column, follows, names, read == len(text), may_end)
         return Walk(text, tuple(stretches), failure, follows)
+
+    def _reading(self) -> TextReading[Position]:
+        """Begin to read a text with any blanks."""
+        return TextReading(self._unlimited)
 
     def failure(self, text: str) -> Failure | None:
         """Find where a text fails; ``None`` where the grammar has it."""
@@ -406,6 +420,67 @@ class LarkLanguage:
     def _expected(self, rules: OpenRules, position: Position) -> tuple[str, ...]:
         terminals = rules.expected(position)
         return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
+
+
+class LarkOfTokens(LarkLanguage):
+    """The texts of a grammar in Lark's language with token symbols.
+
+    lark does not know tokens, so it judges no texts here: they are read by what may be written for the symbols.
+    """
+
+    def _begin(self, lexer: Lexer) -> None:
+        super()._begin(lexer)
+        self._symbols = SymbolTokens(with_tokens(self.text).symbols)
+        self._symbol_positions = KeptByVocabulary(partial(self._make_positions, self._reader))
+        self._written = KeptByVocabulary(lambda vocabulary: self._symbols.written(vocabulary, self.text))
+
+    def _make_positions(self, reader: Reader, vocabulary: Vocabulary) -> SymbolPositions[Position]:
+        try:
+            return SymbolPositions(vocabulary, self._symbols, self.text, partial(_positions, reader), united)
+        except GrammarError as error:
+            raise error.of_file(self.origin) from None
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The token symbols, as they are spelled."""
+        return tuple(symbol.spelling for symbol in self._symbols.codes)
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for the special tokens that the grammar allows, by token."""
+        return self._written.of(vocabulary)
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Tell whether some tokens of the grammar write a whole text; bytes are UTF-8."""
+        data, reading = arguments.utf8("text", text), self._reading()
+        return data is not None and all(map(reading.read_byte, data)) and reading.accepts()
+
+    def shortest(self) -> bytes:
+        """Find a shortest text, with the symbols as they are spelled."""
+        return self._symbols.spelled(shortest_text(self._reader))
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Return ``None``: there is no second judge."""
+        arguments.data("data", data)
+        return None
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, open_rules = self._symbol_positions, self._open_rules
+        return LalrTokenGuide(positions.of(vocabulary), open_rules, max_tokens)
+
+    def _examples(self) -> Iterator[str]:
+        return examples(self._reader, self._symbols.spelled)
+
+    def _reading(self) -> SpelledReading[Position]:
+        return SpelledReading(self._unlimited, self._symbols, united)
+
+
+def united(_: object, positions: Sequence[Position]) -> Position:
+    """Make one position of several of a grammar."""
+    return tuple(sorted({each for position in positions for each in position}))
 
 
 def _reader(grammar: LarkGrammar, lexer: Lexer) -> Reader:
@@ -440,7 +515,7 @@ def lark_language(
         arguments.text("origin", origin)
     try:
         compiled = compile_lark(text, start, max_blanks=max_blanks, directory=directory, files=files)
-        return LarkLanguage(compiled, max_blanks, origin)
+        return (LarkOfTokens if with_tokens(text).symbols else LarkLanguage)(compiled, max_blanks, origin)
     except GrammarError as error:
         raise error.of_file(origin) from None
     except GrammarTooLarge as error:

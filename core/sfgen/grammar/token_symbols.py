@@ -80,35 +80,33 @@ class SymbolTokens:
 
     def tokens_of(self, symbol: TokenSymbol, vocabulary: Vocabulary, text: str) -> Int32:
         """Return the tokens of a symbol, ascending, int32; ``text`` is the grammar, for an error."""
-        size, names = len(vocabulary), vocabulary.names
+        size, chosen = len(vocabulary), np.zeros(len(vocabulary), dtype=np.bool_)
         if symbol.name is not None:
-            chosen = {_token_named(symbol, symbol.name, vocabulary, text)}
-        else:
-            beyond = [last for _, last in symbol.ids if last >= size]
-            if beyond:
-                reason = f"there is no token {beyond[0]}: the vocabulary has {size}"
+            chosen[_token_named(symbol, symbol.name, vocabulary, text)] = True
+        for first, last in symbol.ids:
+            if last >= size:
+                reason = f"there is no token {last}: the vocabulary has {size}"
                 raise GrammarError(reason, text, symbol.position, hint=f"Tokens are numbered from 0 to {size - 1}.")
-            chosen = {token for first, last in symbol.ids for token in range(first, last + 1)}
-        ends = set(vocabulary.end_token_ids)
+            chosen[first : last + 1] = True
         if symbol.is_negated:
-            every = {token for token, data in enumerate(vocabulary.tokens) if data or token in names}
-            tokens = every - ends - chosen
-            if not tokens:
-                raise GrammarError("the vocabulary has no other token", text, symbol.position)
-        else:
-            tokens = chosen - ends
-            if not tokens:
+            every = np.zeros_like(chosen)
+            every[vocabulary.text_token_ids] = every[list(vocabulary.names)] = True
+            chosen = every & ~chosen
+        chosen[list(vocabulary.end_token_ids)] = False
+        if not chosen.any():
+            reason, hint = "the vocabulary has no other token", ""
+            if not symbol.is_negated:
+                reason = "this token ends a text, so nothing follows it"
                 hint = "An end token follows a whole text by itself: leave it out."
-                raise GrammarError("this token ends a text, so nothing follows it", text, symbol.position, hint=hint)
-        return np.array(sorted(tokens), dtype=np.int32)
+            raise GrammarError(reason, text, symbol.position, hint=hint)
+        return np.flatnonzero(chosen).astype(np.int32)
 
     def written(self, vocabulary: Vocabulary, text: str) -> dict[int, bytes]:
         """Return what is written for the special tokens of all symbols: their names, since they have no text."""
         return {
             token: vocabulary.text(token).encode()
             for symbol in self.codes
-            for token in self.tokens_of(symbol, vocabulary, text).tolist()
-            if vocabulary.tokens[token] is None
+            for token in np.setdiff1d(self.tokens_of(symbol, vocabulary, text), vocabulary.text_token_ids).tolist()
         }
 
     def spelled(self, data: bytes) -> bytes:
@@ -152,6 +150,25 @@ def codes_of(count: int) -> list[bytes]:
     while len(CODE_BYTES) ** size < count:
         size += 1
     return list(_codes(size)[:count])
+
+
+def pattern_of(code: bytes) -> str:
+    """Write a code as a pattern of characters that no text has: surrogates.
+
+    >>> code_of(pattern_of(b"\xf5")), is_code(pattern_of(b"\xf5")), is_code("a")
+    (b'\\xf5', True, False)
+    """
+    return code.decode("utf-8", "surrogateescape")
+
+
+def code_of(pattern: str) -> bytes:
+    """Return the code that a pattern stands for."""
+    return pattern.encode("utf-8", "surrogateescape")
+
+
+def is_code(pattern: str) -> bool:
+    """Tell whether a pattern stands for a code."""
+    return bool(pattern) and all("\udc80" <= character <= "\udcff" for character in pattern)
 
 
 @lru_cache(maxsize=4)
@@ -279,6 +296,80 @@ class SymbolPositions(Generic[Position]):
         for number, mask in self._tokens_of.items():
             if mask.item(token >> 5) >> (token & 31) & 1:
                 yield tokens[number] or b""
+
+
+class TextReading(Generic[Position]):
+    """Reads a text by itself, without its tokens, character by character.
+
+    Attributes:
+        position: The position behind what was read.
+    """
+
+    def __init__(self, reader: PositionReader[Position]) -> None:
+        self.position = reader.start
+        self._reader = reader
+
+    def read(self, character: str) -> bool:
+        """Read a character; tell whether it may stand there."""
+        after = self._reader.read(self.position, character.encode("utf-8", "surrogatepass"))
+        if after is not None:
+            self.position = after
+        return after is not None
+
+    def accepts(self) -> bool:
+        """Tell whether the text may end here."""
+        return self._reader.accepts(self.position)
+
+
+class SpelledReading(TextReading[Position]):
+    """Reads a text in which a symbol with a name stands as that name, and any other one as some bytes.
+
+    ``position`` stays where it is while only names are open.
+    """
+
+    def __init__(
+        self,
+        reader: PositionReader[Position],
+        symbols: SymbolTokens,
+        unite: Callable[[PositionReader[Position], Sequence[Position]], Position],
+    ) -> None:
+        super().__init__(reader)
+        self._unite = unite
+        named = {symbol: code for symbol, code in symbols.codes.items() if symbol.name and not symbol.is_negated}
+        self._names = [((symbol.name or "").encode(), code) for symbol, code in named.items()]
+        self._unknown = [code for symbol, code in symbols.codes.items() if symbol not in named]
+        self._here: Position | None = reader.start  # ``None``: inside of names only
+        self._open: list[tuple[bytes, Position]] = []  # the rest of each open name, and what follows it
+        self._behind: list[Position] = []  # behind the tokens that began before, whatever they are
+
+    def read(self, character: str) -> bool:
+        """Read a character; tell whether it may stand there."""
+        return all(map(self.read_byte, character.encode("utf-8", "surrogatepass")))
+
+    def read_byte(self, byte: int) -> bool:
+        """Read a byte; tell whether it may stand there."""
+        reader, here = self._reader, self._here
+        found, opened = list[Position](), self._open
+        if here is not None:
+            after = None if byte in _CODES else reader.read(here, bytes([byte]))
+            found += [] if after is None else [after]
+            ways = [(name, reader.read(here, code)) for name, code in self._names]
+            opened = [*opened, *((name, behind) for name, behind in ways if behind is not None)]
+            begun = [behind for code in self._unknown if (behind := reader.read(here, code)) is not None]
+            if begun:
+                self._behind = [self._unite(reader, [*self._behind, *begun])]
+        opened = [(rest[1:], behind) for rest, behind in opened if rest[0] == byte]
+        self._open = [(rest, behind) for rest, behind in opened if rest]
+        found += [behind for rest, behind in opened if not rest]
+        found += self._behind
+        self._here = self._unite(reader, found) if found else None
+        if self._here is not None:
+            self.position = self._here
+        return self._here is not None or bool(self._open)
+
+    def accepts(self) -> bool:
+        """Tell whether the text may end here."""
+        return self._here is not None and self._reader.accepts(self._here)
 
 
 class SymbolGuide(GrammarGuide[Position]):
