@@ -169,7 +169,7 @@ class Grammar:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The tokens of the vocabulary that it asks for, as they are spelled.
+        """The tokens that it asks for, as they are spelled.
 
         Such a grammar is one of tokens. What is said of its texts holds for what is written of them: a special token
         is written by its name, and a text is accepted if some tokens that the grammar allows could write it.
@@ -180,10 +180,15 @@ class Grammar:
         return self._language.tokens
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for the special tokens that it allows, by token: their names.
+        """Return what is written for special tokens: their names.
+
+        Only those are in it that the grammar allows by some symbol.
 
         Args:
             vocabulary: The tokens.
+
+        Returns:
+            The texts by token.
 
         Raises:
             GrammarError: The vocabulary does not have a token that the grammar asks for.
