@@ -19,6 +19,7 @@ import numpy as np
 
 from sfgen.errors import GrammarError, InputError
 from sfgen.grammar.token_symbols import is_code, pattern_of
+from sfgen.lalr.indentation import DEDENT_CODE, INDENT_CODE, Indentation
 from sfgen.lalr.lark_errors import PATTERN_HINT, check_expansions, definition_of, explained, position_of, undefined_hint
 from sfgen.lalr.lark_tokens import WithTokens, with_tokens
 from sfgen.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
@@ -48,23 +49,37 @@ class LarkGrammar:
     """
 
     def __init__(
-        self, text: str, start: str, importer: Importer, tables: ParseTables, build: Callable[[], Any] | None = None
+        self,
+        text: str,
+        start: str,
+        importer: Importer,
+        tables: ParseTables,
+        build: Callable[[], Any] | None = None,
+        indentation: Indentation | None = None,
     ) -> None:
         self.text = text
         self.start = start
+        self.indentation = indentation
         self.importer = importer
         self.imported = dict(importer.found)
         self.tables = tables
-        self._build = build or (lambda: _parser(text, start, Importer(text, files=self.imported)))
+        self._build = build or (lambda: _parser(text, start, Importer(text, files=self.imported), indentation))
         self._parser: Any = None
         self._lock = threading.Lock()
 
     @classmethod
-    def of_tables(cls, text: str, start: str, imported: Mapping[str, str], tables: ParseTables) -> LarkGrammar:
+    def of_tables(
+        cls,
+        text: str,
+        start: str,
+        imported: Mapping[str, str],
+        tables: ParseTables,
+        indentation: Indentation | None = None,
+    ) -> LarkGrammar:
         """Return a grammar whose tables, and imported files, are known."""
         importer = Importer(text, files=imported)
         importer.found.update(imported)
-        return cls(text, start, importer, tables)
+        return cls(text, start, importer, tables, indentation=indentation)
 
     def parse(self, text: str) -> bool:
         """Tell whether lark reads a whole text."""
@@ -73,6 +88,7 @@ class LarkGrammar:
     def refusal(self, text: str) -> Refusal | None:
         """Explain why lark refuses a whole text; ``None`` where it reads it."""
         from lark.exceptions import UnexpectedInput
+        from lark.indenter import DedentError
 
         with self._lock:
             if self._parser is None:
@@ -82,6 +98,12 @@ class LarkGrammar:
         except UnexpectedInput as error:
             position = getattr(error, "pos_in_stream", None)
             return Refusal(str(error).split("\n", 1)[0], position if position is not None and position >= 0 else None)
+        except DedentError as error:
+            return Refusal(str(error), None)
+        except (AssertionError, IndexError):  # of the indenter: a bracket that closes nothing, a newline without one
+            if self.indentation is None:
+                raise
+            return Refusal("the indenter cannot follow it", None)
         return None
 
 
@@ -91,16 +113,18 @@ def read_lark(
     *,
     directory: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
+    indentation: Indentation | None = None,
 ) -> LarkGrammar:
     """Read a grammar with lark: its LALR(1) parser and contextual lexer."""
     replaced = with_tokens(text)
     importer = Importer(text, directory, files)
     try:
         check_expansions(replaced.text)
-        parser = _parser(replaced.text, start, importer)
+        parser = _parser(replaced.text, start, importer, indentation)
     except GrammarError as error:
         raise replaced.told(error, text) from None
-    return LarkGrammar(text, start, importer, _Converter(text, parser, start, replaced).tables(), lambda: parser)
+    tables = _Converter(text, parser, start, replaced, indentation).tables()
+    return LarkGrammar(text, start, importer, tables, lambda: parser, indentation)
 
 
 class Importer:
@@ -162,7 +186,7 @@ class Importer:
             raise GrammarError(f"the file {name} that it imports is too long", self._text) from None
 
 
-def _parser(text: str, start: str, importer: Importer) -> Any:
+def _parser(text: str, start: str, importer: Importer, indentation: Indentation | None = None) -> Any:
     """Make lark's parser."""
     from lark import Lark
     from lark.lexer import ContextualLexer
@@ -181,6 +205,7 @@ def _parser(text: str, start: str, importer: Importer) -> Any:
             start=start,
             import_paths=[importer],
             source_path=os.path.join(importer.base, "grammar" + EXTENSION),
+            postlex=None if indentation is None else indentation.lark_indenter(),
             _plugins={"ContextualLexer": unchecked},
         )
     except GrammarError:
@@ -208,16 +233,20 @@ class _Matcher:
 class _Converter:
     """Converts lark's objects to numbers. lark's own numbers differ from run to run."""
 
-    def __init__(self, text: str, parser: Any, start: str, tokens: WithTokens) -> None:
+    def __init__(
+        self, text: str, parser: Any, start: str, tokens: WithTokens, indentation: Indentation | None
+    ) -> None:
         self.text = text
+        declared = () if indentation is None else (indentation.indent, indentation.dedent)
+        self.declared = dict(zip(declared, (INDENT_CODE, DEDENT_CODE), strict=False))
         self.start = start
         self.tokens = {tokens.names[symbol.spelling]: (symbol, code) for symbol, code in tokens.symbols.items()}
         self.table = parser.parser.parser._parse_table
-        self.lexer = parser.parser.lexer
+        self.lexer = getattr(parser.parser.lexer, "lexer", parser.parser.lexer)  # an indenter stands around it
         self.conf = parser.lexer_conf
         self.defined: dict[str, Any] = self.conf.terminals_by_name
         self._check_terminals()
-        self.names = [*sorted(self.defined), END]
+        self.names = [*sorted({*self.defined, *self.declared}), END]
         self.terminal = {name: number for number, name in enumerate(self.names)}
 
     def _check_terminals(self) -> None:
@@ -312,7 +341,7 @@ class _Converter:
         waiting = list(known)
         for state in waiting:
             for symbol, (_, target) in sorted(states[state].items()):
-                if symbol.isupper() and symbol != END and symbol not in self.defined:
+                if symbol.isupper() and symbol != END and symbol not in self.terminal:
                     raise self._undefined(symbol)
                 if isinstance(target, int) and target not in known:
                     known[target] = None
@@ -322,6 +351,8 @@ class _Converter:
     def _terminal(self, name: str) -> Terminal:
         if name == END:
             return Terminal(END, "", False, "the end of the text")
+        if name in self.declared:
+            return Terminal(name, pattern_of(self.declared[name]), False, name)
         pattern = self.defined[name].pattern
         if name in self.tokens:
             symbol, code = self.tokens[name]
@@ -336,16 +367,19 @@ class _Converter:
 
         matcher = _Matcher()
         numbers: dict[tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]], int] = {}
-        number_of: dict[int, int] = {}  # by lark's lexer; states share lexers
+        # By lark's lexer, which states share, and what an indenter may put there.
+        number_of: dict[tuple[int, tuple[int, ...]], int] = {}
         context_of = []
         for state in order:
             lexer = self.lexer.lexers[state]
-            if id(lexer) not in number_of:
+            declared = tuple(self.terminal[name] for name in self.declared if name in self.table.states[state])
+            if (id(lexer), declared) not in number_of:
                 ordered, keywords = _create_unless(lexer.terminals, lexer.g_regex_flags, matcher, False)
                 unless = {name: callback.scanner.terminals for name, callback in keywords.items()}
-                key = self._numbers(ordered), tuple((self.terminal[n], self._numbers(k)) for n, k in unless.items())
-                number_of[id(lexer)] = numbers.setdefault(key, len(numbers))
-            context_of.append(number_of[id(lexer)])
+                tried = *self._numbers(ordered), *declared
+                key = tried, tuple((self.terminal[n], self._numbers(k)) for n, k in unless.items())
+                number_of[id(lexer), declared] = numbers.setdefault(key, len(numbers))
+            context_of.append(number_of[id(lexer), declared])
         contexts = tuple(Context(ordered, dict(unless)) for ordered, unless in numbers)
         return contexts, np.array(context_of, dtype=np.int32)
 

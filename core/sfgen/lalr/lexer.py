@@ -47,11 +47,14 @@ _NO_CONTEXT = -1
 _TOO_MANY = -1
 
 
-def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "") -> Lexer:
+def make_lexer(
+    tables: ParseTables, max_blanks: int | None = None, text: str = "", newline: int | None = None
+) -> Lexer:
     """Make the lexer of all contexts.
 
     At most ``max_blanks`` ignored characters, all ASCII white space, stand between two terminals; ``None``: all that
-    the grammar ignores.
+    the grammar ignores. Behind the terminal ``newline`` any context may follow, since an indenter drops it in brackets,
+    or adds terminals.
     """
     asks_for_token = [is_code(terminal.pattern) for terminal in tables.terminals]
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
@@ -76,7 +79,7 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "
     }
     machine = OrderedMachine(programs, characters + len(codes))
     blank_symbols = frozenset(symbol for low, high in blanks.ranges for symbol in range(low, high + 1))
-    lexer_states = _LexerStates(tables, machine, starts, blank_symbols, max_blanks)
+    lexer_states = _LexerStates(tables, machine, starts, blank_symbols, max_blanks, newline)
     merged = _merge(lexer_states, characters + len(codes), len(tables.contexts))
     return _over_bytes(merged, symbols.numbers, codes)
 
@@ -205,8 +208,10 @@ class _LexerStates:
         starts: dict[int, int],
         blanks: frozenset[int],
         max_blanks: int | None,
+        newline: int | None,
     ) -> None:
         self._tables = tables
+        self._newline = newline
         self._machine = machine
         self._program = starts
         self._blanks = blanks
@@ -245,6 +250,8 @@ class _LexerStates:
         targets = self._tables.actions[states, terminals] - 1
         for terminal, context in zip(terminals.tolist(), self._tables.context_of[targets].tolist(), strict=True):
             behind[terminal].add(context)
+        if self._newline is not None:
+            behind[self._newline].update(range(len(self._tables.contexts)))
         return {terminal: tuple(sorted(contexts)) for terminal, contexts in behind.items()}
 
     @cached_property
