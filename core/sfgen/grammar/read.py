@@ -7,7 +7,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar, cast
+from typing import Generic, Protocol, TypeVar, cast
 
 from sfgen import arguments
 from sfgen.grammar.distances import Distances, distances_of
@@ -255,7 +255,17 @@ class Reader:
         ]
 
 
-class ReadByBytes:
+AnyPosition = TypeVar("AnyPosition")
+
+
+class ReadsBytes(Protocol[AnyPosition]):
+    """Reads bytes from position to position."""
+
+    def read(self, position: AnyPosition, data: bytes) -> AnyPosition | None:
+        """Return the position after some bytes; ``None`` where they are refused."""
+
+
+class ReadByBytes(Generic[AnyPosition]):
     """The positions behind many texts from one position; each byte is read once at each position.
 
     Tokens share first bytes, and most bytes lead to known positions: tens of thousands of tokens pass few positions.
@@ -264,7 +274,7 @@ class ReadByBytes:
         positions: The positions by number; that of the start is 0.
     """
 
-    def __init__(self, reader: Reader, position: Position) -> None:
+    def __init__(self, reader: ReadsBytes[AnyPosition], position: AnyPosition) -> None:
         self._reader = reader
         self.positions = [position]
         self._numbers = {position: 0}
@@ -289,9 +299,6 @@ class ReadByBytes:
             self._steps.append({})
         self._steps[number][byte] = after
         return after
-
-
-AnyPosition = TypeVar("AnyPosition")
 
 
 def only_step(

@@ -16,6 +16,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,6 +28,7 @@ import sfgen
 from sfgen.cache_folders import is_usable, user_folders
 from sfgen.errors import SfgenError
 from sfgen.index.atomic_write import write_whole
+from sfgen.lalr.indentation import Indentation, LayoutTerminals
 from sfgen.lalr.lark_package import Importer, LarkGrammar, read_lark
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.tables import Context, Lexer, ParseTables, Rule, Terminal
@@ -81,18 +83,21 @@ def compile_lark(
     max_blanks: int | None = None,
     directory: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
+    indentation: Indentation | None = None,
 ) -> CompiledGrammar:
     """Read a Lark grammar and make its lexer, or load both from the cache.
 
     ``directory`` or ``files`` has the files that it imports; ``max_blanks`` is as in
     :func:`~sfgen.lalr.lexer.make_lexer`.
     """
-    path = _path(text, start, max_blanks, directory, files)
+    path = _path(text, start, max_blanks, directory, files, indentation)
     stored = None if path is None else _load(path, Importer(text, directory, files))
     if stored is not None:
-        return CompiledGrammar(LarkGrammar.of_tables(text, start, stored.imported, stored.tables), stored.lexer)
-    grammar = read_lark(text, start, directory=directory, files=files)
-    lexer = make_lexer(grammar.tables, max_blanks, text)
+        grammar = LarkGrammar.of_tables(text, start, stored.imported, stored.tables, indentation)
+        return CompiledGrammar(grammar, stored.lexer)
+    grammar = read_lark(text, start, directory=directory, files=files, indentation=indentation)
+    newline = None if indentation is None else LayoutTerminals.of(grammar.tables, indentation, text).newline
+    lexer = make_lexer(grammar.tables, max_blanks, text, newline)
     if path is not None:
         _store(path, _Stored(grammar.tables, lexer, grammar.imported, tuple(sorted(grammar.importer.missing))))
     return CompiledGrammar(grammar, lexer)
@@ -109,6 +114,7 @@ def _path(
     max_blanks: int | None,
     directory: str | os.PathLike[str] | None,
     files: Mapping[str, str] | None,
+    indentation: Indentation | None,
 ) -> Path | None:
     folder = cache_folder()
     if folder is None:
@@ -118,7 +124,8 @@ def _path(
         where = dict(files) if files is not None else None if directory is None else os.path.realpath(directory)
     # A pattern's meaning depends on Python's version, and \w on that of Unicode.
     made_by = [sfgen.__version__, _lark_version(), list(sys.version_info[:3]), unicodedata.unidata_version, _code()]
-    key = json.dumps([made_by, text, start, max_blanks, where], sort_keys=True)
+    options = None if indentation is None else asdict(indentation)
+    key = json.dumps([made_by, text, start, max_blanks, where, options], sort_keys=True)
     return folder / (hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() + _SUFFIX)
 
 

@@ -9,8 +9,9 @@ So a configuration has a *layout* besides: the open levels, how many brackets ar
 that is being read. ``LayoutReader`` reads bytes so, and is the plain definition.
 
 A configuration is alive if a text completes it. That is decided without levels. In the lexer an indent and a dedent are
-terminals with codes (see ``sfgen.grammar.token_symbols``), which are bytes of no text; the distances of lexer and parser
-tell whether some text with codes completes a configuration. Real text does then, too, for what ``check_layout`` demands:
+terminals with codes (see ``sfgen.grammar.token_symbols``), which are bytes of no text. The distances of lexer and
+parser tell whether some text with codes completes a configuration. Then real text does, too, since ``check_layout``
+demands:
 
 * Each rule has as many dedents as indents, and as many closing brackets as opening ones, properly nested. So the levels
   and brackets that are open are those on the parser's stack.
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen import arguments
 from sfgen.errors import GrammarError
@@ -32,7 +34,7 @@ from sfgen.grammar.read import only_step
 from sfgen.grammar.token_symbols import CODE_BYTES
 from sfgen.lalr.distances import FAR
 from sfgen.lalr.lark_errors import definition_of, position_of
-from sfgen.lalr.read import Reader
+from sfgen.lalr.read import Configuration, Position, Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE, ParseTables
 
@@ -67,6 +69,8 @@ class Indentation:
     @classmethod
     def of(cls, indenter: Any) -> Indentation:
         """Read the options of an indenter of lark's, or of anything with its attributes."""
+        if isinstance(indenter, Indentation):
+            return indenter
         names = ("NL_type", "INDENT_type", "DEDENT_type", "OPEN_PAREN_types", "CLOSE_PAREN_types", "tab_len")
         arguments.given("indenter", indenter, "an Indenter as lark has them", *names)
         newline, indent, dedent = (arguments.text(name, getattr(indenter, name)) for name in names[:3])
@@ -81,17 +85,6 @@ class Indentation:
             return None
         newline = next((name for name in _NEWLINES if definition_of(text, name) is not None), None)
         return None if newline is None else cls(newline)
-
-    def lark_indenter(self) -> Any:
-        """Make lark's own indenter."""
-        from lark.indenter import Indenter
-
-        class Layout(Indenter):
-            NL_type, INDENT_type, DEDENT_type = self.newline, self.indent, self.dedent  # type: ignore[assignment]
-            OPEN_PAREN_types, CLOSE_PAREN_types = list(self.opening), list(self.closing)  # type: ignore[assignment]
-            tab_len = self.tab_width  # type: ignore[assignment]
-
-        return Layout()
 
 
 class LayoutTerminals(NamedTuple):
@@ -132,26 +125,27 @@ def check_layout(reader: Reader, terminals: LayoutTerminals, text: str) -> None:
     states = open_newlines(reader, terminals.newline)
     can_begin = _lines_begin_at(reader, terminals.newline)
     step, newline = reader.lexer.step, reader.lexer.byte_classes[0x0A]
-    behind = np.append(can_begin, False)[step[:, newline]]  # the last entry stands for ``NO_STATE``
-    while True:
-        more = behind | np.append(behind, False)[step].any(axis=1)
-        if (more == behind).all():
+    leads_there: NDArray[np.bool_] = np.append(np.append(can_begin, False)[step[:, newline]], False)
+    while True:  # the last entry stands for ``NO_STATE``
+        more = leads_there.copy()
+        more[:-1] |= leads_there[step].any(axis=1)
+        if (more == leads_there).all():
             break
-        behind = more
-    if not behind[states].all():
+        leads_there = more
+    if not leads_there[:-1][states].all():
         name = reader.tables.terminals[terminals.newline].name
         hint = r"Let it read several lines with spaces, as in /(\r?\n[\t ]*)+/."
         raise GrammarError(f"the terminal {name} ends with its first line", text, definition_of(text, name), hint=hint)
 
 
-def open_newlines(reader: Reader, newline: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def open_newlines(reader: Reader, newline: int) -> NDArray[np.bool_]:
     """Tell in which lexer states a newline terminal may be open, or begin; bool ``[lexer_states]``."""
     labels = [number for number, (terminal, _) in enumerate(reader.distances.labels) if terminal == newline]
-    found: np.ndarray[Any, np.dtype[np.bool_]] = (reader.distances.cost[:, labels] < FAR).any(axis=1)
+    found: NDArray[np.bool_] = (reader.distances.cost[:, labels] < FAR).any(axis=1)
     return found
 
 
-def _lines_begin_at(reader: Reader, newline: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def _lines_begin_at(reader: Reader, newline: int) -> NDArray[np.bool_]:
     """Tell in which lexer states a newline terminal may end behind any number of spaces."""
     lexer = reader.lexer
     owners = np.repeat(np.arange(len(lexer.step)), np.diff(lexer.commit_starts))
@@ -336,9 +330,7 @@ class LayoutReader:
         self._holds_at_end: list[bool] = reader.lexer.obligation_holds_at_end.tolist()
         self._codes = frozenset(INDENT_CODE + DEDENT_CODE)
         self._steps: dict[tuple[LayoutPosition, int], LayoutPosition | None] = {}
-        self.start: LayoutPosition = (
-            LayoutConfiguration(reader.lexer_state_at(BOTTOM, 0), BOTTOM, _START),
-        )
+        self.start: LayoutPosition = (LayoutConfiguration(reader.lexer_state_at(BOTTOM, 0), BOTTOM, _START),)
 
     def read(self, position: LayoutPosition, data: bytes) -> LayoutPosition | None:
         """Return the position after some bytes; ``None`` where they are refused."""
@@ -384,13 +376,21 @@ class LayoutReader:
     def _ended(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Layout]]:
         """Yield obligation, stack node and layout behind the terminals that may end here."""
         lexer_state, node, layout = configuration
+        yield from self.behind_newline(configuration)
+        for terminal, obligation in self.reader.commits_of(lexer_state):
+            if terminal != self.terminals.newline:
+                after = self._behind(node, terminal, layout)
+                if after is not None:
+                    yield obligation, *after
+
+    def behind_newline(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Layout]]:
+        """Yield obligation, stack node and layout behind a newline that may end here."""
+        lexer_state, node, layout = configuration
         for terminal, obligation in self.reader.commits_of(lexer_state):
             if terminal == self.terminals.newline:
                 after = (node, layout._replace(column=None)) if layout.brackets else self._behind_newline(node, layout)
-            else:
-                after = self._behind(node, terminal, layout)
-            if after is not None:
-                yield obligation, *after
+                if after is not None:
+                    yield obligation, *after
 
     def _behind(self, node: int, terminal: int, layout: Layout) -> tuple[int, Layout] | None:
         """Return the node and the layout behind a terminal that is no newline."""
@@ -461,3 +461,25 @@ class LayoutReader:
 def _order(configuration: LayoutConfiguration) -> tuple[int, int, tuple[int, ...], int, int]:
     lexer_state, node, (levels, brackets, column) = configuration
     return lexer_state, node, levels, brackets, -1 if column is None else column
+
+
+def without_layout(position: LayoutPosition) -> Position:
+    """Return a position without its layouts."""
+    return tuple(dict.fromkeys(Configuration(lexer_state, node) for lexer_state, node, _ in position))
+
+
+def with_columns(coded: bytes) -> bytes:
+    """Write a text with codes with the columns that they stand for, four for each level.
+
+    >>> with_columns(b"if:\\n" + INDENT_CODE + b"a\\nb\\n" + DEDENT_CODE + b"c\\n")
+    b'if:\\n    a\\n    b\\nc\\n'
+    """
+    text, level = bytearray(), 0
+    for byte in coded:
+        if byte in INDENT_CODE:
+            level += 1
+        elif byte in DEDENT_CODE:
+            level -= 1
+        else:
+            text += b"    " * level * (text[-1:] == b"\n" and byte != 0x0A) + bytes([byte])
+    return bytes(text)

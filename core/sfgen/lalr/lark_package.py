@@ -205,13 +205,28 @@ def _parser(text: str, start: str, importer: Importer, indentation: Indentation 
             start=start,
             import_paths=[importer],
             source_path=os.path.join(importer.base, "grammar" + EXTENSION),
-            postlex=None if indentation is None else indentation.lark_indenter(),
+            postlex=None if indentation is None else _indenter(indentation),
             _plugins={"ContextualLexer": unchecked},
         )
     except GrammarError:
         raise
     except Exception as error:  # lark's kinds, and those of its faults: AssertionError, KeyError, re.error
         raise explained(error, text, start) from None
+
+
+def _indenter(indentation: Indentation) -> Any:
+    """Make lark's indenter."""
+    from lark.indenter import Indenter
+
+    members = {
+        "NL_type": indentation.newline,
+        "INDENT_type": indentation.indent,
+        "DEDENT_type": indentation.dedent,
+        "OPEN_PAREN_types": list(indentation.opening),
+        "CLOSE_PAREN_types": list(indentation.closing),
+        "tab_len": indentation.tab_width,
+    }
+    return type("OwnIndenter", (Indenter,), members)()
 
 
 class _Matcher:
@@ -233,9 +248,7 @@ class _Matcher:
 class _Converter:
     """Converts lark's objects to numbers. lark's own numbers differ from run to run."""
 
-    def __init__(
-        self, text: str, parser: Any, start: str, tokens: WithTokens, indentation: Indentation | None
-    ) -> None:
+    def __init__(self, text: str, parser: Any, start: str, tokens: WithTokens, indentation: Indentation | None) -> None:
         self.text = text
         declared = () if indentation is None else (indentation.indent, indentation.dedent)
         self.declared = dict(zip(declared, (INDENT_CODE, DEDENT_CODE), strict=False))
@@ -282,7 +295,7 @@ class _Converter:
 
     def _undefined(self, name: str) -> GrammarError:
         return GrammarError(
-            f"the terminal {name} is declared and has no definition: what an indenter makes is not supported",
+            f"the terminal {name} is declared and has no definition, and no indenter makes it",
             self.text,
             position_of(self.text, rf"%declare[^\n]*?\b({re.escape(name)})\b"),
             hint=undefined_hint(name),

@@ -47,9 +47,7 @@ _NO_CONTEXT = -1
 _TOO_MANY = -1
 
 
-def make_lexer(
-    tables: ParseTables, max_blanks: int | None = None, text: str = "", newline: int | None = None
-) -> Lexer:
+def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "", newline: int | None = None) -> Lexer:
     """Make the lexer of all contexts.
 
     At most ``max_blanks`` ignored characters, all ASCII white space, stand between two terminals; ``None``: all that

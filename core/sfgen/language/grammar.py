@@ -89,11 +89,15 @@ class Grammar:
         directory: str | PathLike[str] | None = None,
         files: Mapping[str, str] | None = None,
         origin: str | None = None,
+        indenter: Any = None,
     ) -> Grammar:
         r"""Read a grammar in Lark's language: its LALR(1) parser and contextual lexer.
 
         It means what lark says, silent shifts included. Of what ``%ignore`` allows, white space only is written, and
         little of it in a row; whatever lark reads is accepted.
+
+        With ``%declare _INDENT _DEDENT`` and a newline terminal named ``_NEWLINE`` or ``_NL`` it has the indentation of
+        lark's ``PythonIndenter``; another one is given as ``indenter``.
 
         Args:
             text: The grammar.
@@ -102,6 +106,7 @@ class Grammar:
             directory: Where the files lie that it imports (``%import .other (NAME)``).
             files: The texts of these files by their paths, in place of a directory.
             origin: The name of its file, which errors tell; nothing is read from there.
+            indenter: An ``Indenter`` of lark, or an object with its attributes.
 
         Raises:
             GrammarError: lark refuses it, it has terminals that are declared only, or there is no text at all.
@@ -112,7 +117,8 @@ class Grammar:
         >>> calls.accepts("f(g(x),   y)"), calls.accepts("f(g(x)")
         (True, False)
         """
-        return cls(lark_language(text, start, max_blanks=max_blanks, directory=directory, files=files, origin=origin))
+        options: dict[str, Any] = {"directory": directory, "files": files, "origin": origin, "indenter": indenter}
+        return cls(lark_language(text, start, max_blanks=max_blanks, **options))
 
     def __repr__(self) -> str:
         """One line, with the beginning of the grammar.

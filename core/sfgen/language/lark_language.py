@@ -30,10 +30,20 @@ from sfgen.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.lalr.completion import shortest_text
 from sfgen.lalr.distances import FAR, Distances
 from sfgen.lalr.examples import examples, fewest_terminals
+from sfgen.lalr.indentation import (
+    Indentation,
+    LayoutPosition,
+    LayoutReader,
+    LayoutTerminals,
+    check_layout,
+    with_columns,
+    without_layout,
+)
 from sfgen.lalr.items import Item, kernel_items
 from sfgen.lalr.lark_errors import definition_of
 from sfgen.lalr.lark_package import LarkGrammar
 from sfgen.lalr.lark_tokens import with_tokens
+from sfgen.lalr.layout_masks import LayoutPositions, shortest_layout_text
 from sfgen.lalr.lexer import make_lexer
 from sfgen.lalr.positions import LalrPositions
 from sfgen.lalr.read import Position, Reader
@@ -202,13 +212,16 @@ class LarkLanguage:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The imported texts are pickled too, as their folder may be missing.
-        options: dict[str, Any] = {"max_blanks": self.max_blanks, "files": dict(self.files), "origin": self.origin}
-        return partial(lark_language, **options), (self.text, self.start)
+        return partial(lark_language, **self._options()), (self.text, self.start)
+
+    def _options(self) -> dict[str, Any]:
+        return {"max_blanks": self.max_blanks, "files": dict(self.files), "origin": self.origin}
 
     def __compiled__(self) -> tuple[Any, ...]:
         grammar = self._grammar
         told = grammar.text, grammar.start, dict(grammar.imported)
-        return type(self)._of_compiled, (*told, grammar.tables, self._reader.lexer, self.max_blanks, self.origin)
+        own = grammar.tables, self._reader.lexer, self.max_blanks, self.origin, grammar.indentation
+        return type(self)._of_compiled, (*told, *own)
 
     @classmethod
     def _of_compiled(
@@ -220,9 +233,11 @@ class LarkLanguage:
         lexer: Lexer,
         max_blanks: int,
         origin: str | None,
+        indentation: Indentation | None,
     ) -> LarkLanguage:
         """Return the language of a compiled form."""
-        return cls(CompiledGrammar(LarkGrammar.of_tables(text, start, files, tables), lexer), max_blanks, origin)
+        grammar = LarkGrammar.of_tables(text, start, files, tables, indentation)
+        return cls(CompiledGrammar(grammar, lexer), max_blanks, origin)
 
     def _begin(self, lexer: Lexer) -> None:
         """Begin with empty stacks."""
@@ -249,6 +264,9 @@ class LarkLanguage:
     @cached_property
     def _unlimited(self) -> Reader:
         """The reader of all texts that lark reads."""
+        return self._make_unlimited()
+
+    def _make_unlimited(self) -> Reader:
         return _reader(self._grammar, make_lexer(self._grammar.tables, None))
 
     @cached_property
@@ -422,6 +440,80 @@ class LarkLanguage:
         return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
 
 
+class LayoutGuide(GrammarGuide[LayoutPosition]):
+    """Walks one sequence through a Lark grammar with indentation."""
+
+    def __init__(self, tokens: LayoutPositions, open_rules: OpenRules, max_tokens: int | None = None) -> None:
+        self._open_rules = open_rules
+        super().__init__(tokens, max_tokens)
+
+    def _describe(self, position: LayoutPosition) -> str:
+        """Name the open rules and the open terminal; of several ways the first."""
+        return where(*self._open_rules.at(without_layout(position)))
+
+
+class LarkIndented(LarkLanguage):
+    """The texts of a grammar in Lark's language with indentation; lark judges them with its own indenter."""
+
+    def _begin(self, lexer: Lexer) -> None:
+        super()._begin(lexer)
+        indentation = self._grammar.indentation
+        assert indentation is not None, "it has one"
+        self._indentation = indentation
+        self._terminals = LayoutTerminals.of(self._grammar.tables, indentation, self.text)
+        self._layout = LayoutReader(self._reader, self._terminals, indentation.tab_width)
+        self._layout_positions = KeptByVocabulary(partial(LayoutPositions, self._layout))
+        if not self._reader.distances.is_empty:
+            check_layout(self._reader, self._terminals, self.text)
+
+    def _options(self) -> dict[str, Any]:
+        return {**super()._options(), "indenter": self._indentation}
+
+    @property
+    def reader(self) -> LayoutReader:  # type: ignore[override]
+        """The reader of the guiding texts, byte by byte."""
+        return self._layout
+
+    def shortest(self) -> bytes:
+        """Find a shortest text."""
+        return shortest_layout_text(self._layout)
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, open_rules = self._layout_positions, self._open_rules
+        return LayoutGuide(positions.of(vocabulary), open_rules, max_tokens)
+
+    def _make_unlimited(self) -> Reader:
+        return _reader(self._grammar, make_lexer(self._grammar.tables, None, newline=self._terminals.newline))
+
+    def _examples(self) -> Iterator[str]:
+        return examples(self._reader, with_columns)
+
+    def _reading(self) -> TextReading[Position]:
+        return _LayoutReading(LayoutReader(self._unlimited, self._terminals, self._indentation.tab_width))
+
+
+class _LayoutReading(TextReading[Position]):
+    """Reads a text with its layout, and tells positions without."""
+
+    def __init__(self, reader: LayoutReader) -> None:
+        self._with_layout = TextReading(reader)
+        self.position = without_layout(reader.start)
+
+    def read(self, character: str) -> bool:
+        """Read a character; tell whether it may stand there."""
+        can_read = self._with_layout.read(character)
+        self.position = without_layout(self._with_layout.position)
+        return can_read
+
+    def accepts(self) -> bool:
+        """Tell whether the text may end here."""
+        return self._with_layout.accepts()
+
+
 class LarkOfTokens(LarkLanguage):
     """The texts of a grammar in Lark's language with token symbols.
 
@@ -502,8 +594,9 @@ def lark_language(
     directory: str | os.PathLike[str] | None = None,
     files: Mapping[str, str] | None = None,
     origin: str | None = None,
+    indenter: Any = None,
 ) -> LarkLanguage:
-    """Read a grammar in Lark's language."""
+    """Read a grammar in Lark's language; ``indenter`` is one of lark's, or ``None`` for the usual one."""
     text, start = arguments.text("text", text), arguments.text("start", start)
     max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
     if directory is not None:
@@ -513,9 +606,16 @@ def lark_language(
         arguments.texts("files", [*files, *files.values()])
     if origin is not None:
         arguments.text("origin", origin)
+    indentation = Indentation.declared_in(text) if indenter is None else Indentation.of(indenter)
     try:
-        compiled = compile_lark(text, start, max_blanks=max_blanks, directory=directory, files=files)
-        return (LarkOfTokens if with_tokens(text).symbols else LarkLanguage)(compiled, max_blanks, origin)
+        kind, symbols = LarkLanguage if indentation is None else LarkIndented, with_tokens(text).symbols
+        if symbols and indentation is not None:
+            symbol = next(iter(symbols))
+            raise GrammarError("a grammar with indentation asks for no tokens", text, symbol.position)
+        compiled = compile_lark(
+            text, start, max_blanks=max_blanks, directory=directory, files=files, indentation=indentation
+        )
+        return (LarkOfTokens if symbols else kind)(compiled, max_blanks, origin)
     except GrammarError as error:
         raise error.of_file(origin) from None
     except GrammarTooLarge as error:
