@@ -96,8 +96,8 @@ def compile_lark(
         grammar = LarkGrammar.of_tables(text, start, stored.imported, stored.tables, indentation)
         return CompiledGrammar(grammar, stored.lexer)
     grammar = read_lark(text, start, directory=directory, files=files, indentation=indentation)
-    newline = None if indentation is None else LayoutTerminals.of(grammar.tables, indentation, text).newline
-    lexer = make_lexer(grammar.tables, max_blanks, text, newline)
+    layout = None if indentation is None else LayoutTerminals.of(grammar.tables, indentation, text)
+    lexer = make_lexer(grammar.tables, max_blanks, text, layout)
     if path is not None:
         _store(path, _Stored(grammar.tables, lexer, grammar.imported, tuple(sorted(grammar.importer.missing))))
     return CompiledGrammar(grammar, lexer)

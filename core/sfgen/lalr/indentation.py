@@ -125,14 +125,10 @@ def check_layout(reader: Reader, terminals: LayoutTerminals, text: str) -> None:
     states = open_newlines(reader, terminals.newline)
     can_begin = _lines_begin_at(reader, terminals.newline)
     step, newline = reader.lexer.step, reader.lexer.byte_classes[0x0A]
-    leads_there: NDArray[np.bool_] = np.append(np.append(can_begin, False)[step[:, newline]], False)
-    while True:  # the last entry stands for ``NO_STATE``
-        more = leads_there.copy()
-        more[:-1] |= leads_there[step].any(axis=1)
-        if (more == leads_there).all():
-            break
-        leads_there = more
-    if not leads_there[:-1][states].all():
+    leads_there = np.append(np.append(can_begin, False)[step[:, newline]], False)  # the last one is ``NO_STATE``
+    while not np.array_equal(leads_there[:-1], more := leads_there[:-1] | np.any(leads_there[step], axis=1)):
+        leads_there[:-1] = more
+    if not np.all(leads_there[:-1][states]):
         name = reader.tables.terminals[terminals.newline].name
         hint = r"Let it read several lines with spaces, as in /(\r?\n[\t ]*)+/."
         raise GrammarError(f"the terminal {name} ends with its first line", text, definition_of(text, name), hint=hint)

@@ -15,7 +15,7 @@ import string
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from sfgen.regex.ast import Alternation, Characters, Node, settle
 from sfgen.regex.characters import union
 from sfgen.regex.parse import parse
 
+if TYPE_CHECKING:
+    from sfgen.lalr.indentation import LayoutTerminals
+
 MAX_LEXER_STATES = 15_000
 """The most lexer states over symbols, before equal ones are merged."""
 
@@ -47,12 +50,14 @@ _NO_CONTEXT = -1
 _TOO_MANY = -1
 
 
-def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "", newline: int | None = None) -> Lexer:
+def make_lexer(
+    tables: ParseTables, max_blanks: int | None = None, text: str = "", layout: LayoutTerminals | None = None
+) -> Lexer:
     """Make the lexer of all contexts.
 
     At most ``max_blanks`` ignored characters, all ASCII white space, stand between two terminals; ``None``: all that
-    the grammar ignores. Behind the terminal ``newline`` any context may follow, since an indenter drops it in brackets,
-    or adds terminals.
+    the grammar ignores. With a layout any context may follow a newline, since an indenter drops it in brackets, or adds
+    terminals; these stand right behind it, and behind nothing that is ignored.
     """
     asks_for_token = [is_code(terminal.pattern) for terminal in tables.terminals]
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
@@ -77,7 +82,7 @@ def make_lexer(tables: ParseTables, max_blanks: int | None = None, text: str = "
     }
     machine = OrderedMachine(programs, characters + len(codes))
     blank_symbols = frozenset(symbol for low, high in blanks.ranges for symbol in range(low, high + 1))
-    lexer_states = _LexerStates(tables, machine, starts, blank_symbols, max_blanks, newline)
+    lexer_states = _LexerStates(tables, machine, starts, blank_symbols, max_blanks, layout)
     merged = _merge(lexer_states, characters + len(codes), len(tables.contexts))
     return _over_bytes(merged, symbols.numbers, codes)
 
@@ -206,10 +211,10 @@ class _LexerStates:
         starts: dict[int, int],
         blanks: frozenset[int],
         max_blanks: int | None,
-        newline: int | None,
+        layout: LayoutTerminals | None,
     ) -> None:
         self._tables = tables
-        self._newline = newline
+        self._layout = layout
         self._machine = machine
         self._program = starts
         self._blanks = blanks
@@ -225,7 +230,7 @@ class _LexerStates:
         self._threads_after: dict[tuple[int, int, int], int] = {}
         self._keywords_after: dict[tuple[int, int], int] = {}
         self._obligations_after: dict[tuple[int, int, int], int] = {}
-        self._first_threads: dict[tuple[int, int], int] = {}
+        self._first_threads: dict[tuple[int, int, bool], int] = {}
         self._assumed: dict[tuple[int, int, int], int] = {}
         self._alternatives_after: dict[tuple[int, int], tuple[int, ...]] = {}
         self._commits_of: dict[int, tuple[tuple[int, int], ...]] = {}
@@ -248,8 +253,8 @@ class _LexerStates:
         targets = self._tables.actions[states, terminals] - 1
         for terminal, context in zip(terminals.tolist(), self._tables.context_of[targets].tolist(), strict=True):
             behind[terminal].add(context)
-        if self._newline is not None:
-            behind[self._newline].update(range(len(self._tables.contexts)))
+        if self._layout is not None:
+            behind[self._layout.newline].update(range(len(self._tables.contexts)))
         return {terminal: tuple(sorted(contexts)) for terminal, contexts in behind.items()}
 
     @cached_property
@@ -291,18 +296,21 @@ class _LexerStates:
     def _start(self, context: int, obligation: int) -> None:
         """Begin a lexeme behind a terminal of the parser."""
         obligations, trackers = self._behind_commits.all[obligation]
-        fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0)
+        fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0, is_gap=True)
         self.starts[context, obligation] = self._states.number(frozenset([fresh]))
 
-    def _fresh(self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int) -> int:
-        """Return the alternative that begins a lexeme."""
+    def _fresh(
+        self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int, *, is_gap: bool = False
+    ) -> int:
+        """Return the alternative that begins a lexeme: at a gap, or behind what is ignored there."""
         kept = self._kept_trackers(trackers, obligations)
-        key = context, kept
+        key = context, kept, is_gap
         threads = self._first_threads.get(key)
         scanner = self._tables.contexts[context]
         if threads is None:
             gap = self._machine.gap(self._trackers.all[kept])
-            first = gap.begin(self._program[terminal] for terminal in scanner.ordered)
+            added = () if is_gap or self._layout is None else (self._layout.indent, self._layout.dedent)
+            first = gap.begin(self._program[terminal] for terminal in scanner.ordered if terminal not in added)
             threads = self._first_threads[key] = self._threads.number(first)
         open_ = self._about_threads(threads).open
         keywords = tuple(

@@ -487,7 +487,7 @@ class LarkIndented(LarkLanguage):
         return LayoutGuide(positions.of(vocabulary), open_rules, max_tokens)
 
     def _make_unlimited(self) -> Reader:
-        return _reader(self._grammar, make_lexer(self._grammar.tables, None, newline=self._terminals.newline))
+        return _reader(self._grammar, make_lexer(self._grammar.tables, None, layout=self._terminals))
 
     def _examples(self) -> Iterator[str]:
         return examples(self._reader, with_columns)
