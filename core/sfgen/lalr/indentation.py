@@ -125,9 +125,13 @@ def check_layout(reader: Reader, terminals: LayoutTerminals, text: str) -> None:
     states = open_newlines(reader, terminals.newline)
     can_begin = _lines_begin_at(reader, terminals.newline)
     step, newline = reader.lexer.step, reader.lexer.byte_classes[0x0A]
-    leads_there = np.append(np.append(can_begin, False)[step[:, newline]], False)  # the last one is ``NO_STATE``
-    while not np.array_equal(leads_there[:-1], more := leads_there[:-1] | np.any(leads_there[step], axis=1)):
-        leads_there[:-1] = more
+    leads_there: NDArray[np.bool_] = np.append(np.append(can_begin, False)[step[:, newline]], False)
+    # The last entry stands for ``NO_STATE``.
+    while True:
+        more = np.append(leads_there[:-1] | np.any(leads_there[step], axis=1), False)
+        if np.array_equal(more, leads_there):
+            break
+        leads_there = more
     if not np.all(leads_there[:-1][states]):
         name = reader.tables.terminals[terminals.newline].name
         hint = r"Let it read several lines with spaces, as in /(\r?\n[\t ]*)+/."
@@ -137,8 +141,8 @@ def check_layout(reader: Reader, terminals: LayoutTerminals, text: str) -> None:
 def open_newlines(reader: Reader, newline: int) -> NDArray[np.bool_]:
     """Tell in which lexer states a newline terminal may be open, or begin; bool ``[lexer_states]``."""
     labels = [number for number, (terminal, _) in enumerate(reader.distances.labels) if terminal == newline]
-    found: NDArray[np.bool_] = (reader.distances.cost[:, labels] < FAR).any(axis=1)
-    return found
+    can_end: NDArray[np.bool_] = reader.distances.cost[:, labels].min(axis=1, initial=FAR) < FAR
+    return can_end
 
 
 def _lines_begin_at(reader: Reader, newline: int) -> NDArray[np.bool_]:
@@ -310,7 +314,7 @@ class LayoutReader:
     def __init__(self, reader: Reader, terminals: LayoutTerminals, tab_width: int) -> None:
         self.reader = reader
         self.terminals = terminals
-        self._tab = tab_width
+        self.tab_width = tab_width
         self._classes = reader.lexer.byte_classes.tobytes()
         self._step: list[list[int]] = reader.lexer.step.tolist()
         self._may_be_newline: list[bool] = open_newlines(reader, terminals.newline).tolist()
@@ -360,7 +364,7 @@ class LayoutReader:
             return 0 if self._is_line_begun[lexer_state] else None
         if column is not None and byte == 0x20:
             return column + 1
-        return column if column is None or byte != 0x09 else column + self._tab
+        return column if column is None or byte != 0x09 else column + self.tab_width
 
     def commits(self, configuration: LayoutConfiguration) -> Iterator[LayoutConfiguration]:
         """Yield the gaps behind the terminals that may end here."""

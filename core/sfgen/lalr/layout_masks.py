@@ -2,27 +2,30 @@
 
 The kernels of ``sfgen.lalr.walk`` know no layout, and need none for most tokens. What a newline decides is added:
 
-* A token without a byte by which a newline terminal begins ends no newline inside, unless one is open before it. The
-  kernels read it by a lexer that never ends a newline.
+* Only behind few bytes may a newline terminal end: blanks, and the newline itself. A token without any but blanks ends
+  none inside, unless one is open before it. The kernels read it by a lexer that never ends a newline.
 * A token with such a byte is read by itself, byte by byte. Some thousands of a vocabulary have one.
 * Where a newline is open, a token may be blanks and what follows them: `` return``. The column behind each run of
   blanks decides what the parser takes; then the kernels go on below that node of the trie, once for each way.
 * Where a terminal may end before the token, the tokens of the gap behind it are allowed, as without a layout.
 
-Within a limit, tokens are read one by one, and each position behind them is completed.
+Within a limit, the farthest end behind any token is bounded first, in bytes with codes. Each of these may be a newline
+with all its blanks. Only where that is too much, tokens are read one by one, and each position behind is completed.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
+from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.automata.compile import compile_tree
-from sfgen.errors import TextTooLong
+from sfgen.errors import InternalError, TextTooLong
 from sfgen.grammar.positions import cannot_be_written
 from sfgen.grammar.read import REFUSED, ReadByBytes
 from sfgen.index.distance import UNREACHABLE, fewest_tokens
@@ -35,19 +38,20 @@ from sfgen.lalr.indentation import (
     LayoutConfiguration,
     LayoutPosition,
     LayoutReader,
+    open_newlines,
 )
-from sfgen.lalr.masks import LexemeTokens, Masks, TooManyWays, _open_bytes
+from sfgen.lalr.masks import LexemeTokens, Masks, TokenEnds, TooManyWays, _open_bytes
 from sfgen.lalr.read import Configuration, Reader
 from sfgen.lalr.stack import BOTTOM
 from sfgen.lalr.tables import NO_STATE, Lexer
 from sfgen.protocols import Int32, Mask, Tokens
-from sfgen.regex.ast import settle
-from sfgen.regex.parse import parse
 from sfgen.vocabulary import Vocabulary
 
 _BLANKS = b" \t"
 _CODES = frozenset(INDENT_CODE + DEDENT_CODE)
 _KEPT = 1024
+_FARTHEST = 2048
+"""The most bytes, and the highest column, of a bound in tokens."""
 
 
 class _Run(NamedTuple):
@@ -100,18 +104,26 @@ class _Inside(Masks):
         ``node`` is the stack node of the gap: its last terminal is taken off and handed to the parser again.
         """
         mask = np.zeros(self.words, dtype=np.uint32)
+        self._add_behind(self._reader.stacks.below[node], self._from_gap(node, obligation, children), mask)
+        repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
+        return mask
+
+    def ends_behind(self, node: int, obligation: int, children: Int32) -> TokenEnds:
+        """Return the configurations behind the tokens of :meth:`behind`, alive or dead."""
+        counts = np.zeros(2, dtype=np.int64)
+        tokens = self._from_gap(node, obligation, children)
+        nothing = np.empty(0, dtype=np.uint32)
+        below = self._reader.stacks.below[node]
+        return self._read_behind(below, tokens, nothing, counts, self._nothing_safe, self._room())
+
+    def _from_gap(self, node: int, obligation: int, children: Int32) -> LexemeTokens:
+        """Return trie nodes as if the last terminal of a gap had ended before them."""
         terminal = int(self._entered_by[self._reader.stacks.states[node]])
         label = np.array([self._number_of[terminal, obligation]], dtype=np.int32)
         starts = np.array([0, len(children)], dtype=np.int32)
         children = children[np.argsort(self._vocabulary.trie.bytes[children], kind="stable")]
         nothing = np.empty(0, dtype=np.int32)
-        self._add_behind(
-            self._reader.stacks.below[node],
-            LexemeTokens(nothing, np.empty((0, self.words), dtype=np.uint32), label, starts, children, nothing),
-            mask,
-        )
-        repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
-        return mask
+        return LexemeTokens(nothing, np.empty((0, self.words), dtype=np.uint32), label, starts, children, nothing)
 
     def _add_behind(self, node: int, tokens: LexemeTokens, mask: Mask) -> None:
         counts = np.array([self._reader.stacks.depths[node], 0], dtype=np.int64)
@@ -132,6 +144,29 @@ def _without(lexer: Lexer, newline: int) -> Lexer:
     )
 
 
+def newline_ends(reader: Reader, newline: int) -> bytes:
+    """Return the bytes, but for blanks, on the way from which a newline terminal may end before another byte."""
+    lexer, is_open = reader.lexer, open_newlines(reader, newline)
+    text_classes = np.setdiff1d(lexer.byte_classes, lexer.byte_classes[list(_CODES)])
+    goes_on = _open_bytes(reader, lexer.commit_obligations)[:, text_classes].any(axis=1)
+    goes_on &= lexer.commit_terminals == newline
+    owners = np.repeat(np.arange(len(lexer.step)), np.diff(lexer.commit_starts))
+    ends = np.zeros(len(lexer.step) + 1, dtype=np.bool_)  # the last entry stands for ``NO_STATE``
+    ends[owners[goes_on]] = True
+    step = lexer.step[:, lexer.byte_classes]
+    is_end = np.array([byte not in _BLANKS and bool(ends[step[is_open, byte]].any()) for byte in range(256)])
+    comes_to = ends.copy()
+    while True:
+        before = comes_to.copy()
+        before[:-1] |= comes_to[step[:, ~is_end]].any(axis=1)
+        if np.array_equal(before, comes_to):
+            break
+        comes_to = before
+    inside = comes_to & np.append(is_open, False)
+    more = [byte not in _BLANKS and bool(inside[step[is_open, byte]].any()) for byte in range(256)]
+    return bytes(np.flatnonzero(is_end | np.array(more)).tolist())
+
+
 class LayoutPositions:
     """The tokens that each position of a grammar with indentation allows; see ``PositionMasks``.
 
@@ -145,9 +180,7 @@ class LayoutPositions:
         self._completion = LayoutCompletion(reader, self.vocabulary)
         self._is_exact = bool(self.vocabulary.trie.single_bytes.all())
         self._inside = _Inside(reader.reader, reader.terminals.newline, self.vocabulary)
-        pattern = reader.reader.tables.terminals[reader.terminals.newline].pattern
-        begins = compile_tree(settle(parse(pattern, ascii_only=False), within_text=True), pattern)
-        first = bytes(np.flatnonzero(begins.transitions[0, begins.byte_classes] >= 0).tolist()) + bytes(_CODES)
+        first = newline_ends(reader.reader, reader.terminals.newline) + bytes(_CODES)
         tokens = self.vocabulary.tokens
         self._by_themselves = [
             token
@@ -160,6 +193,7 @@ class LayoutPositions:
         self._kept: dict[LayoutConfiguration, Mask] = {}
         self._joined: dict[LayoutPosition, Mask] = {}
         self._behind: dict[LayoutPosition, tuple[Int32, NDArray[np.int64]]] = {}
+        self._most: dict[LayoutConfiguration, int] = {}
         self._lock = threading.Lock()
         if self.tokens_left(reader.start) >= UNREACHABLE:
             raise cannot_be_written()
@@ -249,6 +283,12 @@ class LayoutPositions:
         mask = np.zeros(self._inside.words, dtype=np.uint32)
         if configuration.layout.column is None and not configuration.layout.brackets:
             return mask
+        for node, obligation, children in self._gaps_behind_blanks(configuration):
+            mask |= self._inside.behind(node, obligation, children)
+        return mask
+
+    def _gaps_behind_blanks(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Int32]]:
+        """Yield the gaps behind blanks and an open newline: stack node, obligation, and the trie nodes that follow."""
         children: dict[tuple[int, int], list[Int32]] = {}
         read = ReadByBytes(self.reader, (configuration,))
         for run in self._runs:
@@ -257,19 +297,69 @@ class LayoutPositions:
                 continue
             for behind in read.positions[after]:
                 for obligation, node, _ in self.reader.behind_newline(behind):
-                    children.setdefault((node, obligation), []).append(run.behind)
+                    if node != BOTTOM:
+                        children.setdefault((node, obligation), []).append(run.behind)
         for (node, obligation), nodes in children.items():
-            if node != BOTTOM:
-                mask |= self._inside.behind(node, obligation, np.concatenate(nodes))
-        return mask
+            yield node, obligation, np.concatenate(nodes)
 
     def bounded_mask(self, position: LayoutPosition, room: int) -> Mask:
         """Return the token mask of a position with ``room`` tokens left."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
-        mask = self._fitting(position, self.mask(position), room - 1)
+        plain = self.mask(position)
+        if max(self._most_tokens(each) for each in position) < room:
+            return plain
+        mask = self._fitting(position, plain, room - 1)
         mask.setflags(write=False)
         return mask
+
+    def _most_tokens(self, configuration: LayoutConfiguration) -> int:
+        """Return a bound above of the tokens to an end behind any token."""
+        most = self._most.get(configuration)
+        if most is None:
+            try:
+                distance, level = self._farthest(configuration)
+                most = self._completion.most_tokens(distance, level)
+            except TooManyWays:
+                most = int(UNREACHABLE)
+            with self._lock:
+                if len(self._most) > 16 * _KEPT:
+                    self._most.clear()
+                self._most[configuration] = most
+        return most
+
+    def _farthest(self, configuration: LayoutConfiguration) -> tuple[int, int]:
+        """Return the farthest end behind any token, in bytes with codes, and the highest level there."""
+        lexer_state, node, layout = configuration
+        reached = self._inside.lexeme_tokens(lexer_state).reached
+        farthest = self._farthest_of(reached, np.full(len(reached), node, dtype=np.int64))
+        ends = self._inside.ends(lexer_state, node)
+        farthest = max(farthest, self._farthest_of(ends.lexer_states, ends.nodes))
+        level = max(layout.levels[-1], layout.column or 0)
+        if layout.column is not None or layout.brackets:
+            for gap in self._gaps_behind_blanks(configuration):
+                ends = self._inside.ends_behind(*gap)
+                farthest = max(farthest, self._farthest_of(ends.lexer_states, ends.nodes))
+            level += self.vocabulary.trie.max_depth * self.reader.tab_width
+        read, texts = ReadByBytes(self.reader, (configuration,)), self.vocabulary.tokens
+        for token in self._by_themselves:
+            read.after(texts[token] or b"")
+        for position in read.positions[1:]:
+            for behind in position:
+                farthest = max(farthest, self._completion.distance(behind))
+                level = max(level, behind.layout.levels[-1], behind.layout.column or 0)
+        for after in self.reader.commits(configuration):
+            more = self._farthest(after)
+            farthest, level = max(farthest, more[0]), max(level, more[1])
+        return farthest, level
+
+    def _farthest_of(self, lexer_states: Int32, nodes: NDArray[np.int64]) -> int:
+        """Return the farthest end of the configurations that are alive."""
+        farthest, to_end = 0, self.reader.reader.to_end
+        for node in np.unique(nodes).tolist():
+            distances = to_end.of_many(lexer_states[nodes == node], node)
+            farthest = max(farthest, int(distances[distances < FAR].max(initial=0)))
+        return farthest
 
     def _fitting(self, position: LayoutPosition, mask: Mask, room: int) -> Mask:
         """Return the tokens of a mask after which ``room`` tokens complete the text, and its end tokens."""
@@ -346,6 +436,31 @@ class LayoutCompletion:
             self._tokens[configuration] = known
         return known
 
+    def distance(self, configuration: LayoutConfiguration) -> int:
+        """Return the fewest bytes with codes to an end; ``FAR`` where there is no way."""
+        lexer_state, node, layout = configuration
+        distance = self._plain.to_end.of(lexer_state, node)
+        if distance < FAR or not layout.brackets:
+            return distance
+        begun, gap = self._behind_newline(configuration)
+        return len(begun) + self._plain.to_end.of(gap.lexer_state, gap.node)
+
+    def most_tokens(self, distance: int, level: int) -> int:
+        """Return a bound above of the tokens of a completion, each of whose bytes may be a newline with blanks."""
+        if distance > _FARTHEST or level > _FARTHEST:
+            return int(UNREACHABLE)
+        return (distance + 1) * (2 + max(self._tokens_of_blanks[: level + distance + 1]))
+
+    @cached_property
+    def _tokens_of_blanks(self) -> list[int]:
+        """The fewest tokens that write each number of spaces."""
+        assert self._vocabulary is not None, "only texts are needed"
+        runs = sorted({len(token) for token in self._vocabulary.ids if not token.strip(b" ")})
+        fewest = [0]
+        for size in range(1, 2 * _FARTHEST + 1):
+            fewest.append(1 + min((fewest[size - run] for run in runs if run <= size), default=int(UNREACHABLE)))
+        return fewest
+
     def _fewest(self, text: bytes) -> int:
         assert self._vocabulary is not None, "only texts are needed"
         trie, tokens = self._vocabulary.trie, np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
@@ -357,13 +472,36 @@ class LayoutCompletion:
     def text(self, configuration: LayoutConfiguration) -> bytes:
         """Return the completion of a configuration."""
         lexer_state, node, layout = configuration
-        if self._plain.to_end.of(lexer_state, node) >= FAR and layout.brackets:  # a newline in brackets is open
-            for begun in (b"", b"\n", b"\r\n"):
-                for each in self._layout.read((configuration,), begun) or ():
-                    for gap in self._layout.commits(each):
-                        if gap.node == node and self._plain.to_end.of(gap.lexer_state, node) < FAR:
-                            return begun + self._written(gap)
+        if self._plain.to_end.of(lexer_state, node) >= FAR and layout.brackets:
+            begun, gap = self._behind_newline(configuration)
+            return begun + self._written(gap)
         return self._written(configuration)
+
+    def _behind_newline(self, configuration: LayoutConfiguration) -> tuple[bytes, LayoutConfiguration]:
+        """Return what ends a newline that is open in brackets, and the gap behind it."""
+        lexer_state, node, layout = configuration
+        gap_of = self._plain.lexer_state_at
+        seen, waiting = {lexer_state}, deque([(lexer_state, b"")])
+        while waiting:
+            here, data = waiting.popleft()
+            for terminal, obligation in self._plain.commits_of(here):
+                gap = gap_of(node, obligation) if terminal == self._layout.terminals.newline else NO_STATE
+                if gap != NO_STATE and self._plain.to_end.of(gap, node) < FAR:
+                    return data, LayoutConfiguration(gap, node, layout._replace(column=None))
+            for byte, label in self._smallest:
+                after = int(self._plain.lexer.step[here, label])
+                if after not in seen and after != NO_STATE:
+                    seen.add(after)
+                    waiting.append((after, data + bytes([byte])))
+        raise InternalError("a newline in brackets does not end")
+
+    @cached_property
+    def _smallest(self) -> list[tuple[int, int]]:
+        """The smallest byte of each class that may be written, with the class."""
+        usable = np.arange(256) if self._plain.usable is None else np.flatnonzero(self._plain.usable)
+        usable = usable[~np.isin(usable, list(_CODES))]
+        labels, first = np.unique(self._plain.lexer.byte_classes[usable], return_index=True)
+        return sorted(zip(usable[first].tolist(), labels.tolist(), strict=True))
 
     def _written(self, configuration: LayoutConfiguration) -> bytes:
         plain = Configuration(configuration.lexer_state, configuration.node)
@@ -384,17 +522,27 @@ class LayoutCompletion:
 
     def _before(self, position: LayoutPosition, codes: bytes, content: bytes) -> bytes:
         """Return the blanks of an open newline before the next byte, or before the end of the text."""
-        if not content and self._layout.accepts(position):
-            return b""
-        begun, here = b"", self._open_line(position)
-        if here is None:
+        here = self._open_line(position)
+        if here is None or (content and not codes and self._goes_on(here, content[0])):
             after = self._layout.read(position, content) if content else None
-            if codes or after is None:  # a comment is the newline so far, and no column can be told
-                begun = b"\n"
-                here = self._open_line(self._read(position, begun))
-        elif content and not codes and self._goes_on(here, content[0]):
-            return b""
-        return begun if here is None else begun + self._blanks(here, codes, is_end=not content)
+            if (after is not None and not codes) or (not content and self._layout.accepts(position)):
+                return b""
+        else:
+            blanks = self._blanks(here, here.layout.column or 0, codes, is_end=not content)
+            if blanks is not None and self._ends_newline(position, blanks, content):
+                return blanks
+        # A comment is the newline so far, or the column is too high: another line begins.
+        here = self._open_line(self._read(position, b"\n"))
+        assert here is not None, "a newline reads further lines"
+        return b"\n" + (self._blanks(here, 0, codes, is_end=not content) or b"")
+
+    def _ends_newline(self, position: LayoutPosition, blanks: bytes, content: bytes) -> bool:
+        """Tell whether an open newline ends behind some blanks."""
+        after = self._layout.read(position, blanks)
+        if after is None or not content:
+            return after is not None and self._layout.accepts(after)
+        here = self._open_line(after)
+        return here is not None and not self._goes_on(here, content[0])
 
     def _read(self, position: LayoutPosition, data: bytes) -> LayoutPosition:
         after = self._layout.read(position, data)
@@ -411,16 +559,16 @@ class LayoutCompletion:
         lexer = self._plain.lexer
         return bool(lexer.step[here.lexer_state, lexer.byte_classes[byte]] != NO_STATE)
 
-    def _blanks(self, here: LayoutConfiguration, codes: bytes, *, is_end: bool) -> bytes:
-        """Return what brings an open newline to the column that some codes ask for."""
-        levels, column = here.layout.levels, here.layout.column or 0
+    def _blanks(self, here: LayoutConfiguration, column: int, codes: bytes, *, is_end: bool) -> bytes | None:
+        """Return the blanks from a column to that which some codes ask for; ``None`` where it is behind."""
+        levels = here.layout.levels
         if is_end:  # all levels are closed at the end, so any of them will do
-            target = next((level for level in levels if level >= column), 0)
+            target = next((level for level in levels if level >= column), -1)
         elif codes[:1] == INDENT_CODE:
-            target = levels[-1] + 1
+            target = max(levels[-1] + 1, column)
         else:
             target = levels[len(levels) - 1 - len(codes)]
-        return b" " * (target - column) if column <= target else b"\n" + b" " * target
+        return b" " * (target - column) if column <= target else None
 
 
 def shortest_layout_text(reader: LayoutReader) -> bytes:
