@@ -476,10 +476,9 @@ def with_columns(coded: bytes) -> bytes:
     """
     text, level = bytearray(), 0
     for byte in coded:
-        if byte in INDENT_CODE:
-            level += 1
-        elif byte in DEDENT_CODE:
-            level -= 1
-        else:
+        if byte not in INDENT_CODE + DEDENT_CODE:
             text += b"    " * level * (text[-1:] == b"\n" and byte != 0x0A) + bytes([byte])
+            continue
+        level += 1 if byte in INDENT_CODE else -1
+        text += b"" if text.endswith(b"\n") else b"\n"  # behind a comment, which is a newline by itself
     return bytes(text)
