@@ -187,7 +187,7 @@ REFUSED = {
         "behind it",
     ),
     "a property": ("start: A\nA: /\\p{L}/\n", "the terminal A cannot be read: bad escape", (2, 1), "Python's re"),
-    "declared": ("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition: what an ind", (1, 10), "Define"),
+    "declared": ("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition, and no ind", (1, 10), "Define"),
     "declared and ignored": (
         '%declare X\n%ignore X\nstart: "a"\n',
         "X is declared and has no definition",

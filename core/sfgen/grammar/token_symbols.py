@@ -155,7 +155,7 @@ def codes_of(count: int) -> list[bytes]:
 def pattern_of(code: bytes) -> str:
     """Write a code as a pattern of characters that no text has: surrogates.
 
-    >>> code_of(pattern_of(b"\xf5")), is_code(pattern_of(b"\xf5")), is_code("a")
+    >>> code_of(pattern_of(bytes([0xF5]))), is_code(pattern_of(bytes([0xF5]))), is_code("a")
     (b'\\xf5', True, False)
     """
     return code.decode("utf-8", "surrogateescape")

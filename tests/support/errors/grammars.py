@@ -169,7 +169,7 @@ LARK = [
     ),
     _file("start: A\nA: /(?i)a/\n", "the terminal A cannot be read: global flags"),
     _file("start: A\nA: /a*/\n", "the terminal A can match the empty text"),
-    _file("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition: what an indenter makes"),
+    _file("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition, and no indenter makes it"),
     _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, cannot be followed: a backreference"),
     _file('start: start "x"\n', "there is no text at all: a rule never ends at line 1, column 1"),
     _file("start: A B\nA: /a+/\nB: /a/\n", "what the lexer takes first leaves nothing"),
