@@ -312,3 +312,25 @@ def test_views_name_the_open_rules() -> None:
 def test_what_cannot_be_followed_is_refused(text: str, reason: str) -> None:
     with pytest.raises(GrammarError, match=reason):
         Grammar.from_lark(text)
+
+
+def test_the_indenter_belongs_to_the_grammar() -> None:
+    own = Grammar.from_lark(TREE, indenter=INDENTERS["tree"])
+    assert own == grammar("tree")
+    assert "indenter" not in own.to_dict()
+    other = Grammar.from_lark(
+        TREE, indenter=type("Tabs", (Indenter,), {**PythonIndenter.__dict__, "NL_type": "_NL", "tab_len": 4})()
+    )
+    assert other != own
+    assert other.to_dict()["indenter"]["tab_len"] == 4
+    assert [each.accepts("a\n\tb\n    c\n") for each in (own, other)] == [False, True]
+
+
+def test_in_a_template() -> None:
+    template = sfgen.Template.of_constraints("# {{a: text}}x\n", {"a": grammar("tree")})
+    assert template.accepts("# a\n  b\nx\n")
+    assert not template.accepts("# a\n  b\n c\nx\n")
+    guide = template.guide(WORDS)
+    for byte in b"# a\n  b\nx":
+        assert byte in guide.allowed_tokens()
+        guide.advance(byte)

@@ -78,6 +78,17 @@ class Indentation:
         width = arguments.whole_number("tab_len", indenter.tab_len, least=1)
         return cls(newline, indent, dedent, opening, closing, width)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options by lark's names."""
+        return {
+            "NL_type": self.newline,
+            "INDENT_type": self.indent,
+            "DEDENT_type": self.dedent,
+            "OPEN_PAREN_types": list(self.opening),
+            "CLOSE_PAREN_types": list(self.closing),
+            "tab_len": self.tab_width,
+        }
+
     @classmethod
     def declared_in(cls, text: str) -> Indentation | None:
         """Return the usual options of a grammar that declares the usual terminals; ``None`` for any other."""

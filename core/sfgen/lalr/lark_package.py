@@ -218,15 +218,7 @@ def _indenter(indentation: Indentation) -> Any:
     """Make lark's indenter."""
     from lark.indenter import Indenter
 
-    members = {
-        "NL_type": indentation.newline,
-        "INDENT_type": indentation.indent,
-        "DEDENT_type": indentation.dedent,
-        "OPEN_PAREN_types": list(indentation.opening),
-        "CLOSE_PAREN_types": list(indentation.closing),
-        "tab_len": indentation.tab_width,
-    }
-    return type("OwnIndenter", (Indenter,), members)()
+    return type("OwnIndenter", (Indenter,), indentation.to_dict())()
 
 
 class _Matcher:

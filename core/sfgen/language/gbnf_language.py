@@ -50,6 +50,7 @@ from sfgen.grammar.rules import (
 from sfgen.grammar.simplify import LeftRecursion
 from sfgen.grammar.stack import Configuration, Node, Position
 from sfgen.grammar.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol
+from sfgen.lalr.indentation import Indentation
 from sfgen.language.gbnf import Gbnf, read_gbnf
 from sfgen.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.printable import line_and_column, line_numbers
@@ -349,6 +350,7 @@ class GbnfLanguage:
         self.origin = origin
         self.format: Format = "gbnf"
         self.max_blanks: int | None = None
+        self.indentation: Indentation | None = None
         self.files: Mapping[str, str] = MappingProxyType({})
 
     def __reduce__(self) -> tuple[Any, ...]:

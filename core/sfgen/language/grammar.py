@@ -21,6 +21,7 @@ from sfgen.errors import UsageError
 from sfgen.grammar import rules
 from sfgen.grammar.guide import PositionReader
 from sfgen.grammar.regular import regular_superset
+from sfgen.lalr.indentation import Indentation
 from sfgen.language.gbnf_language import gbnf_language
 from sfgen.language.language import FORMATS, Failure, Format, Language, RuleOutline, StateOutline, Walk
 from sfgen.language.lark_language import lark_language
@@ -138,7 +139,8 @@ class Grammar:
 
     @property
     def _key(self) -> tuple[object, ...]:
-        return self.format, self.text, self.start, self.max_blanks, tuple(sorted(self.files.items()))
+        files = tuple(sorted(self.files.items()))
+        return self.format, self.text, self.start, self.max_blanks, files, self._language.indentation
 
     @property
     def text(self) -> str:
@@ -244,7 +246,10 @@ class Grammar:
         """
         blanks = {} if self.max_blanks is None else {"max_blanks": self.max_blanks}
         files = {"files": dict(self.files)} if self.files else {}
-        return {"grammar": self.text, "format": self.format, "start": self.start, **blanks, **files}
+        own = self._language.indentation
+        is_usual = own is None or own == Indentation.declared_in(self.text)
+        indenter = {} if own is None or is_usual else {"indenter": own.to_dict()}
+        return {"grammar": self.text, "format": self.format, "start": self.start, **blanks, **files, **indenter}
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """Ask another judge about a finished text: of Lark grammars, lark.

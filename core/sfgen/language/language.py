@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sfgen.grammar.guide import PositionReader
 from sfgen.grammar.rules import Grammar
+from sfgen.lalr.indentation import Indentation
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
@@ -168,6 +169,10 @@ class Language(Protocol):
     @property
     def files(self) -> Mapping[str, str]:
         """The imported texts by name, without the grammars of the package lark."""
+
+    @property
+    def indentation(self) -> Indentation | None:
+        """The options of the indenter; ``None`` without one."""
 
     @property
     def tokens(self) -> tuple[str, ...]:

@@ -202,6 +202,7 @@ class LarkLanguage:
         self.max_blanks: int | None = max_blanks
         self.origin = origin
         self.format: Format = "lark"
+        self.indentation = grammar.indentation
         self.text = grammar.text
         self.start = grammar.start
         self.files: Mapping[str, str] = grammar.imported
@@ -459,7 +460,6 @@ class LarkIndented(LarkLanguage):
         super()._begin(lexer)
         indentation = self._grammar.indentation
         assert indentation is not None, "it has one"
-        self._indentation = indentation
         self._terminals = LayoutTerminals.of(self._grammar.tables, indentation, self.text)
         self._layout = LayoutReader(self._reader, self._terminals, indentation.tab_width)
         self._layout_positions = KeptByVocabulary(partial(LayoutPositions, self._layout))
@@ -467,7 +467,7 @@ class LarkIndented(LarkLanguage):
             check_layout(self._reader, self._terminals, self.text)
 
     def _options(self) -> dict[str, Any]:
-        return {**super()._options(), "indenter": self._indentation}
+        return {**super()._options(), "indenter": self.indentation}
 
     @property
     def reader(self) -> LayoutReader:  # type: ignore[override]
@@ -493,7 +493,7 @@ class LarkIndented(LarkLanguage):
         return examples(self._reader, with_columns)
 
     def _reading(self) -> TextReading[Position]:
-        return _LayoutReading(LayoutReader(self._unlimited, self._terminals, self._indentation.tab_width))
+        return _LayoutReading(LayoutReader(self._unlimited, self._terminals, self._layout.tab_width))
 
 
 class _LayoutReading(TextReading[Position]):
