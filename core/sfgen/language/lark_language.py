@@ -462,7 +462,7 @@ class LarkIndented(LarkLanguage):
         assert indentation is not None, "it has one"
         self._terminals = LayoutTerminals.of(self._grammar.tables, indentation, self.text)
         self._layout = LayoutReader(self._reader, self._terminals, indentation.tab_width)
-        self._layout_positions = KeptByVocabulary(partial(LayoutPositions, self._layout))
+        self._layout_positions = KeptByVocabulary[LayoutPositions]()
         if not self._reader.distances.is_empty:
             check_layout(self._reader, self._terminals, self.text)
 
@@ -483,8 +483,8 @@ class LarkIndented(LarkLanguage):
         with self._lock:
             if len(self._reader.stacks) > _MOST_NODES:
                 self._begin(self._reader.lexer)
-            positions, open_rules = self._layout_positions, self._open_rules
-        return LayoutGuide(positions.of(vocabulary), open_rules, max_tokens)
+            positions, layout, open_rules = self._layout_positions, self._layout, self._open_rules
+        return LayoutGuide(positions.of(vocabulary, partial(LayoutPositions, layout)), open_rules, max_tokens)
 
     def _make_unlimited(self) -> Reader:
         return _reader(self._grammar, make_lexer(self._grammar.tables, None, layout=self._terminals))
@@ -523,8 +523,8 @@ class LarkOfTokens(LarkLanguage):
     def _begin(self, lexer: Lexer) -> None:
         super()._begin(lexer)
         self._symbols = SymbolTokens(with_tokens(self.text).symbols)
-        self._symbol_positions = KeptByVocabulary(partial(self._make_positions, self._reader))
-        self._written = KeptByVocabulary(lambda vocabulary: self._symbols.written(vocabulary, self.text))
+        self._symbol_positions = KeptByVocabulary[SymbolPositions[Position]]()
+        self._written = KeptByVocabulary[Mapping[int, bytes]]()
 
     def _make_positions(self, reader: Reader, vocabulary: Vocabulary) -> SymbolPositions[Position]:
         try:
@@ -539,7 +539,7 @@ class LarkOfTokens(LarkLanguage):
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
         """Return what is written for the special tokens that the grammar allows, by token."""
-        return self._written.of(vocabulary)
+        return self._written.of(vocabulary, lambda each: self._symbols.written(each, self.text))
 
     def accepts(self, text: str | bytes) -> bool:
         """Tell whether some tokens of the grammar write a whole text; bytes are UTF-8."""
@@ -560,8 +560,8 @@ class LarkOfTokens(LarkLanguage):
         with self._lock:
             if len(self._reader.stacks) > _MOST_NODES:
                 self._begin(self._reader.lexer)
-            positions, open_rules = self._symbol_positions, self._open_rules
-        return LalrTokenGuide(positions.of(vocabulary), open_rules, max_tokens)
+            positions, reader, open_rules = self._symbol_positions, self._reader, self._open_rules
+        return LalrTokenGuide(positions.of(vocabulary, partial(self._make_positions, reader)), open_rules, max_tokens)
 
     def _examples(self) -> Iterator[str]:
         return examples(self._reader, self._symbols.spelled)
