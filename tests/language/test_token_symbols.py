@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import sfgen
 from sfgen import Grammar, Template, Vocabulary
 from sfgen.compiled_form import compiled_form, of_compiled_form
 from sfgen.errors import DeadEnd, GrammarError, LimitTooSmall, TemplateError, UsageError
-from sfgen.grammar.token_symbols import CODE_BYTES, codes_of
+from sfgen.grammar.token_symbols import CODE_BYTES, coded_vocabulary, codes_of
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.uniform import UniformModel
 
@@ -392,3 +393,21 @@ def test_as_llama_cpp_reads_it(number: int, tmp_path_factory: pytest.TempPathFac
         guide.advance(token)
         llama_cpp.llama_sampler_accept(sampler, token)
     llama_cpp.llama_sampler_free(sampler)
+
+
+def test_the_vocabulary_with_codes_is_the_same_either_way() -> None:
+    """Codes may take places in the trie that is there; that is the trie of their tokens."""
+    single = [bytes([byte]) for byte in range(256)]
+    for more in ([b"ab", None, b"\xc3\xa9"], [b"ab", b"\xf5b", None], [b"\xf6", b"a", None]):
+        vocabulary = Vocabulary([*more, *single[::-1]], end_token_ids=[1])
+        coded, plain = coded_vocabulary(vocabulary, 1), Vocabulary(coded_vocabulary(vocabulary, 1).tokens, [1])
+        assert coded == plain
+        assert all(
+            np.array_equal(getattr(coded.trie, each.name), getattr(plain.trie, each.name))
+            for each in fields(coded.trie)
+        )
+        assert np.array_equal(coded.text_token_ids, plain.text_token_ids)
+        assert vocabulary.tokens[:3] == tuple(more)
+        assert len(vocabulary.trie.token_ids) == len([token for token in vocabulary.tokens if token]) - 1 * bool(
+            more[1]
+        )

@@ -186,14 +186,43 @@ def coded_vocabulary(vocabulary: Vocabulary, code_size: int) -> Vocabulary:
     with _lock:
         known = _coded.setdefault(vocabulary, {})
         if code_size not in known:
-            taken = frozenset(CODE_BYTES)
-            tokens = [None if data and not taken.isdisjoint(data) else data for data in vocabulary.tokens]
-            coded = Vocabulary([*tokens, *_codes(code_size)], vocabulary.end_token_ids)
-            if code_size > 1:  # a code can be written, so its bytes count as such that can
-                usable = coded.trie.single_bytes | np.isin(np.arange(256), list(CODE_BYTES))
-                coded.__dict__["trie"] = replace(coded.trie, single_bytes=usable)
-            known[code_size] = coded
+            coded = _by_trie(vocabulary) if code_size == 1 else None
+            known[code_size] = _by_tokens(vocabulary, code_size) if coded is None else coded
         return known[code_size]
+
+
+def _by_tokens(vocabulary: Vocabulary, code_size: int) -> Vocabulary:
+    taken = frozenset(CODE_BYTES)
+    tokens = [None if data and not taken.isdisjoint(data) else data for data in vocabulary.tokens]
+    coded = Vocabulary([*tokens, *_codes(code_size)], vocabulary.end_token_ids)
+    if code_size > 1:  # a code can be written, so its bytes count as such that can
+        usable = coded.trie.single_bytes | np.isin(np.arange(256), list(CODE_BYTES))
+        coded.__dict__["trie"] = replace(coded.trie, single_bytes=usable)
+    return coded
+
+
+def _by_trie(vocabulary: Vocabulary) -> Vocabulary | None:
+    """Let the codes take the places of tokens in the trie, if these are single bytes, as in most vocabularies."""
+    trie, size = vocabulary.trie, len(vocabulary)
+    nodes = trie.roots[list(CODE_BYTES)]
+    is_alone = np.isin(trie.bytes, list(CODE_BYTES)).sum() == len(CODE_BYTES)
+    if not is_alone or not trie.single_bytes[list(CODE_BYTES)].all():
+        return None
+    counts = trie.token_starts[trie.subtree_ends[nodes]] - trie.token_starts[nodes]
+    if (trie.subtree_ends[nodes] != nodes + 1).any() or (counts != 1).any():
+        return None
+    tokens, token_ids, first_tokens = list(vocabulary.tokens), trie.token_ids.copy(), trie.first_tokens.copy()
+    places, codes = trie.token_starts[nodes], np.arange(size, size + len(CODE_BYTES))
+    for token in token_ids[places].tolist():
+        tokens[token] = None
+    token_ids[places], first_tokens[nodes] = codes, codes
+    coded = object.__new__(Vocabulary)  # its tokens were checked
+    coded._tokens, coded._end_token_ids, coded._names = (*tokens, *_codes(1)), vocabulary.end_token_ids, {}
+    coded.__dict__["fingerprint"] = "with codes: " + vocabulary.fingerprint
+    coded.__dict__["trie"] = replace(
+        trie, token_ids=token_ids, first_tokens=first_tokens, vocabulary_size=size + len(CODE_BYTES)
+    )
+    return coded
 
 
 class SymbolPositions(Generic[Position]):
