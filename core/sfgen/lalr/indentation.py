@@ -341,6 +341,7 @@ class LayoutReader:
         self._holds_at_end: list[bool] = reader.lexer.obligation_holds_at_end.tolist()
         self._codes = frozenset(INDENT_CODE + DEDENT_CODE)
         self._steps: dict[tuple[LayoutPosition, int], LayoutPosition | None] = {}
+        self._alive_of: dict[tuple[int, int, bool], bool] = {}
         self.start: LayoutPosition = (LayoutConfiguration(reader.lexer_state_at(BOTTOM, 0), BOTTOM, _START),)
 
     def read(self, position: LayoutPosition, data: bytes) -> LayoutPosition | None:
@@ -423,9 +424,18 @@ class LayoutReader:
 
     def is_alive(self, lexer_state: int, node: int, layout: Layout) -> bool:
         """Tell whether a text completes a configuration."""
+        key = lexer_state, node, bool(layout.brackets)
+        alive = self._alive_of.get(key)
+        if alive is None:
+            if len(self._alive_of) > _KEPT:
+                self._alive_of.clear()
+            alive = self._alive_of[key] = self._is_alive(*key)
+        return alive
+
+    def _is_alive(self, lexer_state: int, node: int, in_brackets: bool) -> bool:
         if self.reader.is_alive(lexer_state, node):
             return True
-        if not layout.brackets:
+        if not in_brackets:
             return False
         gaps = (self.reader.lexer_state_at(node, each) for each in self._newline_obligations[lexer_state])
         return any(gap != NO_STATE and self.reader.is_alive(gap, node) for gap in gaps)

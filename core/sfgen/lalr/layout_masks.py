@@ -247,15 +247,19 @@ class LayoutPositions:
         return mask
 
     def _make(self, configuration: LayoutConfiguration) -> Mask:
-        lexer_state, node, layout = configuration
         try:
-            mask = self._inside_of(lexer_state, node, bool(layout.brackets)) | self._behind_blanks(configuration)
+            mask = self._by_kernels(configuration) & self._others
         except TooManyWays:
             return self._read_each((configuration,), self.vocabulary.text_token_ids.tolist())
-        mask &= self._others
         mask |= self._read_each((configuration,), self._by_themselves)
+        return mask
+
+    def _by_kernels(self, configuration: LayoutConfiguration) -> Mask:
+        """Return the tokens that are not read by themselves, and perhaps others."""
+        lexer_state, node, layout = configuration
+        mask = self._inside_of(lexer_state, node, bool(layout.brackets)) | self._behind_blanks(configuration)
         for gap in self.reader.commits(configuration):
-            mask |= self._of(gap)
+            mask |= self._by_kernels(gap)
         return mask
 
     def _read_each(self, position: LayoutPosition, tokens: list[int]) -> Mask:
