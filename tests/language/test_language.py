@@ -16,8 +16,8 @@ from sfgen import Grammar, SfgenError, Vocabulary
 from sfgen.errors import UsageError
 from sfgen.grammar.network import network_as_written, network_of
 from sfgen.grammar.rules import Bytes, Leaf, Literal
+from sfgen.language.as_written import AsWritten
 from sfgen.language.gbnf import Gbnf, read_gbnf
-from sfgen.language.gbnf_language import AsWritten
 from sfgen.language.grammar import rule_graph
 from sfgen.language.language import Failure
 
