@@ -306,7 +306,6 @@ def test_views_name_the_open_rules() -> None:
         (CALLS.replace('")" |', '_NEWLINE ")" |', 1), "newline in brackets"),
         (CALLS.replace('")" |', "|", 1), "brackets that are not closed"),
         (TREE.replace("_NL", "LINE"), "declared and has no definition"),
-        (TREE.replace('[":" NAME]', "<x>"), "asks for no tokens"),
     ],
 )
 def test_what_cannot_be_followed_is_refused(text: str, reason: str) -> None:
@@ -334,3 +333,39 @@ def test_in_a_template() -> None:
     for byte in b"# a\n  b\nx":
         assert byte in guide.allowed_tokens()
         guide.advance(byte)
+
+
+def test_with_tokens_of_the_vocabulary() -> None:
+    """A thought between two special tokens, and then lines with levels."""
+    text = "start: <think> THOUGHT? </think> tree+\nTHOUGHT: /[^<]+/" + TREE.replace("start: _NL? tree+\n", "")
+    tokens = [*WORDS.tokens[:-1], None, None, None]
+    names = {len(tokens) - 3: "<think>", len(tokens) - 2: "</think>", len(tokens) - 1: "</s>"}
+    think, ended, end = names
+    words = Vocabulary(tokens, end_token_ids=[end], names=names)
+    made = Grammar.from_lark(text)
+    guide = made.guide(words)
+    assert guide.allowed_tokens().tolist() == [32, 256 + PIECES.index(" "), think]
+    read = [think, *b"so\n", ended, *b"a\n  b\n", *b"  c\n", *b"d\n", end]
+    assert guide.validate(read) == len(read)
+    assert guide.validate([*read[:12], *b"\n c"]) == 14
+    plain, position = of_language("tree").reader, None
+    for number, token in enumerate(read[:-1]):
+        guide.advance(token)
+        if token == ended:
+            position = plain.start
+        elif position is not None:
+            position = plain.read(position, bytes([token]))
+            expected = [] if position is None else [each for each in range(256) if plain.read(position, bytes([each]))]
+            if number > 6:  # before, a line is needed
+                assert [each for each in guide.allowed_tokens().tolist() if each < 256] == expected
+    assert made.accepts("<think>so\n</think>a\n  b\n  c\nd\n")
+    assert not made.accepts("<think>so\n</think>a\n  b\n c\n")
+    assert made.accepts(made.shortest())
+    assert made.guide(words, 4).tokens_left() == 3
+    limited, count = made.guide(words, 6), 0
+    while (token := limited.allowed_tokens().tolist()[-1]) != end:
+        limited.advance(token)
+        count += 1
+    assert count <= 6
+    result = sfgen.generate(UniformModel(words), "", index=sfgen.Index(made, words), max_tokens=12)
+    assert result.text.lstrip().startswith("<think>")

@@ -345,6 +345,12 @@ class TextReading(Generic[Position]):
             self.position = after
         return after is not None
 
+    def read_byte(self, byte: int) -> bool:
+        """Read a byte; tell whether it may stand there."""
+        after = self._reader.read(self.position, bytes([byte]))
+        self.position = self.position if after is None else after
+        return after is not None
+
     def accepts(self) -> bool:
         """Tell whether the text may end here."""
         return self._reader.accepts(self.position)

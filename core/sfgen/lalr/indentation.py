@@ -21,7 +21,7 @@ demands:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -487,6 +487,11 @@ def _order(configuration: LayoutConfiguration) -> tuple[int, int, tuple[int, ...
 def without_layout(position: LayoutPosition) -> Position:
     """Return a position without its layouts."""
     return tuple(dict.fromkeys(Configuration(lexer_state, node) for lexer_state, node, _ in position))
+
+
+def united_layouts(_: object, positions: Sequence[LayoutPosition]) -> LayoutPosition:
+    """Make one position of several."""
+    return tuple(sorted({each for position in positions for each in position}, key=_order))
 
 
 def with_columns(coded: bytes) -> bytes:

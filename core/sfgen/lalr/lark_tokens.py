@@ -22,6 +22,8 @@ _OTHER_TEXT = r'//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\])*/[ims
 _TOKEN = re.compile(rf"(?P<other>{_OTHER_TEXT})|(?P<token><[^>\n]*>?)")
 _RANGES = re.compile(r"<\[(\^?)([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*)\]>")
 _ANY = "<[*]>"
+_MOST = len(CODE_BYTES) - 2
+"""The most different tokens, each with a code of one byte; the last two codes are an indenter's."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -61,9 +63,8 @@ def with_tokens(text: str) -> WithTokens:
             found.setdefault(match["token"], match.start())
     if not found:
         return WithTokens(text, {}, {})
-    if len(found) > len(CODE_BYTES):
-        reason = f"the grammar asks for more than {len(CODE_BYTES)} different tokens"
-        position = sorted(found.values())[len(CODE_BYTES)]
+    if len(found) > _MOST:
+        reason, position = f"the grammar asks for more than {_MOST} different tokens", sorted(found.values())[_MOST]
         raise GrammarError(reason, text, position, hint="Write several as one, by their numbers: <[1-3,7]>.")
     symbols = {_symbol(spelling, position, text): code for (spelling, position), code in
                zip(found.items(), codes_of(len(found)), strict=True)}  # fmt: skip

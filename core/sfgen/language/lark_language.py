@@ -31,6 +31,7 @@ from sfgen.lalr.indentation import (
     LayoutReader,
     LayoutTerminals,
     check_layout,
+    united_layouts,
     with_columns,
     without_layout,
 )
@@ -224,7 +225,11 @@ class LarkLanguage:
         )
 
     def _examples(self) -> Iterator[str]:
-        return examples(self._reader)
+        return examples(self._reader, self._spelled)
+
+    def _spelled(self, coded: bytes) -> bytes:
+        """Write a text with codes as people read it."""
+        return coded
 
     # ---- what the grammar is made of -------------------------------------------------------------------------------
 
@@ -341,6 +346,16 @@ class LayoutGuide(GrammarGuide[LayoutPosition]):
         return where(*self._open_rules.at(without_layout(position)))
 
 
+class LayoutTokenGuide(SymbolGuide[LayoutPosition], LayoutGuide):
+    """Walks one sequence through a Lark grammar with indentation that asks for tokens."""
+
+    def __init__(
+        self, tokens: SymbolPositions[LayoutPosition], open_rules: OpenRules, max_tokens: int | None = None
+    ) -> None:
+        self._open_rules = open_rules
+        GrammarGuide.__init__(self, tokens, max_tokens)
+
+
 class LarkIndented(LarkLanguage):
     """The texts of a grammar in Lark's language with indentation; lark judges them with its own indenter."""
 
@@ -377,25 +392,33 @@ class LarkIndented(LarkLanguage):
     def _make_unlimited(self) -> Reader:
         return _reader(self._grammar, make_lexer(self._grammar.tables, None, layout=self._terminals))
 
-    def _examples(self) -> Iterator[str]:
-        return examples(self._reader, with_columns)
+    def _spelled(self, coded: bytes) -> bytes:
+        return with_columns(coded)
 
     def _reading(self) -> TextReading[Position]:
-        return _LayoutReading(LayoutReader(self._unlimited, self._terminals, self._layout.tab_width))
+        return _LayoutReading(TextReading(self._layout_of_any_blanks))
+
+    @property
+    def _layout_of_any_blanks(self) -> LayoutReader:
+        return LayoutReader(self._unlimited, self._terminals, self._layout.tab_width)
 
 
 class _LayoutReading(TextReading[Position]):
     """Reads a text with its layout, and tells positions without."""
 
-    def __init__(self, reader: LayoutReader) -> None:
-        self._with_layout = TextReading(reader)
-        self.position = without_layout(reader.start)
+    def __init__(self, with_layout: TextReading[LayoutPosition]) -> None:
+        self._with_layout = with_layout
+        self.position = without_layout(with_layout.position)
 
     def read(self, character: str) -> bool:
         """Read a character; tell whether it may stand there."""
         can_read = self._with_layout.read(character)
         self.position = without_layout(self._with_layout.position)
         return can_read
+
+    def read_byte(self, byte: int) -> bool:
+        """Read a byte; tell whether it may stand there."""
+        return self._with_layout.read_byte(byte)
 
     def accepts(self) -> bool:
         """Tell whether the text may end here."""
@@ -436,7 +459,7 @@ class LarkOfTokens(LarkLanguage):
 
     def shortest(self) -> bytes:
         """Find a shortest text, with the symbols as they are spelled."""
-        return self._symbols.spelled(shortest_text(self._reader))
+        return self._symbols.spelled(super().shortest())
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """Return ``None``: there is no second judge."""
@@ -451,11 +474,37 @@ class LarkOfTokens(LarkLanguage):
             positions, reader, open_rules = self._symbol_positions, self._reader, self._open_rules
         return LalrTokenGuide(positions.of(vocabulary, partial(self._make_positions, reader)), open_rules, max_tokens)
 
-    def _examples(self) -> Iterator[str]:
-        return examples(self._reader, self._symbols.spelled)
+    def _spelled(self, coded: bytes) -> bytes:
+        return self._symbols.spelled(super()._spelled(coded))
 
-    def _reading(self) -> SpelledReading[Position]:
+    def _reading(self) -> TextReading[Position]:
         return SpelledReading(self._unlimited, self._symbols, united)
+
+
+class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
+    """The texts of a grammar in Lark's language with indentation and token symbols."""
+
+    def _begin(self, lexer: Lexer) -> None:
+        super()._begin(lexer)
+        self._both = KeptByVocabulary[SymbolPositions[LayoutPosition]]()
+
+    def _make_both(self, layout: LayoutReader, vocabulary: Vocabulary) -> SymbolPositions[LayoutPosition]:
+        try:
+            make = partial(LayoutPositions, layout)
+            return SymbolPositions(vocabulary, self._symbols, self.text, make, united_layouts)
+        except GrammarError as error:
+            raise error.of_file(self.origin) from None
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, layout, open_rules = self._both, self._layout, self._open_rules
+        return LayoutTokenGuide(positions.of(vocabulary, partial(self._make_both, layout)), open_rules, max_tokens)
+
+    def _reading(self) -> TextReading[Position]:
+        return _LayoutReading(SpelledReading(self._layout_of_any_blanks, self._symbols, united_layouts))
 
 
 def united(_: object, positions: Sequence[Position]) -> Position:
@@ -496,14 +545,15 @@ def lark_language(
         arguments.text("origin", origin)
     indentation = Indentation.declared_in(text) if indenter is None else Indentation.of(indenter)
     try:
-        kind, symbols = LarkLanguage if indentation is None else LarkIndented, with_tokens(text).symbols
-        if symbols and indentation is not None:
-            symbol = next(iter(symbols))
-            raise GrammarError("a grammar with indentation asks for no tokens", text, symbol.position)
+        kind: type[LarkLanguage]
+        if with_tokens(text).symbols:
+            kind = LarkOfTokens if indentation is None else LarkIndentedOfTokens
+        else:
+            kind = LarkLanguage if indentation is None else LarkIndented
         compiled = compile_lark(
             text, start, max_blanks=max_blanks, directory=directory, files=files, indentation=indentation
         )
-        return (LarkOfTokens if symbols else kind)(compiled, max_blanks, origin)
+        return kind(compiled, max_blanks, origin)
     except GrammarError as error:
         raise error.of_file(origin) from None
     except GrammarTooLarge as error:
