@@ -304,7 +304,7 @@ class _LexerStates:
     ) -> int:
         """Return the alternative that begins a lexeme: at a gap, or behind what is ignored there."""
         kept = self._kept_trackers(trackers, obligations)
-        key = context, kept, is_gap
+        key = context, kept, is_gap and self._layout is not None
         threads = self._first_threads.get(key)
         scanner = self._tables.contexts[context]
         if threads is None:
