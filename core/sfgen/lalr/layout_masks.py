@@ -189,6 +189,9 @@ class LayoutPositions:
         ]
         self._others = ~packed(np.array(self._by_themselves, dtype=np.int32), len(self.vocabulary))
         self._runs = self._find_runs()
+        self._widest_run = max(
+            (run.data.count(b" ") + run.data.count(b"\t") * reader.tab_width for run in self._runs), default=0
+        )
         self._base: dict[tuple[int, int, bool], Mask] = {}
         self._kept: dict[LayoutConfiguration, Mask] = {}
         self._joined: dict[LayoutPosition, Mask] = {}
@@ -344,7 +347,7 @@ class LayoutPositions:
             for gap in self._gaps_behind_blanks(configuration):
                 ends = self._inside.ends_behind(*gap)
                 farthest = max(farthest, self._farthest_of(ends.lexer_states, ends.nodes))
-            level += self.vocabulary.trie.max_depth * self.reader.tab_width
+            level += self._widest_run
         read, texts = ReadByBytes(self.reader, (configuration,)), self.vocabulary.tokens
         for token in self._by_themselves:
             read.after(texts[token] or b"")
