@@ -35,8 +35,6 @@ _UPWARD = (
     "vocabulary",
     "index",
     "grammar",
-    "lalr",
-    "language",
     "substring",
     "ban",
     "schema",
@@ -65,7 +63,10 @@ _MAY_IMPORT: dict[str, set[str]] = {
 """The packages that each may import, besides itself and the ground."""
 
 
-_ROOMS = {"sfgen.schema": ("scalars", "reading", "meaning", "writing", "telling")}
+_ROOMS = {
+    "sfgen.grammar": ("shell", "network", "lalr", "language"),
+    "sfgen.schema": ("scalars", "reading", "meaning", "writing", "telling"),
+}
 """The rooms of a package: each may import those before it, and what stands beside the rooms may import them all."""
 
 

@@ -6,7 +6,7 @@ from hypothesis import reject
 from tests.oracles.recogniser import Position, Recogniser, RecogniserIndex
 
 from sfgen import Vocabulary
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.network.rules import Grammar
 
 MOST = 300
 """Stacks by which a text is read; a test case with more is given up."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sfgen import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,

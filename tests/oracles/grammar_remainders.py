@@ -13,7 +13,7 @@ from functools import cache
 from typing import TypeAlias
 
 from sfgen.automata import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from sfgen.lalr.stack import BOTTOM, Stacks
-from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
+from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
 Configuration = tuple[int, int]
 """A lexer state and a node."""

@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 from tests.oracles.grammar_remainders import Done, Names, Remainder, Rest, counted_step, leaf_of
 
 from sfgen.automata import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,

@@ -13,7 +13,7 @@ from tests.support.running.tried import tried
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     EMPTY,
     NOTHING,
     Alternation,

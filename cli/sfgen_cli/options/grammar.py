@@ -140,7 +140,7 @@ class GrammarText:
 
     def read(self) -> Grammar:
         """Read it."""
-        from sfgen.language.grammar import GrammarSource
+        from sfgen.grammar.language.grammar import GrammarSource
 
         options = self.options
         return GrammarSource(

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.compiled_form import Later
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
-from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.distances import Distances, portable, with_distances
-from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
-from sfgen.grammar.network import Network, network_of
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.read import Reader
-from sfgen.grammar.regular import regular_superset
-from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.network.completion import shortest_text
+from sfgen.grammar.network.distances import Distances, portable, with_distances
+from sfgen.grammar.network.guide import NetworkReadBeside
+from sfgen.grammar.network.network import Network, network_of
+from sfgen.grammar.network.positions import TokenPositions
+from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.regular import regular_superset
+from sfgen.grammar.network.rules import GrammarTooLarge
+from sfgen.grammar.shell.guide import KeptByVocabulary
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.from_pydantic import PydanticType, pydantic_type
 from sfgen.schema.reading.read import read_schema

@@ -17,7 +17,7 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS
 from sfgen.protocols import Int32, Mask
@@ -359,7 +359,7 @@ class Position(NamedTuple):
 
 
 class SubstringReader:
-    """Reads quotations: a ``sfgen.grammar.guide.PositionReader``. It can be shared between threads."""
+    """Reads quotations: a ``sfgen.grammar.shell.guide.PositionReader``. It can be shared between threads."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -407,7 +407,7 @@ class SubstringReader:
 
 
 class SubstringTokens:
-    """The tokens of quotations: a ``sfgen.grammar.guide.PositionMasks``. It can be shared between threads."""
+    """The tokens of quotations: a ``sfgen.grammar.shell.guide.PositionMasks``. It can be shared between threads."""
 
     def __init__(self, reader: SubstringReader, vocabulary: Vocabulary) -> None:
         self.reader = reader

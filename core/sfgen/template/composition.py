@@ -15,9 +15,9 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from sfgen.automata import Dfa
-from sfgen.grammar import rules
-from sfgen.grammar.regular import regular_superset
-from sfgen.grammar.rules import Expression
+from sfgen.grammar.network import rules
+from sfgen.grammar.network.regular import regular_superset
+from sfgen.grammar.network.rules import Expression
 from sfgen.protocols import Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.scalars.written_text import any_text

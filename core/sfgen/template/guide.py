@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar
 
-from sfgen.grammar.guide import NetworkGuide
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.stack import Position as NetworkPosition
+from sfgen.grammar.network.guide import NetworkGuide
+from sfgen.grammar.network.positions import TokenPositions
+from sfgen.grammar.network.stack import Position as NetworkPosition
 from sfgen.index import DfaIndex
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.guide import ReadBeside

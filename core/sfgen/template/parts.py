@@ -19,8 +19,8 @@ from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError, TemplateError, UsageError
-from sfgen.grammar.rules import GrammarTooLarge
-from sfgen.language.grammar import Grammar, GrammarSource
+from sfgen.grammar.language.grammar import Grammar, GrammarSource
+from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.read import is_file_name, read_inline

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, TemplateError
-from sfgen.grammar.distances import Distances, portable, with_distances
-from sfgen.grammar.guide import KeptByVocabulary
-from sfgen.grammar.network import Network, network_of
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.read import Reader
-from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.network.distances import Distances, portable, with_distances
+from sfgen.grammar.network.network import Network, network_of
+from sfgen.grammar.network.positions import TokenPositions
+from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.rules import GrammarTooLarge
+from sfgen.grammar.shell.guide import KeptByVocabulary
 from sfgen.groups import Group
 from sfgen.index import DfaIndex
 from sfgen.protocols import Guide, Superset

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.automata import Dfa
-from sfgen.grammar.guide import GrammarGuide, PositionMasks, PositionReader
+from sfgen.grammar.shell.guide import GrammarGuide, PositionMasks, PositionReader
 from sfgen.index import DfaIndex
 from sfgen.index.distance import UNREACHABLE, fewest_tokens
 from sfgen.index.guide import NO_TOKENS, BaseGuide

@@ -19,8 +19,8 @@ def _saved(tail: bytes = b"", end: bytes = b"", **changes: str) -> Before:
 
     def write(_: pytest.MonkeyPatch) -> None:
         from sfgen import Grammar
+        from sfgen.grammar.language import file
         from sfgen.index import saved_text
-        from sfgen.language import file
         from sfgen.models import load_vocabulary
 
         file.save(Grammar.from_gbnf(_GOOD), load_vocabulary("tiny"), "f", force=True)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Literal, Repeat
+from sfgen.grammar.network.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Literal, Repeat
 
 ALPHABET = "abé\n"
 """The characters of all texts that are tried."""

@@ -18,10 +18,10 @@ from tests.support.models.vocabularies import BYTES
 from sfgen import Dfa, Vocabulary
 from sfgen.automata.completions import completions
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.guide import NetworkGuide
-from sfgen.grammar.network import network_of
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.guide import NetworkGuide
+from sfgen.grammar.network.network import network_of
+from sfgen.grammar.network.positions import TokenPositions
+from sfgen.grammar.network.rules import (
     EMPTY,
     NOTHING,
     Alternation,

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from sfgen.automata import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,

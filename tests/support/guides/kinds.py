@@ -21,11 +21,11 @@ import sfgen
 from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
 from sfgen.ban.difference import without_banned
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.network import network_of
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.language.gbnf import read_gbnf
+from sfgen.grammar.network.network import network_of
+from sfgen.grammar.network.rules import Grammar
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
-from sfgen.language.gbnf import read_gbnf
 from sfgen.protocols import GuideSource
 from sfgen.reference import FsmIndex, NaiveIndex
 

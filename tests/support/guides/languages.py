@@ -16,7 +16,7 @@ from itertools import product
 from tests.oracles.bounded_recogniser import BoundedRecogniser
 from tests.oracles.recogniser import Position
 
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.network.rules import Grammar
 
 
 @dataclass

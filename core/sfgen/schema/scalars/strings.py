@@ -16,7 +16,7 @@ from sfgen.automata import Dfa
 from sfgen.ban import BannedWords, scan
 from sfgen.ban.difference import without
 from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
-from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.grammar.network.rules import CountedText, Leaf
 from sfgen.schema.scalars.ecma_patterns import has_modifiers, pattern_texts, texts_found_by_either
 from sfgen.schema.scalars.formats import at_most, format_texts, jsonschema
 from sfgen.schema.scalars.written_text import (

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from sfgen import arguments
 from sfgen.automata.label import characters_from
-from sfgen.grammar.read import Reader
-from sfgen.grammar.rules import Alternation, AnyOrder, Call, Leaf
+from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.rules import Alternation, AnyOrder, Call, Leaf
 from sfgen.schema.reading.words import alternatives, shown
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.telling.validity import json_path

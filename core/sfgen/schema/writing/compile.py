@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.analysis import Analysis
-from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf
+from sfgen.grammar.network.analysis import Analysis
+from sfgen.grammar.network.rules import Alternation, Call, Expression, Grammar, Leaf
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.conjunction import conjunction_of
 from sfgen.schema.meaning.groups import Group

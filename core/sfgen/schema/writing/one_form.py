@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.grammar.analysis import calls
-from sfgen.grammar.regular import regular_automaton
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.analysis import calls
+from sfgen.grammar.network.regular import regular_automaton
+from sfgen.grammar.network.rules import (
     NOTHING,
     Alternation,
     Call,
@@ -32,7 +32,7 @@ from sfgen.grammar.rules import (
     Repeat,
     Series,
 )
-from sfgen.grammar.simplify import with_rules
+from sfgen.grammar.network.simplify import with_rules
 from sfgen.schema.meaning.groups import Group, one_form
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits
 from sfgen.schema.reading.strict_json import as_decimal, key

@@ -18,7 +18,7 @@ from sfgen.automata.completions import completions
 from sfgen.automata.examples import examples
 from sfgen.ban import BannedWords, scan
 from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.grammar.rules import NOTHING, Leaf
+from sfgen.grammar.network.rules import NOTHING, Leaf
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.branches import Branches
 from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, both, listed

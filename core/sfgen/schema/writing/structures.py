@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 from sfgen.automata import Dfa
 from sfgen.automata.completions import completions
 from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.registers.register import NARROW
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.registers.register import NARROW
+from sfgen.grammar.network.rules import (
     NOTHING,
     Alternation,
     AnyOrder,

@@ -1,0 +1,198 @@
+"""Read bytes with the lexer and the parser, from position to position.
+
+This is the plain definition of a grammar's texts. The kernels of ``walk`` do the same for many tokens at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen import arguments
+from sfgen.grammar.lalr.distances import FAR, Distances
+from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
+from sfgen.grammar.network.read import only_step
+
+
+class Configuration(NamedTuple):
+    """A lexer state, and a node of the parser's stack."""
+
+    lexer_state: int
+    node: int
+
+
+Position: TypeAlias = tuple[Configuration, ...]
+"""All ways to read a text so far that can be completed, ascending; at least one, and mostly one."""
+
+
+class Reader:
+    """Reads bytes. Safe to share between threads.
+
+    Attributes:
+        usable: The bytes that completions may use, bool ``[256]``; ``None`` for all.
+        to_end: The fewest bytes to the end over these bytes.
+    """
+
+    def __init__(
+        self,
+        tables: ParseTables,
+        lexer: Lexer,
+        stacks: Stacks,
+        distances: Distances,
+        usable: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.tables = tables
+        self.lexer = lexer
+        self.stacks = stacks
+        self.distances = distances
+        self.usable = usable
+        self.to_end = distances if usable is None else Distances(tables, lexer, stacks, usable=usable)
+        self._classes = lexer.byte_classes.tobytes()
+        self._step: list[list[int]] = lexer.step.tolist()
+        self._starts: list[list[int]] = lexer.starts.tolist()
+        self._context_of: list[int] = tables.context_of.tolist()
+        terminals, obligations = lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist()
+        bounds = lexer.commit_starts.tolist()
+        self._commits = [
+            list(zip(terminals[begin:end], obligations[begin:end], strict=True)) for begin, end in pairwise(bounds)
+        ]
+        self._may_end: list[bool] = lexer.may_end.tolist()
+        self._holds_at_end: list[bool] = lexer.obligation_holds_at_end.tolist()
+        self._known_labels: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
+        self._steps: dict[tuple[Position, int], Position | None] = {}
+        self.start: Position = (Configuration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
+
+    def lexer_state_at(self, node: int, obligation: int) -> int:
+        """Return the lexer state at the gap above a node; ``NO_STATE`` where nothing can follow."""
+        return self._starts[self._context_of[self.stacks.states[node]]][obligation]
+
+    def with_bytes(self, usable: NDArray[np.bool_]) -> Reader:
+        """Return a reader whose completions use only some bytes, bool ``[256]``."""
+        return Reader(self.tables, self.lexer, self.stacks, self.distances, usable)
+
+    def commits_of(self, lexer_state: int) -> list[tuple[int, int]]:
+        """List the terminals that may end at a lexer state, with their obligations."""
+        return self._commits[lexer_state]
+
+    def commits(self, configuration: Configuration) -> list[Configuration]:
+        """List the gaps behind the terminals that may end here."""
+        gaps = []
+        for terminal, obligation in self._commits[configuration.lexer_state]:
+            node = self.stacks.after(configuration.node, terminal)
+            lexer_state = NO_STATE if node == NO_STATE else self.lexer_state_at(node, obligation)
+            if lexer_state != NO_STATE:
+                gaps.append(Configuration(lexer_state, node))
+        return gaps
+
+    def read(self, position: Position, data: bytes) -> Position | None:
+        """Return the position after some bytes; ``None`` where they are refused."""
+        after: Position | None = position
+        for byte in data:
+            key = position, self._classes[byte]
+            if key in self._steps:
+                after = self._steps[key]
+            else:
+                if len(self._steps) > _KEPT:
+                    self._steps.clear()
+                after = self._steps[key] = self._read(*key)
+            if after is None:
+                return None
+            position = after
+        return after
+
+    def _read(self, position: Position, label: int) -> Position | None:
+        reached = dict[Configuration, None]()
+        for configuration in position:
+            for lexer_state, node in (configuration, *self.commits(configuration)):
+                after = self._step[lexer_state][label]
+                if after != NO_STATE:
+                    reached[Configuration(after, node)] = None
+        alive = [each for each in reached if self.is_alive(*each)]
+        return tuple(sorted(alive)) or None
+
+    def is_alive(self, lexer_state: int, node: int) -> bool:
+        """Tell whether a configuration can be completed.
+
+        It looks for a safe label, up to the one behind the next terminal, before it computes the distance.
+        """
+        safe, others = self._labels_of(lexer_state)
+        if self._takes_any(node, safe):
+            return True
+        for terminal, obligation in others:
+            after = self.stacks.after(node, terminal)
+            gap = NO_STATE if after == NO_STATE else self.lexer_state_at(after, obligation)
+            if gap != NO_STATE and self._takes_any(after, self._labels_of(gap)[0]):
+                return True
+        return self.distances.of(lexer_state, node) < FAR
+
+    def _takes_any(self, node: int, terminals: list[int]) -> bool:
+        return any(self.stacks.after(node, terminal) != NO_STATE for terminal in terminals)
+
+    def _labels_of(self, lexer_state: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the terminals of the safe labels that a lexer state reaches, and the other labels."""
+        known = self._known_labels.get(lexer_state)
+        if known is None:
+            distances, end = self.distances, len(self.tables.terminals) - 1
+            comes_to, safe = distances.cost[lexer_state] < FAR, distances.safe
+            labels = [*distances.labels, (end, 0)]
+            known = self._known_labels[lexer_state] = (
+                sorted({labels[each][0] for each in np.flatnonzero(comes_to & safe).tolist()}),
+                [labels[each] for each in np.flatnonzero(comes_to & ~safe).tolist() if each < len(labels) - 1],
+            )
+        return known
+
+    def accepts(self, position: Position) -> bool:
+        """Tell whether the text may end at a position."""
+        return any(map(self._accepts, position))
+
+    def _accepts(self, configuration: Configuration) -> bool:
+        lexer_state, node = configuration
+        if self._may_end[lexer_state] and self.stacks.is_complete(node):
+            return True
+        for terminal, obligation in self._commits[lexer_state]:
+            if self._holds_at_end[obligation]:
+                after = self.stacks.after(node, terminal)
+                if after != NO_STATE and self.stacks.is_complete(after):
+                    return True
+        return False
+
+    def reads(self, text: str | bytes) -> bool:
+        """Tell whether a whole text can be read.
+
+        Bytes are its UTF-8; a string with a lone surrogate is not text.
+        """
+        data = arguments.utf8("text", text)
+        position = None if data is None else self.read(self.start, data)
+        return position is not None and self.accepts(position)
+
+    def _alive(self, position: Position) -> Iterator[int]:
+        """Yield the byte classes that can be read; lazily, as the caller mostly needs two."""
+        labels = set[int]()
+        for configuration in position:
+            for lexer_state, _ in (configuration, *self.commits(configuration)):
+                labels |= {label for label, after in enumerate(self._step[lexer_state]) if after != NO_STATE}
+        for label in sorted(labels):
+            if self.read(position, bytes([self._classes.find(label)])) is not None:
+                yield label
+
+    def is_final(self, position: Position) -> bool:
+        """Tell whether nothing can follow: the text must end."""
+        return next(self._alive(position), None) is None
+
+    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        """Return the only byte that can follow, and the position after it."""
+        return only_step(position, self._alive(position), self._classes, self.read)
+
+    def distance(self, position: Position) -> int:
+        """Return the fewest bytes to the end; ``FAR`` where the usable bytes do not suffice."""
+        return min(self.to_end.of(lexer_state, node) for lexer_state, node in position)
+
+
+_KEPT = 1 << 16
+"""The cached steps of one byte."""

@@ -1,0 +1,562 @@
+"""The texts of a grammar in Lark's language, as a ``language.Language`` on lark's tables.
+
+lark decides whether a text is one of the grammar. Guided texts have fewer blanks: between two terminals at most
+``max_blanks`` characters that the grammar ignores, all ASCII white space.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from sfgen import arguments
+from sfgen.errors import GrammarError, SfgenError, TextTooLong
+from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
+from sfgen.grammar.lalr.completion import shortest_text
+from sfgen.grammar.lalr.distances import Distances
+from sfgen.grammar.lalr.examples import examples, fewest_terminals
+from sfgen.grammar.lalr.indentation import (
+    Indentation,
+    LayoutPosition,
+    LayoutReader,
+    LayoutTerminals,
+    check_layout,
+    united_layouts,
+    with_columns,
+    without_layout,
+)
+from sfgen.grammar.lalr.lark_errors import definition_of
+from sfgen.grammar.lalr.lark_package import LarkGrammar
+from sfgen.grammar.lalr.lark_tokens import with_tokens
+from sfgen.grammar.lalr.layout_masks import LayoutPositions, shortest_layout_text
+from sfgen.grammar.lalr.lexer import make_lexer
+from sfgen.grammar.lalr.positions import LalrPositions
+from sfgen.grammar.lalr.read import Position, Reader
+from sfgen.grammar.lalr.stack import Stacks
+from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
+from sfgen.grammar.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
+from sfgen.grammar.language.open_rules import OpenRules, name_of
+from sfgen.grammar.network.rules import Grammar, GrammarTooLarge
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
+from sfgen.grammar.shell.token_symbols import SpelledReading, SymbolGuide, SymbolPositions, SymbolTokens, TextReading
+from sfgen.index.distance import LONGEST_TEXT
+from sfgen.parameter_text import ParameterText
+from sfgen.printable import line_and_column
+from sfgen.protocols import Guide
+from sfgen.vocabulary import Vocabulary
+
+_MOST_NODES = 1 << 20
+"""The stack nodes that are kept; with more, later guides begin with a new reader."""
+
+_MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
+
+_MOST_EXPECTED = 12
+"""The terminals that are named; if there are more, the rules that begin with them."""
+
+
+class LalrGuide(GrammarGuide[Position]):
+    """Walks one sequence through a Lark grammar."""
+
+    tokens: LalrPositions
+
+    def __init__(self, tokens: LalrPositions, open_rules: OpenRules, max_tokens: int | None = None) -> None:
+        self._open_rules = arguments.instance("open_rules", open_rules, OpenRules)
+        super().__init__(arguments.instance("tokens", tokens, LalrPositions), max_tokens)
+
+    def _describe(self, position: Position) -> str:
+        """Name the open rules and the open terminal; of several ways the first."""
+        return where(*self._open_rules.at(position))
+
+
+class LalrTokenGuide(SymbolGuide[Position], LalrGuide):
+    """Walks one sequence through a Lark grammar that asks for tokens."""
+
+    def __init__(self, tokens: SymbolPositions[Position], open_rules: OpenRules, max_tokens: int | None = None) -> None:
+        self._open_rules = open_rules
+        GrammarGuide.__init__(self, tokens, max_tokens)
+
+
+class LarkLanguage:
+    """The texts of a grammar in Lark's language; its members are those of ``language.Language``."""
+
+    def __init__(self, compiled: CompiledGrammar, max_blanks: int, origin: str | None = None) -> None:
+        grammar, lexer = arguments.instance("compiled", compiled, CompiledGrammar)
+        self._grammar = grammar
+        self.max_blanks: int | None = max_blanks
+        self.origin = origin
+        self.format: Format = "lark"
+        self.indentation = grammar.indentation
+        self.text = grammar.text
+        self.start = grammar.start
+        self.files: Mapping[str, str] = grammar.imported
+        self._lock = threading.Lock()
+        self._begin(lexer)
+        if self._reader.distances.is_empty:
+            raise self._empty()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The imported texts are pickled too, as their folder may be missing.
+        return partial(lark_language, **self._options()), (self.text, self.start)
+
+    def _options(self) -> dict[str, Any]:
+        return {"max_blanks": self.max_blanks, "files": dict(self.files), "origin": self.origin}
+
+    def __compiled__(self) -> tuple[Any, ...]:
+        grammar = self._grammar
+        told = grammar.text, grammar.start, dict(grammar.imported)
+        own = grammar.tables, self._reader.lexer, self.max_blanks, self.origin, grammar.indentation
+        return type(self)._of_compiled, (*told, *own)
+
+    @classmethod
+    def _of_compiled(
+        cls,
+        text: str,
+        start: str,
+        files: Mapping[str, str],
+        tables: ParseTables,
+        lexer: Lexer,
+        max_blanks: int,
+        origin: str | None,
+        indentation: Indentation | None,
+    ) -> LarkLanguage:
+        """Return the language of a compiled form."""
+        grammar = LarkGrammar.of_tables(text, start, files, tables, indentation)
+        return cls(CompiledGrammar(grammar, lexer), max_blanks, origin)
+
+    def _begin(self, lexer: Lexer) -> None:
+        """Begin with empty stacks."""
+        self._reader = _reader(self._grammar, lexer)
+        self._open_rules = OpenRules(self._reader)
+        self._positions = KeptByVocabulary[LalrPositions]()
+
+    def _empty(self) -> SfgenError:
+        hint: str
+        fewest = fewest_terminals(self._grammar.tables)
+        if fewest is not None and fewest > LONGEST_TEXT:
+            return TextTooLong(fewest - 1, LONGEST_TEXT, is_exact=False)
+        if not self._unlimited.distances.is_empty:
+            reason, hint = f" with at most {self.max_blanks} blanks in a row", _MORE_BLANKS
+        elif fewest is not None:
+            reason = ": what the lexer takes first leaves nothing for the terminals behind it"
+            hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
+        else:
+            reason, hint = ": a rule never ends", "Give each rule an alternative that does not use itself."
+        return GrammarError(
+            f"there is no text at all{reason}", self.text, definition_of(self.text, self.start), hint=hint
+        )
+
+    @cached_property
+    def _unlimited(self) -> Reader:
+        """The reader of all texts that lark reads."""
+        return self._make_unlimited()
+
+    def _make_unlimited(self) -> Reader:
+        return _reader(self._grammar, make_lexer(self._grammar.tables, None))
+
+    @cached_property
+    def _unlimited_rules(self) -> OpenRules:
+        return OpenRules(self._unlimited)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The token symbols, as they are spelled."""
+        return ()
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for the special tokens that the grammar allows, by token."""
+        return {}
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of the guiding texts, byte by byte."""
+        return self._reader
+
+    @property
+    def expressions(self) -> Grammar | None:
+        """``None``: a lexer and a parser are not rules over bytes."""
+        return None
+
+    # ---- texts -----------------------------------------------------------------------------------------------------
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Tell whether lark reads a whole text; bytes are its UTF-8."""
+        data = arguments.utf8("text", text)
+        if data is None:
+            return False
+        try:
+            return self._grammar.parse(data.decode())
+        except UnicodeDecodeError:
+            return False
+
+    def shortest(self) -> bytes:
+        """Find a shortest text."""
+        return shortest_text(self._reader)
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Ask lark about a finished text."""
+        try:
+            refused = self._grammar.refusal(arguments.data("data", data).decode())
+            reason = None if refused is None else refused.reason
+        except UnicodeDecodeError:
+            reason = "it is not valid UTF-8"
+        return None if reason is None else {"grammar": self.start, "refused by": "lark", "reason": reason}
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, reader, open_rules = self._positions, self._reader, self._open_rules
+        return LalrGuide(positions.of(vocabulary, partial(_positions, reader)), open_rules, max_tokens)
+
+    def examples(self, count: int) -> list[str]:
+        """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
+        arguments.whole_number("count", count, 1)
+        first = self.shortest().decode()
+        others = filter(self.accepts, self._examples())
+        return list(
+            itertools.islice(dict.fromkeys(itertools.chain([first], itertools.islice(others, 4 * count))), count)
+        )
+
+    def _examples(self) -> Iterator[str]:
+        return examples(self._reader, self._spelled)
+
+    def _spelled(self, coded: bytes) -> bytes:
+        """Write a text with codes as people read it."""
+        return coded
+
+    # ---- what the grammar is made of -------------------------------------------------------------------------------
+
+    def rules(self) -> tuple[RuleOutline, ...]:
+        """List all rules in the order of the text, then the reachable terminals."""
+        tables = self._grammar.tables
+        states, calls = dict[str, set[int]](), dict[str, dict[str, None]]()
+        for number, name in enumerate(tables.nonterminals):
+            if name_of(name):
+                states[name] = {
+                    state for state, items in enumerate(self._open_rules.items) for rule, _ in items
+                    if tables.rules[rule].nonterminal == number
+                }  # fmt: skip
+                calls[name] = dict.fromkeys(self._called(number, set()))
+        lines = {name: self._line(name) for name in states}
+        outlines = [
+            RuleOutline(name, lines[name], "rule", len(states[name]), tuple(calls[name]))
+            for name in sorted(states, key=lambda name: (lines[name] is None, lines[name] or 0, name))
+        ]
+        reach = self._open_rules.reach
+        for number, terminal in enumerate(tables.terminals[:-1]):
+            if number not in tables.ignored and reach[:, number].any():
+                line = None if terminal.is_literal else self._line(terminal.name)
+                outlines.append(RuleOutline(terminal.shown, line, "terminal", int(reach[:, number].sum())))
+        return tuple(outlines)
+
+    def _called(self, nonterminal: int, seen: set[int]) -> list[str]:
+        """List the rules and terminals in a rule, through the rules that lark made for repetitions."""
+        tables, names = self._grammar.tables, list[str]()
+        seen.add(nonterminal)
+        for rule in tables.rules:
+            if rule.nonterminal != nonterminal:
+                continue
+            for symbol in rule.symbols:
+                if symbol >= 0:
+                    names.append(tables.terminals[symbol].shown)
+                elif name_of(tables.nonterminals[-1 - symbol]):
+                    names.append(tables.nonterminals[-1 - symbol])
+                elif -1 - symbol not in seen:
+                    names += self._called(-1 - symbol, seen)
+        return names
+
+    def states(self) -> int:
+        """Count the parser's states; they are numbered from 0."""
+        return len(self._grammar.tables.actions)
+
+    def state(self, number: int) -> StateOutline:
+        """Describe one of the parser's states, and what may follow there."""
+        tables = self._grammar.tables
+        moves = list[Move]()
+        for terminal in np.flatnonzero(tables.actions[number]).tolist():
+            action = int(tables.actions[number, terminal])
+            moves.append(Move(tables.terminals[terminal].shown, action - 1 if action > 0 else None))
+        for nonterminal in np.flatnonzero(tables.gotos[number] != NO_STATE).tolist():
+            name = tables.nonterminals[nonterminal]
+            if name_of(name):
+                moves.append(Move(name, int(tables.gotos[number, nonterminal])))
+        rules = dict.fromkeys(
+            name_of(tables.nonterminals[tables.rules[rule].nonterminal]) for rule, _ in self._open_rules.items[number]
+        )
+        may_end = any(read == len(tables.rules[rule].symbols) for rule, read in self._open_rules.items[number])
+        return StateOutline(number, tuple(filter(None, rules)), may_end, tuple(moves))
+
+    def _line(self, name: str) -> int | None:
+        position = definition_of(self.text, name)
+        return None if position is None else line_and_column(self.text, position)[0]
+
+    # ---- how a text is read ----------------------------------------------------------------------------------------
+
+    def walk(self, text: str) -> Walk:
+        """Read a text as far as it goes, with any blanks that lark reads."""
+        text = arguments.text("text", text)
+        rules, reading, read = self._unlimited_rules, self._reading(), 0
+        stretches = list[Stretch]()
+        for character in text:
+            if not reading.read(character):
+                break
+            read += 1
+            names, terminal = rules.at(reading.position)
+            before = ""
+            if stretches and (stretches[-1].open_rules, stretches[-1].terminal) == (names, terminal):
+                before = stretches.pop().read
+            stretches.append(Stretch(before + character, names, terminal))
+        follows = self._expected(rules, reading.position)
+        failure, may_end = None, reading.accepts()
+        if read < len(text) or not may_end:
+            line, column = line_and_column(text, read)
+            names, _ = rules.at(reading.position)
+            failure = Failure(read, len(text[:read].encode()), line, column, follows, names, read == len(text), may_end)
+        return Walk(text, tuple(stretches), failure, follows)
+
+    def _reading(self) -> TextReading[Position]:
+        """Begin to read a text with any blanks."""
+        return TextReading(self._unlimited)
+
+    def failure(self, text: str) -> Failure | None:
+        """Find where a text fails; ``None`` where the grammar has it."""
+        return None if self.accepts(arguments.text("text", text)) else self.walk(text).failure
+
+    def _expected(self, rules: OpenRules, position: Position) -> tuple[str, ...]:
+        terminals = rules.expected(position)
+        return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
+
+
+class LayoutGuide(GrammarGuide[LayoutPosition]):
+    """Walks one sequence through a Lark grammar with indentation."""
+
+    def __init__(self, tokens: LayoutPositions, open_rules: OpenRules, max_tokens: int | None = None) -> None:
+        self._open_rules = open_rules
+        super().__init__(tokens, max_tokens)
+
+    def _describe(self, position: LayoutPosition) -> str:
+        """Name the open rules and the open terminal; of several ways the first."""
+        return where(*self._open_rules.at(without_layout(position)))
+
+
+class LayoutTokenGuide(SymbolGuide[LayoutPosition], LayoutGuide):
+    """Walks one sequence through a Lark grammar with indentation that asks for tokens."""
+
+    def __init__(
+        self, tokens: SymbolPositions[LayoutPosition], open_rules: OpenRules, max_tokens: int | None = None
+    ) -> None:
+        self._open_rules = open_rules
+        GrammarGuide.__init__(self, tokens, max_tokens)
+
+
+class LarkIndented(LarkLanguage):
+    """The texts of a grammar in Lark's language with indentation; lark judges them with its own indenter."""
+
+    def _begin(self, lexer: Lexer) -> None:
+        super()._begin(lexer)
+        indentation = self._grammar.indentation
+        assert indentation is not None, "it has one"
+        self._terminals = LayoutTerminals.of(self._grammar.tables, indentation, self.text)
+        self._layout = LayoutReader(self._reader, self._terminals, indentation.tab_width)
+        self._layout_positions = KeptByVocabulary[LayoutPositions]()
+        if not self._reader.distances.is_empty:
+            check_layout(self._reader, self._terminals, self.text)
+
+    def _options(self) -> dict[str, Any]:
+        return {**super()._options(), "indenter": self.indentation}
+
+    @property
+    def reader(self) -> LayoutReader:  # type: ignore[override]
+        """The reader of the guiding texts, byte by byte."""
+        return self._layout
+
+    def shortest(self) -> bytes:
+        """Find a shortest text."""
+        return shortest_layout_text(self._layout)
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, layout, open_rules = self._layout_positions, self._layout, self._open_rules
+        return LayoutGuide(positions.of(vocabulary, partial(LayoutPositions, layout)), open_rules, max_tokens)
+
+    def _make_unlimited(self) -> Reader:
+        return _reader(self._grammar, make_lexer(self._grammar.tables, None, layout=self._terminals))
+
+    def _spelled(self, coded: bytes) -> bytes:
+        return with_columns(coded)
+
+    def _reading(self) -> TextReading[Position]:
+        return _LayoutReading(TextReading(self._layout_of_any_blanks))
+
+    @property
+    def _layout_of_any_blanks(self) -> LayoutReader:
+        return LayoutReader(self._unlimited, self._terminals, self._layout.tab_width)
+
+
+class _LayoutReading(TextReading[Position]):
+    """Reads a text with its layout, and tells positions without."""
+
+    def __init__(self, with_layout: TextReading[LayoutPosition]) -> None:
+        self._with_layout = with_layout
+        self.position = without_layout(with_layout.position)
+
+    def read(self, character: str) -> bool:
+        """Read a character; tell whether it may stand there."""
+        can_read = self._with_layout.read(character)
+        self.position = without_layout(self._with_layout.position)
+        return can_read
+
+    def read_byte(self, byte: int) -> bool:
+        """Read a byte; tell whether it may stand there."""
+        return self._with_layout.read_byte(byte)
+
+    def accepts(self) -> bool:
+        """Tell whether the text may end here."""
+        return self._with_layout.accepts()
+
+
+class LarkOfTokens(LarkLanguage):
+    """The texts of a grammar in Lark's language with token symbols.
+
+    lark does not know tokens, so it judges no texts here: they are read by what may be written for the symbols.
+    """
+
+    def _begin(self, lexer: Lexer) -> None:
+        super()._begin(lexer)
+        self._symbols = SymbolTokens(with_tokens(self.text).symbols)
+        self._symbol_positions = KeptByVocabulary[SymbolPositions[Position]]()
+        self._written = KeptByVocabulary[Mapping[int, bytes]]()
+
+    def _make_positions(self, reader: Reader, vocabulary: Vocabulary) -> SymbolPositions[Position]:
+        try:
+            return SymbolPositions(vocabulary, self._symbols, self.text, partial(_positions, reader), united)
+        except GrammarError as error:
+            raise error.of_file(self.origin) from None
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The token symbols, as they are spelled."""
+        return tuple(symbol.spelling for symbol in self._symbols.codes)
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for the special tokens that the grammar allows, by token."""
+        return self._written.of(vocabulary, lambda each: self._symbols.written(each, self.text))
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Tell whether some tokens of the grammar write a whole text; bytes are UTF-8."""
+        data, reading = arguments.utf8("text", text), self._reading()
+        return data is not None and all(map(reading.read_byte, data)) and reading.accepts()
+
+    def shortest(self) -> bytes:
+        """Find a shortest text, with the symbols as they are spelled."""
+        return self._symbols.spelled(super().shortest())
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Return ``None``: there is no second judge."""
+        arguments.data("data", data)
+        return None
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, reader, open_rules = self._symbol_positions, self._reader, self._open_rules
+        return LalrTokenGuide(positions.of(vocabulary, partial(self._make_positions, reader)), open_rules, max_tokens)
+
+    def _spelled(self, coded: bytes) -> bytes:
+        return self._symbols.spelled(super()._spelled(coded))
+
+    def _reading(self) -> TextReading[Position]:
+        return SpelledReading(self._unlimited, self._symbols, united)
+
+
+class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
+    """The texts of a grammar in Lark's language with indentation and token symbols."""
+
+    def _begin(self, lexer: Lexer) -> None:
+        super()._begin(lexer)
+        self._both = KeptByVocabulary[SymbolPositions[LayoutPosition]]()
+
+    def _make_both(self, layout: LayoutReader, vocabulary: Vocabulary) -> SymbolPositions[LayoutPosition]:
+        try:
+            make = partial(LayoutPositions, layout)
+            return SymbolPositions(vocabulary, self._symbols, self.text, make, united_layouts)
+        except GrammarError as error:
+            raise error.of_file(self.origin) from None
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Make a guide for one sequence of tokens."""
+        with self._lock:
+            if len(self._reader.stacks) > _MOST_NODES:
+                self._begin(self._reader.lexer)
+            positions, layout, open_rules = self._both, self._layout, self._open_rules
+        return LayoutTokenGuide(positions.of(vocabulary, partial(self._make_both, layout)), open_rules, max_tokens)
+
+    def _reading(self) -> TextReading[Position]:
+        return _LayoutReading(SpelledReading(self._layout_of_any_blanks, self._symbols, united_layouts))
+
+
+def united(_: object, positions: Sequence[Position]) -> Position:
+    """Make one position of several of a grammar."""
+    return tuple(sorted({each for position in positions for each in position}))
+
+
+def _reader(grammar: LarkGrammar, lexer: Lexer) -> Reader:
+    tables = grammar.tables
+    stacks = Stacks(tables)
+    return Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
+
+
+def _positions(reader: Reader, vocabulary: Vocabulary) -> LalrPositions:
+    single_bytes = vocabulary.trie.single_bytes
+    return LalrPositions(reader if single_bytes.all() else reader.with_bytes(single_bytes), vocabulary)
+
+
+def lark_language(
+    text: str,
+    start: str = "start",
+    *,
+    max_blanks: int = 1,
+    directory: str | os.PathLike[str] | None = None,
+    files: Mapping[str, str] | None = None,
+    origin: str | None = None,
+    indenter: Any = None,
+) -> LarkLanguage:
+    """Read a grammar in Lark's language; ``indenter`` is one of lark's, or ``None`` for the usual one."""
+    text, start = arguments.text("text", text), arguments.text("start", start)
+    max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
+    if directory is not None:
+        directory = arguments.path("directory", directory)
+    if files is not None:
+        files = dict(arguments.mapping("files", files))
+        arguments.texts("files", [*files, *files.values()])
+    if origin is not None:
+        arguments.text("origin", origin)
+    indentation = Indentation.declared_in(text) if indenter is None else Indentation.of(indenter)
+    try:
+        kind: type[LarkLanguage]
+        if with_tokens(text).symbols:
+            kind = LarkOfTokens if indentation is None else LarkIndentedOfTokens
+        else:
+            kind = LarkLanguage if indentation is None else LarkIndented
+        compiled = compile_lark(
+            text, start, max_blanks=max_blanks, directory=directory, files=files, indentation=indentation
+        )
+        return kind(compiled, max_blanks, origin)
+    except GrammarError as error:
+        raise error.of_file(origin) from None
+    except GrammarTooLarge as error:
+        error.position = definition_of(text, error.rule)
+        error.tell_where(text, origin)
+        raise

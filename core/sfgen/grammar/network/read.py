@@ -1,0 +1,318 @@
+"""Read bytes through a network, from position to position.
+
+This is the plain definition of a network's texts. The kernels of ``walk`` do the same for many tokens at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar, cast
+
+from sfgen import arguments
+from sfgen.grammar.network.distances import Distances, distances_of
+from sfgen.grammar.network.network import Network
+from sfgen.grammar.network.registers.register import Register, number_of
+from sfgen.grammar.network.registers.registers import CHANGES, KEEPS, KEEPS_IF_OPEN
+from sfgen.grammar.network.registers.texts import returned
+from sfgen.grammar.network.stack import Configuration, Node, Position, Stacks
+from sfgen.grammar.network.table import DEAD, Push
+
+Found = dict[tuple[int, Register], list[Node]]
+"""The stack nodes of each state and register, while configurations are gathered."""
+
+REFUSED = -1
+"""In place of a position's number: the bytes are refused."""
+
+
+class Reader:
+    """Reads bytes through a network. Safe to share between threads."""
+
+    def __init__(self, network: Network, distances: Distances | None = None, longest: int = 0) -> None:
+        self.network = network
+        self.stacks = Stacks(network, distances_of(network) if distances is None else distances, longest)
+        self.start: Position = (Configuration(network.start, 0, self.stacks.bottom),)
+        # Python reads single numbers faster from these than from arrays.
+        self._width = network.table.shape[1]
+        self._table = network.table.reshape(-1).data
+        self._classes = network.byte_classes.tobytes()
+        self._accepting = network.accepting.tobytes()
+        self._is_end = network.is_end.tobytes()
+        self._registers = self.stacks.distances.registers
+        self._is_open = self._registers.is_open
+        steps_into, of_texts = self._registers.steps_into(), self._registers.steps_of_texts()
+        self._keeps = steps_into.tobytes()  # the register, not the stack
+        for steps in (steps_into, of_texts):
+            steps[network.is_end] = CHANGES
+        self._steps_into, self._steps_of_texts = steps_into.tobytes(), of_texts.tobytes()
+
+    def read(self, position: Position, data: bytes) -> Position | None:
+        """Return the position after some bytes; ``None`` where they are refused."""
+        place, end = 0, len(data)
+        while place < end:
+            if len(position) == 1:
+                alone, place = self._run(position[0], data, place, end)
+                if alone is None:
+                    return None
+                position = (alone,)
+            else:
+                position, place = self._read_plainly(position, data, place)
+            if place == end or not position:
+                break
+            after = self._read_byte(position, data[place])
+            if after is None:
+                return None
+            position = after
+            place += 1
+        return position or None
+
+    def _read_plainly(self, position: Position, data: bytes, place: int) -> tuple[Position, int]:
+        """Read bytes from a place on while all configurations keep their registers and stacks, as in most steps.
+
+        Returned: the position behind them, without configurations that cannot read them, and the place of the first
+        byte that is not read so.
+        """
+        end = len(data)
+        reached = list[Configuration]()
+        for number, configuration in enumerate(position):
+            behind, stop = self._run(configuration, data, place, end)
+            if stop < end and number:  # those before have read too far
+                return self._read_plainly(position, data[:stop], place)
+            end = stop
+            if behind is not None:
+                reached.append(behind)
+        if len(reached) > 1 and len({(state, register) for state, register, _ in reached}) < len(reached):
+            return self._together(reached), end
+        return tuple(reached), end
+
+    def _run(self, start: Configuration, data: bytes, place: int, end: int) -> tuple[Configuration | None, int]:
+        """Read bytes from a place on while a configuration keeps its register and stack.
+
+        Returned: the configuration behind them, and the place of the first byte that is not read so; ``None`` and the
+        end where a byte is refused. The text of a distinct call goes on in its register.
+        """
+        table, width, classes = self._table, self._width, self._classes
+        state, register, node = start
+        is_text, at = isinstance(register, bytes), place
+        steps_into = self._steps_of_texts if is_text else self._steps_into
+        accepting = self._accepting if node.frames else None
+        while at < end and not (accepting and accepting[state]):
+            entry = table[state * width + classes[data[at]]]
+            if entry < 0:
+                if entry == DEAD:
+                    return None, end
+                break
+            kind = steps_into[entry]
+            if kind != KEEPS and not (kind == KEEPS_IF_OPEN and self._is_open(entry, number_of(register))):
+                break
+            state = entry
+            at += 1
+        if at == place:
+            return start, at
+        if is_text:
+            register = cast(bytes, register) + data[place:at]
+        return Configuration(state, register, node), at
+
+    def _read_byte(self, position: Position, byte: int) -> Position | None:
+        """Return the position after one byte; ``None`` where it is refused."""
+        reached: Found = {}
+        label = self._classes[byte]
+        for state, register, node in self.with_returns(position):
+            self._step(reached, state, register, node, label, byte)
+        if len(reached) == 1:
+            ((state, register), nodes) = next(iter(reached.items()))
+            if len(nodes) == 1:
+                return (Configuration(state, register, nodes[0]),)
+        return self._of_found(reached) or None
+
+    def _together(self, configurations: list[Configuration]) -> Position:
+        """Join configurations of the same state and register."""
+        found: Found = {}
+        for state, register, node in configurations:
+            nodes = found.setdefault((state, register), [])
+            if node not in nodes:
+                nodes.append(node)
+        return self._of_found(found)
+
+    def _of_found(self, found: Found) -> Position:
+        """Make a position of the nodes of each state and register."""
+        return tuple(
+            [
+                Configuration(state, register, node)
+                for (state, register), nodes in found.items()
+                for node in (nodes if len(nodes) == 1 else self._joined(nodes))
+            ]
+        )
+
+    def _joined(self, nodes: list[Node]) -> list[Node]:
+        """Join the nodes of one state and register; the bottom stays by itself."""
+        with_frames = [node for node in nodes if node.frames]
+        joined = [self.stacks.joined(with_frames)] if with_frames else []
+        return joined if len(with_frames) == len(nodes) else [*joined, self.stacks.bottom]
+
+    def accepts(self, position: Position) -> bool:
+        """Tell whether the text may end at a position."""
+        return any(self._accepting[state] and not node.frames for state, _, node in self.with_returns(position))
+
+    def reads(self, text: str | bytes) -> bool:
+        """Tell whether a whole text can be read.
+
+        Bytes are its UTF-8; a string with a lone surrogate is not text.
+        """
+        data = arguments.utf8("text", text)
+        position = None if data is None else self.read(self.start, data)
+        return position is not None and self.accepts(position)
+
+    def is_final(self, position: Position) -> bool:
+        """Tell whether nothing can follow: the text must end."""
+        return next(self._alive(position), None) is None
+
+    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        """Return the only byte that can follow, and the position after it."""
+        return only_step(position, self._alive(position), self._classes, self.read)
+
+    def _alive(self, position: Position) -> Iterator[int]:
+        """Yield the byte classes that can be read; lazily, as the caller mostly needs two."""
+        for label in sorted(self._labels(position)):
+            if self.read(position, bytes([self._classes.find(label)])) is not None:
+                yield label
+
+    def _labels(self, position: Position) -> set[int]:
+        """Return the byte classes that a position reads, registers ignored."""
+        labels = set[int]()
+        for state, _, _ in self.with_returns(position):
+            row = self._table[state * self._width : (state + 1) * self._width].tolist()
+            labels |= {label for label, entry in enumerate(row) if entry != DEAD}
+        return labels
+
+    def with_returns(self, position: Position) -> Sequence[Configuration]:
+        """Add the configurations that finished rules return to, each once."""
+        accepting = self._accepting
+        waiting = [each for each in position if accepting[each.state] and each.node.frames]
+        if not waiting:
+            return position
+        configurations = dict.fromkeys(position)
+        while waiting:
+            state, register, node = waiting.pop()
+            if self._accepting[state]:
+                new = [back for back in self._returns(register, node) if back not in configurations]
+                configurations |= dict.fromkeys(new)
+                waiting += new
+        return list(configurations)
+
+    # ---- one byte --------------------------------------------------------------------------------------------------
+
+    def _step(self, reached: Found, state: int, register: Register, node: Node, label: int, byte: int) -> None:
+        """Add the configurations behind one byte to ``reached``."""
+        entry = self._table[state * self._width + label]
+        if entry >= 0:
+            self._enter(reached, entry, register, node, byte)
+        elif entry != DEAD:
+            for way in self.network.actions[-2 - entry]:
+                below = self._pushed(way.pushes, register, node)
+                if below is None:
+                    continue
+                fresh: Register = b"" if way.pushes and way.pushes[-1].is_distinct else 0
+                self._enter(reached, way.state, fresh if way.is_fresh else register, below, byte)
+
+    def _pushed(self, pushes: Sequence[Push], register: Register, below: Node) -> Node | None:
+        """Push frames; ``None`` without room for another member."""
+        for push in pushes:
+            kept = register if push.keeps else 0
+            if not self._registers.may_return(push.state, kept):
+                return None
+            below = self.stacks.push(push.state, kept, below, push.is_distinct)
+        return below
+
+    def _enter(self, reached: Found, state: int, register: Register, node: Node, byte: int) -> None:
+        """Add the configuration of a step into a state to ``reached``; return from ended rules."""
+        after: Register | None = register
+        if self._keeps[state] != KEEPS or isinstance(register, bytes):
+            after = self._registers.after_step(state, register, byte, node)
+        if after is not None:
+            self._add(reached, state, after, node)
+
+    def _add(self, reached: Found, state: int, register: Register, node: Node) -> None:
+        while self._is_end[state] and node.frames:
+            backs = self._returns(register, node)
+            if len(backs) != 1:
+                for back in backs:
+                    self._add(reached, *back)
+                return
+            state, register, node = backs[0]
+        nodes = reached.setdefault((state, register), [])
+        if node not in nodes:
+            nodes.append(node)
+
+    def _returns(self, register: Register, node: Node) -> list[Configuration]:
+        """Return the configurations behind the end of a rule; a repeated text of a distinct call has none."""
+        if not node.is_distinct:
+            return [Configuration(*frame) for frame in node.frames]
+        return [
+            Configuration(state, after, below)
+            for state, below_register, below in node.frames
+            if (after := returned(register, below_register)) is not None
+        ]
+
+
+AnyPosition = TypeVar("AnyPosition")
+
+
+class ReadsBytes(Protocol[AnyPosition]):
+    """Reads bytes from position to position."""
+
+    def read(self, position: AnyPosition, data: bytes) -> AnyPosition | None:
+        """Return the position after some bytes; ``None`` where they are refused."""
+
+
+class ReadByBytes(Generic[AnyPosition]):
+    """The positions behind many texts from one position; each byte is read once at each position.
+
+    Tokens share first bytes, and most bytes lead to known positions: tens of thousands of tokens pass few positions.
+
+    Attributes:
+        positions: The positions by number; that of the start is 0.
+    """
+
+    def __init__(self, reader: ReadsBytes[AnyPosition], position: AnyPosition) -> None:
+        self._reader = reader
+        self.positions = [position]
+        self._numbers = {position: 0}
+        self._steps: list[dict[int, int]] = [{}]
+
+    def after(self, data: bytes) -> int:
+        """Return the number of the position behind some bytes, or ``REFUSED``."""
+        number = 0
+        for byte in data:
+            steps = self._steps[number]
+            number = steps[byte] if byte in steps else self._step(number, byte)
+            if number == REFUSED:
+                break
+        return number
+
+    def _step(self, number: int, byte: int) -> int:
+        """Read a byte at a position for the first time."""
+        position = self._reader.read(self.positions[number], bytes([byte]))
+        after = REFUSED if position is None else self._numbers.setdefault(position, len(self.positions))
+        if position is not None and after == len(self.positions):
+            self.positions.append(position)
+            self._steps.append({})
+        self._steps[number][byte] = after
+        return after
+
+
+def only_step(
+    position: AnyPosition,
+    labels: Iterator[int],
+    classes: bytes,
+    read: Callable[[AnyPosition, bytes], AnyPosition | None],
+) -> tuple[bytes, AnyPosition] | None:
+    """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
+    label = next(labels, None)
+    if label is None:
+        return None
+    byte = classes.find(label)
+    if classes.rfind(label) != byte or next(labels, None) is not None:
+        return None
+    after = read(position, bytes([byte]))
+    return None if after is None else (bytes([byte]), after)

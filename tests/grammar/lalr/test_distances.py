@@ -1,0 +1,237 @@
+"""The distances of Lark grammars' configurations, against breadth-first search by the definition."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from lark.exceptions import GrammarError
+from tests.oracles.lalr_configurations import Configuration, Configurations
+from tests.support.grammars.lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
+from tests.support.running.tried import some_of, tried
+
+from sfgen.grammar.lalr.completion import Completion
+from sfgen.grammar.lalr.costs import Readings, byte_costs, labels_of
+from sfgen.grammar.lalr.distances import FAR, Distances, explored_safety
+from sfgen.grammar.lalr.items import Items
+from sfgen.grammar.lalr.read import Configuration as ReadConfiguration
+from sfgen.grammar.lalr.read import Reader
+from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
+
+LETTERS = '\nA: "a"\nB: "b"\nC: "c"\nAB: "ab"\n'
+
+GRAMMARS = {
+    "right recursion": "start: A start | B",
+    "left recursion": "start: start A | B",
+    "middle recursion": "start: A start B | C",
+    "empty rules": "start: x y A z\nx: | B\ny: | C x\nz:",
+    "unit chains": "start: x | start A x\nx: y | x B y\ny: z\nz: C | A start B",
+    "dangling else": "start: x\nx: A x | A x B x | C",
+    "a shift that loses all texts": "start: x A\nx: A | A x",
+    "a shift that loses some texts": "start: x A B | C\nx: A | A A | A A C",
+    "a shift that leads into a dead end": "start: x A | C\nx: A | A x",
+    "nothing but an endless rule": "start: A start",
+    "prefixes": "start: (A | AB | B)+ C",
+    "what is left is dearer than what was begun": "start: A y\ny: B | x C C C C C C C C\nx: A y",
+    "lists": "start: A (start (B start)*)? C | AB",
+    "two levels of lists": "start: A x (B x)* C\nx: | x C x1\nx1: A start B",
+}
+
+
+def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) -> Distances:
+    """Check the distances of all configurations behind short texts.
+
+    A distance is 0 where the text may end, and else one more than the least of those that one byte leads to. Numbers
+    that fulfil this everywhere are the distances. So that holds here, and they are searched for as well.
+    """
+    stacks = Stacks(tables)
+    distances = Distances(tables, lexer, stacks)
+    configurations = Configurations(tables, lexer, stacks)
+    reader = Reader(tables, lexer, stacks, distances)
+    start = configurations.start()
+    assert distances.is_empty == (start is None or distances.of(*start) == FAR)
+    for configuration in configurations.reachable(length, limit):
+        found = distances.of(*configuration)
+        around = [distances.of(*other) for other in configurations.successors(configuration)]
+        expected = 0 if configurations.may_end(configuration) else min([FAR, *[1 + each for each in around]])
+        assert found == expected, configuration
+        searched = configurations.distance(configuration, 4)
+        assert searched == (found if found <= 4 else None), configuration
+        if found < FAR:
+            check_shortest(reader, configurations, configuration)
+        lexer_state, node = configuration
+        assert distances.of_many(np.array([lexer_state, lexer_state], dtype=np.int32), node).tolist() == [found] * 2
+        check_bound(distances, stacks, configuration)
+    return distances
+
+
+def check_shortest(reader: Reader, configurations: Configurations, configuration: Configuration) -> None:
+    position = (ReadConfiguration(*configuration),)
+    text = Completion(reader, None).text(position)
+    assert len(text) == reader.distance(position)
+    front = {configuration}
+    for byte in text:
+        front = {other for current in front for other in configurations.behind_byte(current, byte)}
+    assert any(map(configurations.may_end, front))
+
+
+def check_bound(distances: Distances, stacks: Stacks, configuration: Configuration) -> None:
+    """A configuration is viable, and near enough to the end, if its parser takes a safe label."""
+    lexer_state, node = configuration
+    terminals = [terminal for terminal, _ in distances.labels] + [len(stacks.tables.terminals) - 1]
+    is_taken = np.array([stacks.after(node, terminal) != NO_STATE for terminal in terminals])
+    is_taken &= distances.cost[lexer_state] < FAR
+    found = distances.of(lexer_state, node)
+    if (is_taken & distances.safe).any():
+        assert found < FAR
+        if distances.most_per_level is not None:
+            assert found <= distances.most_per_level * (stacks.depths[node] + 1)
+    if distances.safe.all():
+        assert is_taken.any() == (found < FAR)
+
+
+@pytest.mark.parametrize(
+    ("name", "apart", "blanks"),
+    some_of(product(GRAMMARS, [(), ("A", "B"), ("A", "B", "C", "AB")], [False, True]), 25),
+)
+def test_distances(name: str, apart: tuple[str, ...], blanks: bool) -> None:
+    tables = tables_of(GRAMMARS[name] + LETTERS)
+    check(tables, letter_lexer(tables, apart, blanks))
+
+
+@tried("some")
+@given(st.data())
+def test_random_grammars_and_lexers(data: st.DataObject) -> None:
+    try:
+        tables = tables_of(data.draw(random_grammars()))
+    except GrammarError:
+        assume(False)
+    check(tables, data.draw(random_lexers(tables)), limit=60)
+    check(tables, letter_lexer(tables, data.draw(st.sampled_from([(), ("A",), ("A", "B")]))), limit=60)
+
+
+SEPARABLE = {
+    ("right recursion", (), False): True,
+    ("right recursion", ("A",), False): False,
+    ("right recursion", ("A",), True): True,
+    ("dangling else", (), False): True,
+    ("dangling else", ("A", "C"), False): False,
+    ("dangling else", ("A",), False): True,
+    ("a shift that loses all texts", (), False): False,
+    ("a shift that loses some texts", (), False): True,
+    ("a shift that leads into a dead end", (), False): False,
+    ("nothing but an endless rule", (), False): False,
+    ("empty rules", (), True): True,
+    ("lists", ("A", "B", "C"), True): True,
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), SEPARABLE.items())
+def test_separable_grammars(case: tuple[str, tuple[str, ...], bool], expected: bool) -> None:
+    name, apart, blanks = case
+    tables = tables_of(GRAMMARS[name] + LETTERS)
+    distances = Distances(tables, letter_lexer(tables, apart, blanks), Stacks(tables))
+    assert distances.safe.all() == expected
+    if expected:
+        assert distances.most_per_level is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("a shift that loses all texts", True), ("nothing but an endless rule", True), ("dangling else", False)],
+)
+def test_empty_languages(name: str, expected: bool) -> None:
+    tables = tables_of(GRAMMARS[name] + LETTERS)
+    assert Distances(tables, letter_lexer(tables), Stacks(tables)).is_empty == expected
+
+
+def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
+    """A B needs a blank between them; behind A comes the longer text that needs none."""
+    tables = tables_of("start: A B | A C C C" + LETTERS)
+    stacks = Stacks(tables)
+    lexer = letter_lexer(tables, ("A", "B"))
+    distances = Distances(tables, lexer, stacks)
+    reader = Reader(tables, lexer, stacks, distances)
+    assert Completion(reader, None).text(reader.start) == b"accc"
+    after = stacks.after(BOTTOM, 0)
+    assert stacks.after(after, 1) != NO_STATE
+    context = tables.context_of[stacks.states[after]]
+    assert [distances.of(int(lexer.starts[context, obligation]), after) for obligation in (0, 1)] == [1, 3]
+
+
+def test_deep_stacks() -> None:
+    """Ten thousand open rules of two kinds, each closed by as many letters as it has kinds."""
+    tables = tables_of("start: A start B | B start C C | C" + LETTERS)
+    stacks = Stacks(tables)
+    lexer = letter_lexer(tables)
+    distances = Distances(tables, lexer, stacks)
+    node = BOTTOM
+    expected = 1
+    for place in range(10_000):
+        node = stacks.after(node, 0 if place % 3 else 1)
+        expected += 1 if place % 3 else 2
+    lexer_state = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
+    assert distances.of(lexer_state, node) == expected
+    reader = Reader(tables, lexer, stacks, distances)
+    assert len(Completion(reader, None).text((ReadConfiguration(lexer_state, node),))) == expected
+
+
+def test_usable_bytes() -> None:
+    tables = tables_of("start: A | B start C | C C C" + LETTERS)
+    stacks = Stacks(tables)
+    lexer = letter_lexer(tables)
+    start = int(lexer.starts[tables.context_of[tables.start], 0])
+    for usable, expected in ((b"abc", 1), (b"bc", 3), (b"ab", 1), (b"b", FAR)):
+        flags = np.zeros(256, dtype=np.bool_)
+        flags[list(usable)] = True
+        assert Distances(tables, lexer, stacks, usable=flags).of(start, BOTTOM) == expected
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_units_that_are_given(name: str) -> None:
+    """Units of three bytes' cost: all distances are three times as far."""
+    tables = tables_of(GRAMMARS[name] + LETTERS)
+    stacks = Stacks(tables)
+    lexer = letter_lexer(tables, ("A", "B"))
+    in_bytes = Distances(tables, lexer, stacks)
+    in_units = Distances(tables, lexer, stacks, np.minimum(in_bytes.cost * 3, FAR).astype(np.int32))
+    for configuration in Configurations(tables, lexer, stacks).reachable(5, 100):
+        assert in_units.of(*configuration) == min(FAR, 3 * in_bytes.of(*configuration))
+
+
+def test_the_smallest_bytes_come_first() -> None:
+    tables = tables_of("start: C A | B C | B B" + LETTERS)
+    lexer = letter_lexer(tables)
+    stacks = Stacks(tables)
+    reader = Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
+    assert Completion(reader, None).text(reader.start) == b"bb"
+
+
+@pytest.mark.parametrize("first", ["A", "B"])
+def test_what_is_taken_tells_levels_apart(first: str) -> None:
+    """C C cannot be written. The parser takes the first C behind one of the openings, and refuses it behind the other.
+
+    What can be written behind both is the same.
+    """
+    other = "AB".replace(first, "")
+    tables = tables_of(f"start: {first} x B | {other} x C C | {other} x B\nx: AB" + LETTERS)
+    lexer = letter_lexer(tables, ("C",))
+    labels = labels_of(lexer)
+    readings = Readings(Items(tables), lexer, labels, byte_costs(lexer, labels))
+    safe = explored_safety(readings.items, readings, 9).labels
+    names = [tables.terminals[terminal].name for terminal, _ in labels]
+    assert [name for name, is_safe in zip(names, safe, strict=False) if not is_safe] == ["C"]
+
+
+def test_nothing_is_known_of_more_nodes_than_are_looked_at() -> None:
+    tables = tables_of(GRAMMARS["dangling else"] + LETTERS)
+    lexer = letter_lexer(tables)
+    labels = labels_of(lexer)
+    readings = Readings(Items(tables), lexer, labels, byte_costs(lexer, labels))
+    found = explored_safety(readings.items, readings, 9, most_nodes=3)
+    assert found.most_per_level is None
+    assert found.labels.tolist() == [False] * len(labels) + [True]
