@@ -100,6 +100,8 @@ GRAMMARS = [
         ["gen", "--grammar", "root ::= <thin>", "x"],
         1, "no single token of the vocabulary is <thin> at line 1, column 10",
     ),
+    Case(["gen", "--grammar", "root ::= <[9999999]>", "x"], 1, "there is no token 9999999: the vocabulary has"),
+    Case(["gen", "-m", "uniform", "--grammar", "root ::= <[65536]>", "x"], 1, "this token ends a text, so nothing"),
     _shown("root ::= *", "there is nothing before * that could be repeated at line 1, column 10"),
     _shown("root ::= )", "this ) closes nothing at line 1, column 10"),
     _shown("root ::= 'a'", "cannot stand here at line 1, column 10"),
@@ -152,6 +154,11 @@ def _file(text: str, says: str, **others: str | bytes) -> Case:
     return Case("index --grammar g.lark", 1, says, files(g__lark=text, **others))
 
 
+def _indented(start: str, says: str, newline: str = r"/(\n[\t ]*)+/") -> Case:
+    """A grammar with indentation."""
+    return _file(f"{start}A: /a/\n_NL: {newline}\n%declare _INDENT _DEDENT\n", says)
+
+
 LARK = [
     _file('a: "x"\n', "it has no rule 'start' to start with"),
     _file('start "a"\n', "Expecting rule or terminal definition"),
@@ -192,4 +199,17 @@ LARK = [
     _file("start: A\nA: /(?>(a|bc){900000}d)/\n", "more than the limit of 1,800,000"),
     _file("start: A\nA: /(ab{1,900}c){1,900}/\n", "100,000 states for the terminals"),
     _file('start: A "x"\nA: /[ab]*a[ab]{30}/\n', "15,000 states for the lexer"),
+    # --- tokens
+    _file("start: <think\n", "this is never closed by > at line 1, column 8"),
+    _file("start: <[a]>\n", "between <[ and ]> stand numbers of tokens at line 1, column 8"),
+    _file("start: <[3-1]>\n", "the range 3-1 goes backwards at line 1, column 8"),
+    _file("start: A\nA: <[1]> /a/\n", "the terminal A has a token of the vocabulary inside at line 2, column 1"),
+    _file("start: <think> a\n", "Rule 'a' used but not defined"),
+    _file(f"start: {' '.join(map('<[{}]>'.format, range(11)))}\n", "asks for more than 10 different tokens"),
+    # --- indentation
+    _indented(
+        "start: A _NL _INDENT A _NL _DEDENT\n", "the terminal _NL ends with its first line at line 3", r"/\n[\t ]*/"
+    ),
+    _indented("start: A _INDENT A _NL _DEDENT\n", "_INDENT may stand behind A, where no indenter puts it"),
+    _indented("start: (A _NL _INDENT A _NL)+\n", "has indents and dedents that are not closed in the same rule"),
 ]
