@@ -14,7 +14,7 @@ from tests.support.grammars.random_grammars import ENDLESS_NAMES, grammars, quot
 from sfgen import Dfa
 from sfgen.errors import InternalError, UsageError
 from sfgen.grammar.network.network import network_of
-from sfgen.grammar.network.read import REFUSED, ReadByBytes, Reader
+from sfgen.grammar.network.read import Reader
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import (
     EMPTY,
@@ -31,6 +31,7 @@ from sfgen.grammar.network.rules import (
 )
 from sfgen.grammar.network.simplify import LeftRecursion
 from sfgen.grammar.network.stack import Position
+from sfgen.grammar.shell.read import REFUSED, ReadByBytes
 from sfgen.schema.json_schema import JsonSchema
 
 LETTERS = b'ab\xc3\xa9,"[]()c :'

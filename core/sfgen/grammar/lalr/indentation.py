@@ -32,10 +32,9 @@ from sfgen import arguments
 from sfgen.errors import GrammarError
 from sfgen.grammar.lalr.distances import FAR
 from sfgen.grammar.lalr.lark_errors import definition_of, position_of
-from sfgen.grammar.lalr.read import Configuration, Position, Reader
+from sfgen.grammar.lalr.read import Configuration, LexerReader, Position, Reader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, ParseTables
-from sfgen.grammar.network.read import only_step
 from sfgen.grammar.shell.token_symbols import CODE_BYTES
 
 INDENT_CODE, DEDENT_CODE = CODE_BYTES[-2:-1], CODE_BYTES[-1:]
@@ -319,15 +318,14 @@ _START = Layout((0,), 0, None)
 _KEPT = 1 << 16
 
 
-class LayoutReader:
+class LayoutReader(LexerReader[LayoutConfiguration]):
     """Reads bytes with lexer, indenter and parser. Safe to share between threads."""
 
     def __init__(self, reader: Reader, terminals: LayoutTerminals, tab_width: int) -> None:
+        super().__init__(reader.lexer, bytes(range(256)))  # columns tell bytes of one class apart
         self.reader = reader
         self.terminals = terminals
         self.tab_width = tab_width
-        self._classes = reader.lexer.byte_classes.tobytes()
-        self._step: list[list[int]] = reader.lexer.step.tolist()
         self._may_be_newline: list[bool] = open_newlines(reader, terminals.newline).tolist()
         self._is_line_begun: list[bool] = _lines_begin_at(reader, terminals.newline).tolist()
         labels = reader.distances.labels
@@ -337,33 +335,17 @@ class LayoutReader:
                     if each < len(labels) and labels[each][0] == terminals.newline})
             for row in costs
         ]  # fmt: skip
-        self._may_end: list[bool] = reader.lexer.may_end.tolist()
-        self._holds_at_end: list[bool] = reader.lexer.obligation_holds_at_end.tolist()
         self._codes = frozenset(INDENT_CODE + DEDENT_CODE)
-        self._steps: dict[tuple[LayoutPosition, int], LayoutPosition | None] = {}
         self._alive_of: dict[tuple[int, int, bool], bool] = {}
         self.start: LayoutPosition = (LayoutConfiguration(reader.lexer_state_at(BOTTOM, 0), BOTTOM, _START),)
 
-    def read(self, position: LayoutPosition, data: bytes) -> LayoutPosition | None:
-        """Return the position after some bytes; ``None`` where they are refused."""
-        for byte in data:
-            key = position, byte
-            if key in self._steps:
-                after = self._steps[key]
-            else:
-                if len(self._steps) > _KEPT:
-                    self._steps.clear()
-                after = self._steps[key] = None if byte in self._codes else self._read(position, byte)
-            if after is None:
-                return None
-            position = after
-        return position
-
     def _read(self, position: LayoutPosition, byte: int) -> LayoutPosition | None:
-        reached, label = dict[LayoutConfiguration, None](), self._classes[byte]
+        if byte in self._codes:
+            return None
+        reached, byte_class = dict[LayoutConfiguration, None](), self._classes[byte]
         for configuration in position:
             for lexer_state, node, layout in (configuration, *self.commits(configuration)):
-                after = self._step[lexer_state][label]
+                after = self._step[lexer_state][byte_class]
                 if after != NO_STATE:
                     column = self._column(layout.column, byte, after) if self._may_be_newline[after] else None
                     reached[LayoutConfiguration(after, node, layout._replace(column=column))] = None
@@ -440,9 +422,9 @@ class LayoutReader:
         gaps = (self.reader.lexer_state_at(node, each) for each in self._newline_obligations[lexer_state])
         return any(gap != NO_STATE and self.reader.is_alive(gap, node) for gap in gaps)
 
-    def accepts(self, position: LayoutPosition) -> bool:
-        """Tell whether the text may end at a position."""
-        return any(map(self._accepts, position))
+    def united(self, positions: Sequence[LayoutPosition]) -> LayoutPosition:
+        """Make one position of several, at least one."""
+        return tuple(sorted({each for position in positions for each in position}, key=_order))
 
     def _accepts(self, configuration: LayoutConfiguration) -> bool:
         if self._may_end[configuration.lexer_state] and self._is_complete(configuration.node, configuration.layout):
@@ -460,24 +442,6 @@ class LayoutReader:
                 return False
         return self.reader.stacks.is_complete(node)
 
-    def is_final(self, position: LayoutPosition) -> bool:
-        """Tell whether nothing can follow: the text must end."""
-        return next(self._alive(position), None) is None
-
-    def only_step(self, position: LayoutPosition) -> tuple[bytes, LayoutPosition] | None:
-        """Return the only byte that can follow, and the position after it."""
-        return only_step(position, self._alive(position), self._classes, self.read)
-
-    def _alive(self, position: LayoutPosition) -> Iterator[int]:
-        """Yield the byte classes that can be read."""
-        labels = set[int]()
-        for configuration in position:
-            for lexer_state, _, _ in (configuration, *self.commits(configuration)):
-                labels |= {label for label, after in enumerate(self._step[lexer_state]) if after != NO_STATE}
-        for label in sorted(labels):
-            if self.read(position, bytes([self._classes.find(label)])) is not None:
-                yield label
-
 
 def _order(configuration: LayoutConfiguration) -> tuple[int, int, tuple[int, ...], int, int]:
     lexer_state, node, (levels, brackets, column) = configuration
@@ -487,11 +451,6 @@ def _order(configuration: LayoutConfiguration) -> tuple[int, int, tuple[int, ...
 def without_layout(position: LayoutPosition) -> Position:
     """Return a position without its layouts."""
     return tuple(dict.fromkeys(Configuration(lexer_state, node) for lexer_state, node, _ in position))
-
-
-def united_layouts(_: object, positions: Sequence[LayoutPosition]) -> LayoutPosition:
-    """Make one position of several."""
-    return tuple(sorted({each for position in positions for each in position}, key=_order))
 
 
 def with_columns(coded: bytes) -> bytes:

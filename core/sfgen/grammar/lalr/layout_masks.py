@@ -36,12 +36,12 @@ from sfgen.grammar.lalr.indentation import (
     LayoutReader,
     open_newlines,
 )
-from sfgen.grammar.lalr.masks import LexemeTokens, Masks, TokenEnds, TooManyWays, _open_bytes
+from sfgen.grammar.lalr.masks import LexemeTokens, Masks, TokenEnds, _open_bytes
 from sfgen.grammar.lalr.read import Configuration, Reader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer
-from sfgen.grammar.network.positions import cannot_be_written
-from sfgen.grammar.network.read import REFUSED, ReadByBytes
+from sfgen.grammar.shell.masks import TooManyWays, cannot_be_written
+from sfgen.grammar.shell.read import REFUSED, ReadByBytes
 from sfgen.index.distance import UNREACHABLE, fewest_tokens
 from sfgen.index.mask_ids import TOKEN_IDS, packed, repeat_tokens
 from sfgen.protocols import Int32, Mask, Tokens

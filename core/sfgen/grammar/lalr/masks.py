@@ -33,35 +33,16 @@ from sfgen.grammar.lalr.walk import (
     read_behind,
     walk_lexeme,
 )
+from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays, allow, words_of
 from sfgen.index.mask_ids import packed, repeat_tokens
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
-
-_KEPT = 64 << 20
-"""The bytes of the cached masks."""
-
 
 _ENDS, _MOST_ENDS = 1 << 12, 1 << 22
 """The first room for ends of tokens, and the most numbers of ends."""
 
 _NO_MASK: Mask = np.empty(0, dtype=np.uint32)
 _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
-
-
-class TooManyWays(Exception):
-    """A token is read in too many ways for the scratch memory."""
-
-
-class TokenMask(NamedTuple):
-    """The tokens that a configuration can read.
-
-    Attributes:
-        mask: Text and end tokens, uint32 ``[words]``; read-only.
-        deepest: The largest depth of the parser's stack behind them.
-    """
-
-    mask: Mask
-    deepest: int
 
 
 class LexemeTokens(NamedTuple):
@@ -135,7 +116,7 @@ class Masks:
         self._reader = reader
         self._vocabulary = vocabulary
         tables, lexer, trie = reader.tables, reader.lexer, vocabulary.trie
-        self.words = (len(vocabulary) + 31) // 32
+        self.words = words_of(vocabulary)
         labels = reader.distances.labels
         number_of = {label: number for number, label in enumerate(labels)}
         commits = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
@@ -177,21 +158,15 @@ class Masks:
         )  # fmt: skip
         self._starts = np.ascontiguousarray(lexer.starts).reshape(-1)
         self._lexemes: dict[int, LexemeTokens] = {}
-        self._masks: dict[tuple[int, int], TokenMask] = {}
-        self._lock = threading.Lock()
+        self._masks = MaskCache[tuple[int, int], TokenMask]()
         self._scratch = threading.local()
-        self._most_kept = max(16, _KEPT // max(1, 4 * self.words))
 
     def of(self, lexer_state: int, node: int) -> TokenMask:
         """Return the tokens of a configuration."""
         key = lexer_state, node
         token_mask = self._masks.get(key)
         if token_mask is None:
-            token_mask = self._make(lexer_state, node)
-            with self._lock:
-                while len(self._masks) >= self._most_kept:
-                    del self._masks[next(iter(self._masks))]
-                self._masks[key] = token_mask
+            token_mask = self._masks.keep(key, self._make(lexer_state, node))
         return token_mask
 
     def is_made(self, lexer_state: int, node: int) -> bool:
@@ -217,16 +192,16 @@ class Masks:
                 counts[DEEPEST] = max(counts[DEEPEST], *depths)
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         here = Configuration(lexer_state, node)
-        deepest = int(counts[DEEPEST])
+        per_level = self._reader.distances.most_per_level
+        farthest = FAR if per_level is None else per_level * (int(counts[DEEPEST]) + 1)
         for behind in self._reader.commits(here):
             gap = self.of(*behind)
             mask |= gap.mask
-            deepest = max(deepest, gap.deepest)
+            farthest = max(farthest, gap.farthest)
         if self._reader.accepts((here,)):
-            for token in self._vocabulary.end_token_ids:
-                mask[token >> 5] |= np.uint32(1 << (token & 31))
+            allow(mask, self._vocabulary.end_token_ids)
         mask.setflags(write=False)
-        return TokenMask(mask, deepest)
+        return TokenMask(mask, farthest)
 
     def ends(self, lexer_state: int, node: int) -> TokenEnds:
         """Return the configurations behind tokens in which a terminal ends, alive or dead."""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.grammar.lalr.completion import Completion
 from sfgen.grammar.lalr.distances import FAR
-from sfgen.grammar.lalr.masks import Masks, TokenEnds, TooManyWays
+from sfgen.grammar.lalr.masks import Masks, TokenEnds
 from sfgen.grammar.lalr.read import Configuration, Position, Reader
-from sfgen.grammar.network.positions import cannot_be_written
+from sfgen.grammar.shell.masks import TooManyWays, cannot_be_written
 from sfgen.index.mask_ids import TOKEN_IDS, packed, repeat_tokens
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
@@ -89,12 +89,11 @@ class LalrPositions:
     def _fitting(self, configuration: Configuration, room: int) -> Mask:
         """Return the text tokens of a configuration after which ``room`` tokens complete the text."""
         lexer_state, node = configuration
-        per_level = self.reader.to_end.most_per_level
         try:
             if self._is_exact:
-                plain, deepest = self._masks.of(*configuration)
-                if room == _ENDLESS or (per_level is not None and per_level * (deepest + 1) <= room):
-                    return plain
+                plain = self._masks.of(*configuration)
+                if room == _ENDLESS or plain.farthest <= room:
+                    return plain.mask
             ends = self._ends_of(configuration)
         except TooManyWays:
             return self._one_by_one(configuration, room)

@@ -6,18 +6,18 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen import arguments
 from sfgen.grammar.lalr.distances import FAR, Distances
 from sfgen.grammar.lalr.stack import BOTTOM, Stacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
-from sfgen.grammar.network.read import only_step
+from sfgen.grammar.shell.read import StepReader
 
 
 class Configuration(NamedTuple):
@@ -31,7 +31,44 @@ Position: TypeAlias = tuple[Configuration, ...]
 """All ways to read a text so far that can be completed, ascending; at least one, and mostly one."""
 
 
-class Reader:
+Lexed = TypeVar("Lexed", bound=tuple[object, ...])
+"""A configuration whose first entry is the lexer state."""
+
+
+class LexerReader(StepReader[tuple[Lexed, ...]], Generic[Lexed]):
+    """Reads bytes with a lexer, and with whatever takes its terminals."""
+
+    def __init__(self, lexer: Lexer, kinds: bytes) -> None:
+        super().__init__(kinds)
+        self.lexer = lexer
+        self._classes = lexer.byte_classes.tobytes()
+        self._step: list[list[int]] = lexer.step.tolist()
+        self._may_end: list[bool] = lexer.may_end.tolist()
+        self._holds_at_end: list[bool] = lexer.obligation_holds_at_end.tolist()
+
+    @abstractmethod
+    def commits(self, configuration: Lexed) -> Iterable[Lexed]:
+        """Return the gaps behind the terminals that may end here."""
+
+    @abstractmethod
+    def _accepts(self, configuration: Lexed) -> bool:
+        """Tell whether the text may end at a configuration."""
+
+    def accepts(self, position: tuple[Lexed, ...]) -> bool:
+        """Tell whether the text may end at a position."""
+        return any(map(self._accepts, position))
+
+    def _possible(self, position: tuple[Lexed, ...]) -> set[int]:
+        """Return the byte classes that the lexer reads, whatever the parser takes."""
+        possible = set[int]()
+        for configuration in position:
+            for here in (configuration, *self.commits(configuration)):
+                step = self._step[cast("int", here[0])]
+                possible |= {byte_class for byte_class, after in enumerate(step) if after != NO_STATE}
+        return possible
+
+
+class Reader(LexerReader[Configuration]):
     """Reads bytes. Safe to share between threads.
 
     Attributes:
@@ -47,14 +84,12 @@ class Reader:
         distances: Distances,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
+        super().__init__(lexer, lexer.byte_classes.tobytes())
         self.tables = tables
-        self.lexer = lexer
         self.stacks = stacks
         self.distances = distances
         self.usable = usable
         self.to_end = distances if usable is None else Distances(tables, lexer, stacks, usable=usable)
-        self._classes = lexer.byte_classes.tobytes()
-        self._step: list[list[int]] = lexer.step.tolist()
         self._starts: list[list[int]] = lexer.starts.tolist()
         self._context_of: list[int] = tables.context_of.tolist()
         terminals, obligations = lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist()
@@ -62,10 +97,7 @@ class Reader:
         self._commits = [
             list(zip(terminals[begin:end], obligations[begin:end], strict=True)) for begin, end in pairwise(bounds)
         ]
-        self._may_end: list[bool] = lexer.may_end.tolist()
-        self._holds_at_end: list[bool] = lexer.obligation_holds_at_end.tolist()
         self._known_labels: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
-        self._steps: dict[tuple[Position, int], Position | None] = {}
         self.start: Position = (Configuration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
     def lexer_state_at(self, node: int, obligation: int) -> int:
@@ -90,27 +122,11 @@ class Reader:
                 gaps.append(Configuration(lexer_state, node))
         return gaps
 
-    def read(self, position: Position, data: bytes) -> Position | None:
-        """Return the position after some bytes; ``None`` where they are refused."""
-        after: Position | None = position
-        for byte in data:
-            key = position, self._classes[byte]
-            if key in self._steps:
-                after = self._steps[key]
-            else:
-                if len(self._steps) > _KEPT:
-                    self._steps.clear()
-                after = self._steps[key] = self._read(*key)
-            if after is None:
-                return None
-            position = after
-        return after
-
-    def _read(self, position: Position, label: int) -> Position | None:
+    def _read(self, position: Position, byte_class: int) -> Position | None:
         reached = dict[Configuration, None]()
         for configuration in position:
             for lexer_state, node in (configuration, *self.commits(configuration)):
-                after = self._step[lexer_state][label]
+                after = self._step[lexer_state][byte_class]
                 if after != NO_STATE:
                     reached[Configuration(after, node)] = None
         alive = [each for each in reached if self.is_alive(*each)]
@@ -147,9 +163,9 @@ class Reader:
             )
         return known
 
-    def accepts(self, position: Position) -> bool:
-        """Tell whether the text may end at a position."""
-        return any(map(self._accepts, position))
+    def united(self, positions: Sequence[Position]) -> Position:
+        """Make one position of several, at least one."""
+        return tuple(sorted({each for position in positions for each in position}))
 
     def _accepts(self, configuration: Configuration) -> bool:
         lexer_state, node = configuration
@@ -162,37 +178,6 @@ class Reader:
                     return True
         return False
 
-    def reads(self, text: str | bytes) -> bool:
-        """Tell whether a whole text can be read.
-
-        Bytes are its UTF-8; a string with a lone surrogate is not text.
-        """
-        data = arguments.utf8("text", text)
-        position = None if data is None else self.read(self.start, data)
-        return position is not None and self.accepts(position)
-
-    def _alive(self, position: Position) -> Iterator[int]:
-        """Yield the byte classes that can be read; lazily, as the caller mostly needs two."""
-        labels = set[int]()
-        for configuration in position:
-            for lexer_state, _ in (configuration, *self.commits(configuration)):
-                labels |= {label for label, after in enumerate(self._step[lexer_state]) if after != NO_STATE}
-        for label in sorted(labels):
-            if self.read(position, bytes([self._classes.find(label)])) is not None:
-                yield label
-
-    def is_final(self, position: Position) -> bool:
-        """Tell whether nothing can follow: the text must end."""
-        return next(self._alive(position), None) is None
-
-    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """Return the only byte that can follow, and the position after it."""
-        return only_step(position, self._alive(position), self._classes, self.read)
-
     def distance(self, position: Position) -> int:
         """Return the fewest bytes to the end; ``FAR`` where the usable bytes do not suffice."""
         return min(self.to_end.of(lexer_state, node) for lexer_state, node in position)
-
-
-_KEPT = 1 << 16
-"""The cached steps of one byte."""

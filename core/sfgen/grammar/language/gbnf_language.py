@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -32,7 +32,6 @@ from sfgen.grammar.network.guide import NetworkReadBeside
 from sfgen.grammar.network.network import Network, network_of
 from sfgen.grammar.network.positions import TokenPositions
 from sfgen.grammar.network.read import Reader
-from sfgen.grammar.network.registers.register import Register
 from sfgen.grammar.network.rules import (
     Bytes,
     Expression,
@@ -42,8 +41,8 @@ from sfgen.grammar.network.rules import (
     Repeat,
 )
 from sfgen.grammar.network.simplify import LeftRecursion
-from sfgen.grammar.network.stack import Configuration, Node, Position
-from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionReader
+from sfgen.grammar.network.stack import Position
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, TokenSymbol
 from sfgen.printable import line_numbers
 from sfgen.protocols import Guide
@@ -254,7 +253,7 @@ class GbnfOfTokens(GbnfLanguage):
             return TokenPositions(self.network, coded)
 
         try:
-            return SymbolPositions(vocabulary, self._source.symbols, self.text, make, united)
+            return SymbolPositions(vocabulary, self._source.symbols, self.text, make)
         except GrammarError as error:
             raise error.of_file(self.origin) from None
 
@@ -311,22 +310,6 @@ class GbnfOfTokens(GbnfLanguage):
 
 _ANYTHING = Repeat(Bytes(((0, 0xFF),)), 1, None)
 """What is read for a token whose text is not known; half a character may be written for it."""
-
-
-def united(reader: PositionReader[Position], positions: Sequence[Position]) -> Position:
-    """Make one position of several of a network."""
-    assert isinstance(reader, Reader), "networks have no other"
-    nodes_at = dict[tuple[int, Register], list[Node]]()
-    for state, register, node in dict.fromkeys(itertools.chain(*positions)):
-        nodes_at.setdefault((state, register), []).append(node)
-    found = list[Configuration]()
-    for (state, register), nodes in nodes_at.items():
-        with_frames = [node for node in nodes if node.frames]
-        if with_frames:
-            found.append(Configuration(state, register, reader.stacks.joined(with_frames)))
-        if len(with_frames) < len(nodes):
-            found.append(Configuration(state, register, reader.stacks.bottom))
-    return tuple(found)
 
 
 def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> GbnfLanguage:

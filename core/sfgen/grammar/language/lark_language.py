@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -27,7 +27,6 @@ from sfgen.grammar.lalr.indentation import (
     LayoutReader,
     LayoutTerminals,
     check_layout,
-    united_layouts,
     with_columns,
     without_layout,
 )
@@ -439,7 +438,7 @@ class LarkOfTokens(LarkLanguage):
 
     def _make_positions(self, reader: Reader, vocabulary: Vocabulary) -> SymbolPositions[Position]:
         try:
-            return SymbolPositions(vocabulary, self._symbols, self.text, partial(_positions, reader), united)
+            return SymbolPositions(vocabulary, self._symbols, self.text, partial(_positions, reader))
         except GrammarError as error:
             raise error.of_file(self.origin) from None
 
@@ -478,7 +477,7 @@ class LarkOfTokens(LarkLanguage):
         return self._symbols.spelled(super()._spelled(coded))
 
     def _reading(self) -> TextReading[Position]:
-        return SpelledReading(self._unlimited, self._symbols, united)
+        return SpelledReading(self._unlimited, self._symbols)
 
 
 class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
@@ -491,7 +490,7 @@ class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
     def _make_both(self, layout: LayoutReader, vocabulary: Vocabulary) -> SymbolPositions[LayoutPosition]:
         try:
             make = partial(LayoutPositions, layout)
-            return SymbolPositions(vocabulary, self._symbols, self.text, make, united_layouts)
+            return SymbolPositions(vocabulary, self._symbols, self.text, make)
         except GrammarError as error:
             raise error.of_file(self.origin) from None
 
@@ -504,12 +503,7 @@ class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
         return LayoutTokenGuide(positions.of(vocabulary, partial(self._make_both, layout)), open_rules, max_tokens)
 
     def _reading(self) -> TextReading[Position]:
-        return _LayoutReading(SpelledReading(self._layout_of_any_blanks, self._symbols, united_layouts))
-
-
-def united(_: object, positions: Sequence[Position]) -> Position:
-    """Make one position of several of a grammar."""
-    return tuple(sorted({each for position in positions for each in position}))
+        return _LayoutReading(SpelledReading(self._layout_of_any_blanks, self._symbols))
 
 
 def _reader(grammar: LarkGrammar, lexer: Lexer) -> Reader:

@@ -49,6 +49,11 @@ class LocalMask(NamedTuple):
     farthest: int
     doubtful_exits: bool = False
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the mask."""
+        return self.mask.nbytes
+
 
 class LeafMasks:
     """The masks of one leaf over one vocabulary. Safe to share between threads.

@@ -11,8 +11,7 @@ Masks are cached by state, register and stack node.
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +39,7 @@ from sfgen.grammar.network.walk import (
     TOO_MANY,
     walk,
 )
+from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays, allow, words_of
 from sfgen.index.mask_ids import repeat_tokens, tokens_of_row
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
@@ -49,12 +49,6 @@ _LARGE, _SPARSE = 1_000_000, 16
 """A leaf with more entries than ``_LARGE``, of which fewer than one in ``_SPARSE`` is a step, is walked as any other
 rule.
 """
-
-_KEPT = 64 << 20
-"""The bytes of the cached masks of positions, and of those inside rules."""
-
-_ENTRY = 1024
-"""The bytes that are counted for what is cached beside a mask."""
 
 _MOST_PLACES = 4096
 """The most places behind tokens that are distinguished near a limit."""
@@ -67,25 +61,6 @@ _FIRST_NODE = len(_WITHOUT_FRAMES) // NODE_FIELDS
 
 _NO_GROUPS: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
 _NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-
-
-class TooManyWays(Exception):
-    """A token is read in too many ways for the scratch memory."""
-
-
-class TokenMask(NamedTuple):
-    """The tokens that a configuration can read.
-
-    Attributes:
-        mask: Text and end tokens, uint32 ``[words]``; read-only.
-        farthest: The farthest end of the text behind any of the tokens, in bytes; -1 without tokens.
-        doubts: Tokens that may repeat a text of a distinct call, int32: with a whole text in them, or with a
-            beginning that few texts have. The mask has them all.
-    """
-
-    mask: Mask
-    farthest: int
-    doubts: Int32
 
 
 class Places(NamedTuple):
@@ -109,7 +84,7 @@ class Masks:
         self._vocabulary = vocabulary
         self._distances = distances
         trie = vocabulary.trie
-        self._words = (len(vocabulary) + 31) // 32
+        self._words = words_of(vocabulary)
         self._goal = None if (distances.base < FAR).all() else distances.base < FAR
         facts, lengths, members = distances.registers.for_kernels
         table, actions = network.flat
@@ -119,12 +94,12 @@ class Masks:
         walked = _walked(trie)
         self._everywhere = walked.everywhere
         self._trie_arguments: tuple[Any, ...] = walked.nodes, trie.token_starts, trie.token_ids
-        self._local = _Kept[tuple[int, int], LocalMask]()
+        self._local = MaskCache[tuple[int, int], LocalMask]()
         self._farthest: dict[int, int] = {}
         self._leaves: dict[int, LeafMasks | None] = {}
         rules, firsts = np.unique(network.rule_of, return_index=True)
         self._firsts: dict[int, int] = dict(zip(rules.tolist(), firsts.tolist(), strict=True))
-        self._masks = _Kept[Configuration, TokenMask]()
+        self._masks = MaskCache[Configuration, TokenMask]()
         self._scratch = threading.local()
 
     def of(self, configuration: Configuration) -> TokenMask:
@@ -145,7 +120,9 @@ class Masks:
         if not node.frames:
             mask = local.mask
             if accepts:
-                mask = self._with_ends(mask.copy())
+                mask = mask.copy()
+                allow(mask, self._vocabulary.end_token_ids)
+                mask.setflags(write=False)
             return TokenMask(mask, local.farthest, local.doubts)
         farthest = local.farthest + node.distance if local.farthest >= 0 else -1
         if not accepts and not local.behind.nodes.size:
@@ -169,12 +146,6 @@ class Masks:
                 doubts.append(below.doubts)
         mask.setflags(write=False)
         return TokenMask(mask, farthest, np.unique(np.concatenate(doubts)) if len(doubts) > 1 else doubts[0])
-
-    def _with_ends(self, mask: Mask) -> Mask:
-        for token in self._vocabulary.end_token_ids:
-            mask[token >> 5] |= np.uint32(1 << (token & 31))
-        mask.setflags(write=False)
-        return mask
 
     # ---- inside a rule ---------------------------------------------------------------------------------------------
 
@@ -281,29 +252,6 @@ class Masks:
         if room is None:
             room = self._scratch.room = _Room(self._vocabulary)
         return room
-
-
-_Key = TypeVar("_Key", bound=Hashable)
-_Made = TypeVar("_Made", TokenMask, LocalMask)
-
-
-class _Kept(dict[_Key, _Made]):
-    """Masks by a key, of which the oldest are forgotten; threads may share them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._bytes = 0
-        self._lock = threading.Lock()
-
-    def keep(self, key: _Key, made: _Made) -> _Made:
-        """Keep a mask, or find that of a faster thread."""
-        with self._lock:
-            found = self.setdefault(key, made)
-            if found is made:
-                self._bytes += _ENTRY + made.mask.nbytes
-            while self._bytes > _KEPT and len(self) > 1:
-                self._bytes -= _ENTRY + self.pop(next(iter(self))).mask.nbytes
-            return found
 
 
 class _WalkedTrie(NamedTuple):

@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import DeadEnd, TextTooLong
+from sfgen.errors import TextTooLong
 from sfgen.grammar.network.completion import Completion
 from sfgen.grammar.network.distances import FAR, distances_of
-from sfgen.grammar.network.masks import Masks, Places, TokenMask, TooManyWays
+from sfgen.grammar.network.masks import Masks, Places
 from sfgen.grammar.network.network import Network
-from sfgen.grammar.network.read import REFUSED, ReadByBytes, Reader
+from sfgen.grammar.network.read import Reader
 from sfgen.grammar.network.registers.register import number_of
 from sfgen.grammar.network.registers.repeated import RepeatedTexts, has_texts, without_text
 from sfgen.grammar.network.stack import Configuration, Position
 from sfgen.grammar.network.walk import ALONE, FIRST_GROUP
+from sfgen.grammar.shell.masks import TokenMask, TooManyWays, cannot_be_written
+from sfgen.grammar.shell.read import REFUSED, ReadByBytes
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask, Tokens
@@ -281,11 +283,3 @@ class TokenPositions:
             if known[number]:
                 fitting.append(token)
         return np.array(fitting, dtype=np.int32)
-
-
-def cannot_be_written() -> DeadEnd:
-    """Make the error of a grammar that a vocabulary cannot write."""
-    return DeadEnd(
-        "no sequence of tokens of this vocabulary writes a text of the grammar",
-        hint="Use a model whose tokenizer can write every byte.",
-    )

@@ -6,10 +6,10 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar, cast
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import cast
 
-from sfgen import arguments
 from sfgen.grammar.network.distances import Distances, distances_of
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import Register, number_of
@@ -17,15 +17,13 @@ from sfgen.grammar.network.registers.registers import CHANGES, KEEPS, KEEPS_IF_O
 from sfgen.grammar.network.registers.texts import returned
 from sfgen.grammar.network.stack import Configuration, Node, Position, Stacks
 from sfgen.grammar.network.table import DEAD, Push
+from sfgen.grammar.shell.read import ByteReader
 
 Found = dict[tuple[int, Register], list[Node]]
 """The stack nodes of each state and register, while configurations are gathered."""
 
-REFUSED = -1
-"""In place of a position's number: the bytes are refused."""
 
-
-class Reader:
+class Reader(ByteReader[Position]):
     """Reads bytes through a network. Safe to share between threads."""
 
     def __init__(self, network: Network, distances: Distances | None = None, longest: int = 0) -> None:
@@ -125,7 +123,11 @@ class Reader:
                 return (Configuration(state, register, nodes[0]),)
         return self._of_found(reached) or None
 
-    def _together(self, configurations: list[Configuration]) -> Position:
+    def united(self, positions: Sequence[Position]) -> Position:
+        """Make one position of several, at least one."""
+        return self._together(dict.fromkeys(chain(*positions)))
+
+    def _together(self, configurations: Iterable[Configuration]) -> Position:
         """Join configurations of the same state and register."""
         found: Found = {}
         for state, register, node in configurations:
@@ -154,30 +156,7 @@ class Reader:
         """Tell whether the text may end at a position."""
         return any(self._accepting[state] and not node.frames for state, _, node in self.with_returns(position))
 
-    def reads(self, text: str | bytes) -> bool:
-        """Tell whether a whole text can be read.
-
-        Bytes are its UTF-8; a string with a lone surrogate is not text.
-        """
-        data = arguments.utf8("text", text)
-        position = None if data is None else self.read(self.start, data)
-        return position is not None and self.accepts(position)
-
-    def is_final(self, position: Position) -> bool:
-        """Tell whether nothing can follow: the text must end."""
-        return next(self._alive(position), None) is None
-
-    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """Return the only byte that can follow, and the position after it."""
-        return only_step(position, self._alive(position), self._classes, self.read)
-
-    def _alive(self, position: Position) -> Iterator[int]:
-        """Yield the byte classes that can be read; lazily, as the caller mostly needs two."""
-        for label in sorted(self._labels(position)):
-            if self.read(position, bytes([self._classes.find(label)])) is not None:
-                yield label
-
-    def _labels(self, position: Position) -> set[int]:
+    def _possible(self, position: Position) -> set[int]:
         """Return the byte classes that a position reads, registers ignored."""
         labels = set[int]()
         for state, _, _ in self.with_returns(position):
@@ -253,66 +232,3 @@ class Reader:
             for state, below_register, below in node.frames
             if (after := returned(register, below_register)) is not None
         ]
-
-
-AnyPosition = TypeVar("AnyPosition")
-
-
-class ReadsBytes(Protocol[AnyPosition]):
-    """Reads bytes from position to position."""
-
-    def read(self, position: AnyPosition, data: bytes) -> AnyPosition | None:
-        """Return the position after some bytes; ``None`` where they are refused."""
-
-
-class ReadByBytes(Generic[AnyPosition]):
-    """The positions behind many texts from one position; each byte is read once at each position.
-
-    Tokens share first bytes, and most bytes lead to known positions: tens of thousands of tokens pass few positions.
-
-    Attributes:
-        positions: The positions by number; that of the start is 0.
-    """
-
-    def __init__(self, reader: ReadsBytes[AnyPosition], position: AnyPosition) -> None:
-        self._reader = reader
-        self.positions = [position]
-        self._numbers = {position: 0}
-        self._steps: list[dict[int, int]] = [{}]
-
-    def after(self, data: bytes) -> int:
-        """Return the number of the position behind some bytes, or ``REFUSED``."""
-        number = 0
-        for byte in data:
-            steps = self._steps[number]
-            number = steps[byte] if byte in steps else self._step(number, byte)
-            if number == REFUSED:
-                break
-        return number
-
-    def _step(self, number: int, byte: int) -> int:
-        """Read a byte at a position for the first time."""
-        position = self._reader.read(self.positions[number], bytes([byte]))
-        after = REFUSED if position is None else self._numbers.setdefault(position, len(self.positions))
-        if position is not None and after == len(self.positions):
-            self.positions.append(position)
-            self._steps.append({})
-        self._steps[number][byte] = after
-        return after
-
-
-def only_step(
-    position: AnyPosition,
-    labels: Iterator[int],
-    classes: bytes,
-    read: Callable[[AnyPosition, bytes], AnyPosition | None],
-) -> tuple[bytes, AnyPosition] | None:
-    """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
-    label = next(labels, None)
-    if label is None:
-        return None
-    byte = classes.find(label)
-    if classes.rfind(label) != byte or next(labels, None) is not None:
-        return None
-    after = read(position, bytes([byte]))
-    return None if after is None else (bytes([byte]), after)

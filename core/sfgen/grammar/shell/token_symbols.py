@@ -34,7 +34,8 @@ import numpy as np
 
 from sfgen.automata.label import characters_from
 from sfgen.errors import GrammarError
-from sfgen.grammar.shell.guide import GrammarGuide, PositionMasks, PositionReader
+from sfgen.grammar.shell.guide import GrammarGuide, PositionMasks
+from sfgen.grammar.shell.read import ByteReader
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
@@ -233,7 +234,6 @@ class SymbolPositions(Generic[Position]):
         symbols: The symbols.
         text: The grammar, for errors.
         make: Makes the masks of an engine over a vocabulary.
-        unite: Makes one position of several, of a reader.
     """
 
     def __init__(
@@ -242,7 +242,6 @@ class SymbolPositions(Generic[Position]):
         symbols: SymbolTokens,
         text: str,
         make: Callable[[Vocabulary], PositionMasks[Position]],
-        unite: Callable[[PositionReader[Position], Sequence[Position]], Position],
     ) -> None:
         self.vocabulary = vocabulary
         self.symbols = symbols
@@ -254,16 +253,15 @@ class SymbolPositions(Generic[Position]):
         }
         self._coded = coded_vocabulary(vocabulary, symbols.code_size)
         self._made = make(self._coded)
-        self._unite = unite
         self._words = (size + 31) // 32
         self._last_word = np.uint32((1 << (size - 1) % 32 + 1) - 1)
         self._translated: dict[int, tuple[Mask, Mask]] = {}
         self._lock = threading.Lock()
 
     @property
-    def reader(self) -> PositionReader[Position]:
+    def reader(self) -> ByteReader[Position]:
         """The reader of bytes and codes."""
-        return self._made.reader
+        return cast("ByteReader[Position]", self._made.reader)
 
     def mask(self, position: Position) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
@@ -309,13 +307,13 @@ class SymbolPositions(Generic[Position]):
         """Return the shortest text from a position to an end, with symbols as they are spelled."""
         return self.symbols.spelled(self._made.shortest(position))
 
-    def after(self, reader: PositionReader[Position], position: Position, token: int) -> Position | None:
+    def after(self, reader: ByteReader[Position], position: Position, token: int) -> Position | None:
         """Return the position behind a token; ``None`` where it is refused."""
         if not 0 <= token < len(self.vocabulary) or token in self.vocabulary.end_token_ids:
             return None
         ways = (reader.read(position, data) for data in self._readings(token))
         after = [each for each in ways if each is not None]
-        return after[0] if len(after) == 1 else self._unite(reader, after) if after else None
+        return after[0] if len(after) == 1 else reader.united(after) if after else None
 
     def _readings(self, token: int) -> Iterable[bytes]:
         """Yield what the automata may read for a token: its text, and the codes of its symbols."""
@@ -334,7 +332,7 @@ class TextReading(Generic[Position]):
         position: The position behind what was read.
     """
 
-    def __init__(self, reader: PositionReader[Position]) -> None:
+    def __init__(self, reader: ByteReader[Position]) -> None:
         self.position = reader.start
         self._reader = reader
 
@@ -364,12 +362,10 @@ class SpelledReading(TextReading[Position]):
 
     def __init__(
         self,
-        reader: PositionReader[Position],
+        reader: ByteReader[Position],
         symbols: SymbolTokens,
-        unite: Callable[[PositionReader[Position], Sequence[Position]], Position],
     ) -> None:
         super().__init__(reader)
-        self._unite = unite
         named = {symbol: code for symbol, code in symbols.codes.items() if symbol.name and not symbol.is_negated}
         self._names = [((symbol.name or "").encode(), code) for symbol, code in named.items()]
         self._unknown = [code for symbol, code in symbols.codes.items() if symbol not in named]
@@ -392,12 +388,12 @@ class SpelledReading(TextReading[Position]):
             opened = [*opened, *((name, behind) for name, behind in ways if behind is not None)]
             begun = [behind for code in self._unknown if (behind := reader.read(here, code)) is not None]
             if begun:
-                self._behind = [self._unite(reader, [*self._behind, *begun])]
+                self._behind = [reader.united([*self._behind, *begun])]
         opened = [(rest[1:], behind) for rest, behind in opened if rest[0] == byte]
         self._open = [(rest, behind) for rest, behind in opened if rest]
         found += [behind for rest, behind in opened if not rest]
         found += self._behind
-        self._here = self._unite(reader, found) if found else None
+        self._here = reader.united(found) if found else None
         if self._here is not None:
             self.position = self._here
         return self._here is not None or bool(self._open)
@@ -424,7 +420,7 @@ class SymbolGuide(GrammarGuide[Position]):
 
     def _after(self, token_id: int) -> Position | None:
         room = self.room
-        after = None if room == 0 else self._by_symbols.after(self._reader, self._positions[-1], token_id)
+        after = None if room == 0 else self._by_symbols.after(self._by_symbols.reader, self._positions[-1], token_id)
         if after is None or not self.tokens.fits(after, None if room is None else room - 1):
             return None
         return after
