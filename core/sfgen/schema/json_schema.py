@@ -15,11 +15,11 @@ from sfgen import arguments
 from sfgen.compiled_form import Later
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
 from sfgen.grammar.network.completion import shortest_text
-from sfgen.grammar.network.distances import Distances, portable, with_distances
+from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
 from sfgen.grammar.network.guide import NetworkReadBeside
 from sfgen.grammar.network.network import Network, network_of
-from sfgen.grammar.network.positions import TokenPositions
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.grammar.shell.guide import KeptByVocabulary
@@ -118,8 +118,8 @@ class JsonSchema:
         self._lock = threading.RLock()
         self._compiled: Compiled | Later[Compiled] | None = None
         self._network: Network | None = None
-        self._reader: Reader | None = None
-        self._positions = KeptByVocabulary[TokenPositions]()
+        self._reader: NetworkReader | None = None
+        self._positions = KeptByVocabulary[NetworkPositions]()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonSchema._of, (self._document, self._options, self._python_type)
@@ -135,7 +135,7 @@ class JsonSchema:
         python_type: PydanticType | None,
         rules: Later[Compiled],
         network: Network,
-        distances: Distances,
+        distances: RuleDistances,
     ) -> JsonSchema:
         """Return the schema of a compiled form."""
         made = cls._of(document, options, python_type)
@@ -342,7 +342,7 @@ class JsonSchema:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        positions = self._positions.of(vocabulary, lambda each: TokenPositions(self.network, each))
+        positions = self._positions.of(vocabulary, lambda each: NetworkPositions(self.network, each))
         return SchemaGuide(positions, lambda: self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
@@ -390,11 +390,11 @@ class JsonSchema:
         return Validity(self._document)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> NetworkReader:
         """Reads bytes through the network; raises as :attr:`compiled`."""
         with self._lock:
             if self._reader is None:
-                self._reader = Reader(self.network)
+                self._reader = NetworkReader(self.network)
             return self._reader
 
     def _compile(self, options: WritingOptions) -> Compiled:
@@ -437,7 +437,9 @@ def _text_or_bytes(text: object) -> str | bytes:
 class SchemaGuide(NetworkReadBeside[JsonPosition]):
     """Walks one sequence through the network of a schema; see ``NetworkGuide``."""
 
-    def __init__(self, tokens: TokenPositions, compiled: Callable[[], Compiled], max_tokens: int | None = None) -> None:
+    def __init__(
+        self, tokens: NetworkPositions, compiled: Callable[[], Compiled], max_tokens: int | None = None
+    ) -> None:
         super().__init__(tokens, START, max_tokens)
         self._compiled = compiled
 

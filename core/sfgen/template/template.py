@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, TemplateError
-from sfgen.grammar.network.distances import Distances, portable, with_distances
+from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
 from sfgen.grammar.network.network import Network, network_of
-from sfgen.grammar.network.positions import TokenPositions
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.grammar.shell.guide import KeptByVocabulary
 from sfgen.groups import Group
@@ -78,7 +78,7 @@ class Template:
         self._narrowed = narrowed
         self._division: tuple[bytes, list[tuple[int, int]] | None] | None = None  # of the text asked about last
         self._indexes = KeptByVocabulary[DfaIndex]()
-        self._positions = KeptByVocabulary[TokenPositions]()
+        self._positions = KeptByVocabulary[NetworkPositions]()
         self._threads = KeptByVocabulary[TemplateTokens]()
 
     @classmethod
@@ -150,7 +150,7 @@ class Template:
         parts: Iterable[Part],
         narrowed: Dfa | None,
         known: Mapping[str, Any],
-        distances: Distances | None,
+        distances: RuleDistances | None,
     ) -> Template:
         """Return the template of a compiled form."""
         made = cls._of(text, origin, parts, narrowed)
@@ -279,7 +279,7 @@ class Template:
         data = arguments.utf8("text", text)
         if data is None:
             return False
-        return self.reader.reads(data) if self.network is None else Reader(self.network).reads(data)
+        return self.reader.reads(data) if self.network is None else NetworkReader(self.network).reads(data)
 
     def shortest(self) -> bytes:
         """Find a shortest text.
@@ -332,9 +332,9 @@ class Template:
         assert self.dfa is not None, "its holes are regular"
         return DfaIndex(self.dfa, vocabulary)
 
-    def _tokens(self, vocabulary: Vocabulary) -> TokenPositions:
+    def _tokens(self, vocabulary: Vocabulary) -> NetworkPositions:
         assert self.network is not None, "it has rules"
-        return TokenPositions(self.network, vocabulary)
+        return NetworkPositions(self.network, vocabulary)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> Template | None:
         """Take the banned words out, as far as can be done beforehand.

@@ -15,11 +15,11 @@ from tests.support.running.tried import some_of, tried
 
 from sfgen.grammar.lalr.completion import Completion
 from sfgen.grammar.lalr.costs import Readings, byte_costs, labels_of
-from sfgen.grammar.lalr.distances import FAR, Distances, explored_safety
+from sfgen.grammar.lalr.distances import FAR, TextDistances, explored_safety
 from sfgen.grammar.lalr.items import Items
-from sfgen.grammar.lalr.read import Configuration as ReadConfiguration
-from sfgen.grammar.lalr.read import Reader
-from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.read import LalrConfiguration as ReadConfiguration
+from sfgen.grammar.lalr.read import LalrReader
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
 LETTERS = '\nA: "a"\nB: "b"\nC: "c"\nAB: "ab"\n'
@@ -42,16 +42,16 @@ GRAMMARS = {
 }
 
 
-def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) -> Distances:
+def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) -> TextDistances:
     """Check the distances of all configurations behind short texts.
 
     A distance is 0 where the text may end, and else one more than the least of those that one byte leads to. Numbers
     that fulfil this everywhere are the distances. So that holds here, and they are searched for as well.
     """
-    stacks = Stacks(tables)
-    distances = Distances(tables, lexer, stacks)
+    stacks = StateStacks(tables)
+    distances = TextDistances(tables, lexer, stacks)
     configurations = Configurations(tables, lexer, stacks)
-    reader = Reader(tables, lexer, stacks, distances)
+    reader = LalrReader(tables, lexer, stacks, distances)
     start = configurations.start()
     assert distances.is_empty == (start is None or distances.of(*start) == FAR)
     for configuration in configurations.reachable(length, limit):
@@ -69,7 +69,7 @@ def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) 
     return distances
 
 
-def check_shortest(reader: Reader, configurations: Configurations, configuration: Configuration) -> None:
+def check_shortest(reader: LalrReader, configurations: Configurations, configuration: Configuration) -> None:
     position = (ReadConfiguration(*configuration),)
     text = Completion(reader, None).text(position)
     assert len(text) == reader.distance(position)
@@ -79,7 +79,7 @@ def check_shortest(reader: Reader, configurations: Configurations, configuration
     assert any(map(configurations.may_end, front))
 
 
-def check_bound(distances: Distances, stacks: Stacks, configuration: Configuration) -> None:
+def check_bound(distances: TextDistances, stacks: StateStacks, configuration: Configuration) -> None:
     """A configuration is viable, and near enough to the end, if its parser takes a safe label."""
     lexer_state, node = configuration
     terminals = [terminal for terminal, _ in distances.labels] + [len(stacks.tables.terminals) - 1]
@@ -134,7 +134,7 @@ SEPARABLE = {
 def test_separable_grammars(case: tuple[str, tuple[str, ...], bool], expected: bool) -> None:
     name, apart, blanks = case
     tables = tables_of(GRAMMARS[name] + LETTERS)
-    distances = Distances(tables, letter_lexer(tables, apart, blanks), Stacks(tables))
+    distances = TextDistances(tables, letter_lexer(tables, apart, blanks), StateStacks(tables))
     assert distances.safe.all() == expected
     if expected:
         assert distances.most_per_level is not None
@@ -146,16 +146,16 @@ def test_separable_grammars(case: tuple[str, tuple[str, ...], bool], expected: b
 )
 def test_empty_languages(name: str, expected: bool) -> None:
     tables = tables_of(GRAMMARS[name] + LETTERS)
-    assert Distances(tables, letter_lexer(tables), Stacks(tables)).is_empty == expected
+    assert TextDistances(tables, letter_lexer(tables), StateStacks(tables)).is_empty == expected
 
 
 def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
     """A B needs a blank between them; behind A comes the longer text that needs none."""
     tables = tables_of("start: A B | A C C C" + LETTERS)
-    stacks = Stacks(tables)
+    stacks = StateStacks(tables)
     lexer = letter_lexer(tables, ("A", "B"))
-    distances = Distances(tables, lexer, stacks)
-    reader = Reader(tables, lexer, stacks, distances)
+    distances = TextDistances(tables, lexer, stacks)
+    reader = LalrReader(tables, lexer, stacks, distances)
     assert Completion(reader, None).text(reader.start) == b"accc"
     after = stacks.after(BOTTOM, 0)
     assert stacks.after(after, 1) != NO_STATE
@@ -166,9 +166,9 @@ def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
 def test_deep_stacks() -> None:
     """Ten thousand open rules of two kinds, each closed by as many letters as it has kinds."""
     tables = tables_of("start: A start B | B start C C | C" + LETTERS)
-    stacks = Stacks(tables)
+    stacks = StateStacks(tables)
     lexer = letter_lexer(tables)
-    distances = Distances(tables, lexer, stacks)
+    distances = TextDistances(tables, lexer, stacks)
     node = BOTTOM
     expected = 1
     for place in range(10_000):
@@ -176,29 +176,29 @@ def test_deep_stacks() -> None:
         expected += 1 if place % 3 else 2
     lexer_state = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
     assert distances.of(lexer_state, node) == expected
-    reader = Reader(tables, lexer, stacks, distances)
+    reader = LalrReader(tables, lexer, stacks, distances)
     assert len(Completion(reader, None).text((ReadConfiguration(lexer_state, node),))) == expected
 
 
 def test_usable_bytes() -> None:
     tables = tables_of("start: A | B start C | C C C" + LETTERS)
-    stacks = Stacks(tables)
+    stacks = StateStacks(tables)
     lexer = letter_lexer(tables)
     start = int(lexer.starts[tables.context_of[tables.start], 0])
     for usable, expected in ((b"abc", 1), (b"bc", 3), (b"ab", 1), (b"b", FAR)):
         flags = np.zeros(256, dtype=np.bool_)
         flags[list(usable)] = True
-        assert Distances(tables, lexer, stacks, usable=flags).of(start, BOTTOM) == expected
+        assert TextDistances(tables, lexer, stacks, usable=flags).of(start, BOTTOM) == expected
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_units_that_are_given(name: str) -> None:
     """Units of three bytes' cost: all distances are three times as far."""
     tables = tables_of(GRAMMARS[name] + LETTERS)
-    stacks = Stacks(tables)
+    stacks = StateStacks(tables)
     lexer = letter_lexer(tables, ("A", "B"))
-    in_bytes = Distances(tables, lexer, stacks)
-    in_units = Distances(tables, lexer, stacks, np.minimum(in_bytes.cost * 3, FAR).astype(np.int32))
+    in_bytes = TextDistances(tables, lexer, stacks)
+    in_units = TextDistances(tables, lexer, stacks, np.minimum(in_bytes.cost * 3, FAR).astype(np.int32))
     for configuration in Configurations(tables, lexer, stacks).reachable(5, 100):
         assert in_units.of(*configuration) == min(FAR, 3 * in_bytes.of(*configuration))
 
@@ -206,8 +206,8 @@ def test_units_that_are_given(name: str) -> None:
 def test_the_smallest_bytes_come_first() -> None:
     tables = tables_of("start: C A | B C | B B" + LETTERS)
     lexer = letter_lexer(tables)
-    stacks = Stacks(tables)
-    reader = Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
+    stacks = StateStacks(tables)
+    reader = LalrReader(tables, lexer, stacks, TextDistances(tables, lexer, stacks))
     assert Completion(reader, None).text(reader.start) == b"bb"
 
 

@@ -14,7 +14,7 @@ from lark.exceptions import UnexpectedInput
 
 from sfgen.errors import GrammarError
 from sfgen.grammar.lalr.lark_package import LarkGrammar, read_lark
-from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import END, NO_STATE
 
 CALCULATOR = r"""
@@ -38,7 +38,7 @@ def terminals_of(parser: Lark, text: str) -> Iterator[str]:
 
 def stack_reads(grammar: LarkGrammar, names: list[str]) -> bool:
     """Whether the tables read terminals, whatever the lexer."""
-    stacks = Stacks(grammar.tables)
+    stacks = StateStacks(grammar.tables)
     numbers = {terminal.name: number for number, terminal in enumerate(grammar.tables.terminals)}
     node = BOTTOM
     for name in names:

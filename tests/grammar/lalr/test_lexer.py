@@ -17,7 +17,7 @@ from tests.support.running.tried import some_of, tried
 from sfgen.errors import GrammarError
 from sfgen.grammar.lalr.lark_package import read_lark
 from sfgen.grammar.lalr.lexer import make_lexer
-from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.network.rules import GrammarTooLarge
 
@@ -30,7 +30,7 @@ class Walk:
     def __init__(self, tables: ParseTables, lexer: Lexer) -> None:
         self.tables = tables
         self.lexer = lexer
-        self.stacks = Stacks(tables)
+        self.stacks = StateStacks(tables)
 
     def ways(self, text: str) -> int:
         """In how many ways a whole text is read."""

@@ -14,7 +14,7 @@ from tests.support.running.tried import tried
 from sfgen import Grammar
 from sfgen.errors import GrammarError
 from sfgen.grammar.lalr.lark_package import read_lark
-from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, ParseTables
 from sfgen.printable import line_and_column
 from sfgen.vocabulary import Vocabulary
@@ -122,7 +122,7 @@ def test_rules_and_states() -> None:
     first = grammar.state(0)
     assert [move.name for move in first.moves] == ['"SELECT"', "start"]
     tables = read_lark(_QUERY).tables
-    stacks = Stacks(tables)
+    stacks = StateStacks(tables)
     select = next(number for number, terminal in enumerate(tables.terminals) if terminal.shown == '"SELECT"')
     target = first.moves[0].target
     assert target == stacks.states[stacks.after(BOTTOM, select)]

@@ -18,7 +18,7 @@ from sfgen.errors import UsageError
 from sfgen.grammar.network import completion
 from sfgen.grammar.network.analysis import Analysis, least
 from sfgen.grammar.network.network import network_of
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.counts import shortest_text
 from sfgen.grammar.network.registers.register import FAR
 from sfgen.grammar.network.rules import (
@@ -55,14 +55,14 @@ def test_shortest_lengths_of_random_rules(grammar: Grammar) -> None:
 def test_shortest_counted_texts(opening: bytes, two_bytes: bool, minimum: int, more: int | None) -> None:
     text = quoted_text(opening, b"ba", two_bytes, minimum, None if more is None else minimum + more)
     network = network_of(Grammar({"text": text}, "text"))
-    assert shortest_text(text) == completion.shortest_text(Reader(network)) == opening + b"a" * minimum + b'"'
+    assert shortest_text(text) == completion.shortest_text(NetworkReader(network)) == opening + b"a" * minimum + b'"'
     assert network.shortest == len(shortest_text(text))
 
 
 @given(grammars(names=()))
 def test_a_network_knows_its_shortest_text(grammar: Grammar) -> None:
     with suppress(UsageError):
-        reader = Reader(network_of(grammar))
+        reader = NetworkReader(network_of(grammar))
         assert reader.network.shortest == reader.stacks.distance(reader.start)
         event("a network")
 

@@ -17,7 +17,7 @@ from sfgen import Dfa, Vocabulary
 from sfgen.errors import DeadEnd
 from sfgen.grammar.network.completion import Completion
 from sfgen.grammar.network.network import network_of
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.members import in_one_order
 from sfgen.grammar.network.registers.register import NARROW
 from sfgen.grammar.network.rules import AnyOrder, Call, Grammar, Leaf, Literal, NamedMember, OtherMember
@@ -50,7 +50,7 @@ def record(names: list[str], needed: set[str], *others: str, minimum: int = 0, m
 def test_all_orders(needed: set[str], bounds: tuple[int, int | None]) -> None:
     names = ["a", "ab", "c"]
     minimum, maximum = bounds
-    reader = Reader(network_of(record(names, needed, minimum=minimum, maximum=maximum)))
+    reader = NetworkReader(network_of(record(names, needed, minimum=minimum, maximum=maximum)))
     for count in range(4):
         for order in permutations(names, count):
             text = "{" + ",".join(f'"{name}":1' for name in order) + "}"
@@ -191,7 +191,7 @@ def test_a_byte_of_a_name_that_only_longer_tokens_have() -> None:
 
 def test_names_that_are_used_up() -> None:
     """No text goes on where all names of one sort were read, and those of another are still there."""
-    reader = Reader(network_of(record(["c"], set(), "a", "b", maximum=3)))
+    reader = NetworkReader(network_of(record(["c"], set(), "a", "b", maximum=3)))
     completion = Completion(reader.network, reader.stacks.distances, None)
     rng = random.Random(2)
     for _ in range(60):
@@ -216,8 +216,8 @@ def test_one_order_is_one_of_the_orders() -> None:
     ):
         members = grammar.rules["record"]
         assert isinstance(members, AnyOrder)
-        reader = Reader(network_of(grammar))
-        one = Reader(network_of(Grammar({**grammar.rules, "record": in_one_order(members)}, "record")))
+        reader = NetworkReader(network_of(grammar))
+        one = NetworkReader(network_of(Grammar({**grammar.rules, "record": in_one_order(members)}, "record")))
         text = Completion(one.network, one.stacks.distances, None).text(one.start)
         position = reader.read(reader.start, text)
         assert position is not None

@@ -14,7 +14,7 @@ from sfgen import Dfa
 from sfgen.errors import UsageError
 from sfgen.grammar.network.analysis import Analysis
 from sfgen.grammar.network.network import network_of
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import (
     EMPTY,
     Alternation,
@@ -56,7 +56,7 @@ def check(grammar: Grammar) -> None:
         with pytest.raises(UsageError, match="no text at all"):
             network_of(grammar)
         return
-    reader = Reader(network_of(grammar))
+    reader = NetworkReader(network_of(grammar))
     for word in WORDS:
         position = reader.read(reader.start, word)
         assert (position is not None and reader.accepts(position)) is (word in texts), word
@@ -147,4 +147,4 @@ def test_a_long_circle_is_written_once() -> None:
     analysis = Analysis(rules)
     written = without_copies(Grammar(rules, "r0"), analysis).rules
     assert list(written) == ["r0"]
-    assert Reader(network_of(Grammar(rules, "r0"), analysis)).reads("yxx")
+    assert NetworkReader(network_of(Grammar(rules, "r0"), analysis)).reads("yxx")

@@ -14,7 +14,7 @@ from tests.support.grammars.random_grammars import ENDLESS_NAMES, grammars, quot
 from sfgen import Dfa
 from sfgen.errors import InternalError, UsageError
 from sfgen.grammar.network.network import network_of
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import (
     EMPTY,
@@ -30,7 +30,7 @@ from sfgen.grammar.network.rules import (
     Repeat,
 )
 from sfgen.grammar.network.simplify import LeftRecursion
-from sfgen.grammar.network.stack import Position
+from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.read import REFUSED, ReadByBytes
 from sfgen.schema.json_schema import JsonSchema
 
@@ -38,7 +38,7 @@ LETTERS = b'ab\xc3\xa9,"[]()c :'
 MOST = 30
 
 
-def both(grammar: Grammar) -> tuple[Recogniser, Reader]:
+def both(grammar: Grammar) -> tuple[Recogniser, NetworkReader]:
     """The recogniser and the reader of a grammar; what has no text for the first has none for the second."""
     try:
         recogniser = BoundedRecogniser(grammar)
@@ -51,16 +51,16 @@ def both(grammar: Grammar) -> tuple[Recogniser, Reader]:
         assume(False)
         raise
     try:
-        return recogniser, Reader(network_of(grammar))
+        return recogniser, NetworkReader(network_of(grammar))
     except LeftRecursion:  # behind what counts, or remembers names or texts
         event("left recursion behind a register")
         assume(False)
         raise
 
 
-def check(recogniser: Recogniser, reader: Reader, *, distances: bool = True) -> None:
+def check(recogniser: Recogniser, reader: NetworkReader, *, distances: bool = True) -> None:
     """Everything about the shortest texts."""
-    waiting: list[tuple[bytes, oracle.Position, Position]] = [(b"", recogniser.start, reader.start)]
+    waiting: list[tuple[bytes, oracle.Position, NetworkPosition]] = [(b"", recogniser.start, reader.start)]
     for text, theirs, ours in waiting:
         steps = {byte: recogniser.step(theirs, byte) for byte in LETTERS}
         assert reader.accepts(ours) is recogniser.accepts_at(theirs), text
@@ -172,7 +172,7 @@ SCHEMAS = (
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_each_text_leads_where_it_leads_alone(schema: str) -> None:
     source = JsonSchema(schema)
-    reader, rng, shortest = Reader(source.network), random.Random(0), source.shortest()
+    reader, rng, shortest = NetworkReader(source.network), random.Random(0), source.shortest()
     for cut in (0, len(shortest) // 2, len(shortest)):
         position = reader.read(reader.start, shortest[:cut])
         assert position is not None

@@ -20,7 +20,7 @@ from sfgen.automata.completions import completions
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.grammar.network.guide import NetworkGuide
 from sfgen.grammar.network.network import network_of
-from sfgen.grammar.network.positions import TokenPositions
+from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.rules import (
     EMPTY,
     NOTHING,
@@ -419,7 +419,7 @@ def random_vocabulary(draw: st.DrawFn, grammar: Grammar, every_byte: bool) -> Vo
     return Vocabulary(tokens, list(range(first, first + draw(st.integers(0, len(tokens) - first)))))
 
 
-class TokenNetwork(TokenPositions):
+class TokenNetwork(NetworkPositions):
     """Which tokens a network allows, and guides through it, as the tests need them."""
 
     def guide(self, max_tokens: int | None = None) -> NetworkGuide:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sfgen.errors import InternalError, TextTooLong
 from sfgen.grammar.lalr.distances import FAR
-from sfgen.grammar.lalr.read import Configuration, Position, Reader
+from sfgen.grammar.lalr.read import LalrConfiguration, LalrPosition, LalrReader
 from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE, fewest_tokens
 from sfgen.vocabulary import Vocabulary
@@ -31,7 +31,7 @@ _NO_BYTE = 256
 class Completion:
     """Finds shortest completions over one vocabulary, ``None`` for texts only. Safe to share between threads."""
 
-    def __init__(self, reader: Reader, vocabulary: Vocabulary | None) -> None:
+    def __init__(self, reader: LalrReader, vocabulary: Vocabulary | None) -> None:
         self._reader = reader
         self._vocabulary = vocabulary
         # The smallest usable byte of each class, int32 ``[classes]``.
@@ -39,11 +39,11 @@ class Completion:
         self._smallest = np.full(lexer.step.shape[1], _NO_BYTE, dtype=np.int32)
         bytes_ = np.arange(256) if usable is None else np.flatnonzero(usable)
         np.minimum.at(self._smallest, lexer.byte_classes[bytes_], bytes_)
-        self._steps: dict[Position, tuple[int, Position]] = {}
-        self._tokens: dict[Configuration, int] = {}
+        self._steps: dict[LalrPosition, tuple[int, LalrPosition]] = {}
+        self._tokens: dict[LalrConfiguration, int] = {}
         self._lock = threading.Lock()
 
-    def text(self, position: Position) -> bytes:
+    def text(self, position: LalrPosition) -> bytes:
         """Return the shortest text from a position to an end; of several the first in byte order."""
         text, least = bytearray(), self._reader.distance(position)
         if least > LONGEST_TEXT:
@@ -55,14 +55,14 @@ class Completion:
             least -= 1
         return bytes(text)
 
-    def tokens_left(self, position: Position) -> int:
+    def tokens_left(self, position: LalrPosition) -> int:
         """Return the fewest tokens of the shortest text to an end.
 
         It is ``UNREACHABLE`` without such a text, and the number of bytes of one longer than ``LONGEST_TEXT``.
         """
         return min(map(self._tokens_of, position))
 
-    def _nearer(self, position: Position, least: int) -> tuple[int, Position]:
+    def _nearer(self, position: LalrPosition, least: int) -> tuple[int, LalrPosition]:
         """Return the smallest byte that is one nearer to the end, and the position after it."""
         step = self._steps.get(position)
         if step is None:
@@ -75,7 +75,7 @@ class Completion:
             step = self._steps[position] = byte, after
         return step
 
-    def _nearest_byte(self, configuration: Configuration, least: int) -> int:
+    def _nearest_byte(self, configuration: LalrConfiguration, least: int) -> int:
         """Return the smallest byte after which the end is ``least - 1`` bytes away."""
         reader, nearest = self._reader, _NO_BYTE
         for lexer_state, node in (configuration, *reader.commits(configuration)):
@@ -85,7 +85,7 @@ class Completion:
             nearest = min(nearest, int(self._smallest[labels[is_nearer]].min(initial=_NO_BYTE)))
         return nearest
 
-    def _tokens_of(self, configuration: Configuration) -> int:
+    def _tokens_of(self, configuration: LalrConfiguration) -> int:
         distance = self._reader.to_end.of(*configuration)
         if distance > LONGEST_TEXT:
             return int(UNREACHABLE) if distance >= FAR else distance
@@ -108,6 +108,6 @@ class Completion:
         return int(tokens[0])
 
 
-def shortest_text(reader: Reader) -> bytes:
+def shortest_text(reader: LalrReader) -> bytes:
     """Return the shortest text of a grammar, the first in byte order."""
     return Completion(reader, None).text(reader.start)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.items import Item, Items
-from sfgen.grammar.lalr.stack import Stacks
+from sfgen.grammar.lalr.stack import StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer
 from sfgen.kernels import Int, Int32s, Int32Table, Int32TableOut, kernel
 
@@ -321,7 +321,7 @@ class NodeClass:
 class NodeCosts:
     """Finds the costs from the stack nodes of one parser to the end. Safe to share between threads."""
 
-    def __init__(self, items: Items, readings: Readings, stacks: Stacks) -> None:
+    def __init__(self, items: Items, readings: Readings, stacks: StateStacks) -> None:
         self._items = items
         self._tables = items.tables
         self._readings = readings

@@ -28,14 +28,14 @@ from numpy.typing import NDArray
 from sfgen.grammar.lalr.costs import FAR as FAR
 from sfgen.grammar.lalr.costs import NodeClass, NodeCosts, Readings, by_terminal, byte_costs, labels_of
 from sfgen.grammar.lalr.items import Item, Items, has_conflicts
-from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
 MOST_NODES = 1_000
 """The nodes that are visited before the search is given up."""
 
 
-class Distances:
+class TextDistances:
     """The distances of one lexer and one parser. Safe to share between threads.
 
     Attributes:
@@ -48,7 +48,7 @@ class Distances:
         self,
         tables: ParseTables,
         lexer: Lexer,
-        stacks: Stacks,
+        stacks: StateStacks,
         cost: NDArray[np.int32] | None = None,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
@@ -253,7 +253,7 @@ def _gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
 def explored_safety(items: Items, readings: Readings, most_first: int, most_nodes: int = MOST_NODES) -> _Safety:
     """Find the safe labels and a bound by visiting stack nodes."""
     tables = items.tables
-    stacks = Stacks(tables)
+    stacks = StateStacks(tables)
     node_costs = NodeCosts(items, readings, stacks)
     taken = _Taken(stacks, items)
     readable = np.zeros((len(tables.actions), len(readings.terminals)), dtype=np.bool_)
@@ -290,7 +290,7 @@ def explored_safety(items: Items, readings: Readings, most_first: int, most_node
 class _Taken:
     """The terminals that the parser takes at nodes, as the bits of integers."""
 
-    def __init__(self, stacks: Stacks, items: Items) -> None:
+    def __init__(self, stacks: StateStacks, items: Items) -> None:
         self._stacks = stacks
         self._items = items
         self._known = [np.flatnonzero(actions).tolist() for actions in items.tables.actions]

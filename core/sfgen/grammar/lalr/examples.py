@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from sfgen.grammar.lalr.distances import FAR
-from sfgen.grammar.lalr.read import Reader
+from sfgen.grammar.lalr.read import LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, ParseTables
 
@@ -24,7 +24,7 @@ _LONGEST = 1 << 12
 """The most terminals of an expansion that is written out."""
 
 
-def examples(reader: Reader, spelled: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
+def examples(reader: LalrReader, spelled: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
     """Yield texts without end, some of them several times.
 
     In a grammar with conflicts some may not be texts of it. ``spelled`` spells out the codes of tokens.
@@ -149,7 +149,7 @@ class _Derivations:
 class _Writer:
     """Writes terminals as characters."""
 
-    def __init__(self, reader: Reader, spelled: Callable[[bytes], bytes]) -> None:
+    def __init__(self, reader: LalrReader, spelled: Callable[[bytes], bytes]) -> None:
         self._reader = reader
         self._spelled = spelled
         self._reach = reader.distances.to_terminals() < FAR

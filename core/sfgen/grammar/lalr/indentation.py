@@ -32,7 +32,7 @@ from sfgen import arguments
 from sfgen.errors import GrammarError
 from sfgen.grammar.lalr.distances import FAR
 from sfgen.grammar.lalr.lark_errors import definition_of, position_of
-from sfgen.grammar.lalr.read import Configuration, LexerReader, Position, Reader
+from sfgen.grammar.lalr.read import LalrConfiguration, LalrPosition, LalrReader, LexerReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, ParseTables
 from sfgen.grammar.shell.token_symbols import CODE_BYTES
@@ -129,7 +129,7 @@ class LayoutTerminals(NamedTuple):
 # ---- what a grammar must be like -------------------------------------------------------------------------------------
 
 
-def check_layout(reader: Reader, terminals: LayoutTerminals, text: str) -> None:
+def check_layout(reader: LalrReader, terminals: LayoutTerminals, text: str) -> None:
     """Refuse a grammar whose layout cannot be followed exactly; see above."""
     _Checks(reader.tables, terminals, text).check()
     states = open_newlines(reader, terminals.newline)
@@ -148,14 +148,14 @@ def check_layout(reader: Reader, terminals: LayoutTerminals, text: str) -> None:
         raise GrammarError(f"the terminal {name} ends with its first line", text, definition_of(text, name), hint=hint)
 
 
-def open_newlines(reader: Reader, newline: int) -> NDArray[np.bool_]:
+def open_newlines(reader: LalrReader, newline: int) -> NDArray[np.bool_]:
     """Tell in which lexer states a newline terminal may be open, or begin; bool ``[lexer_states]``."""
     labels = [number for number, (terminal, _) in enumerate(reader.distances.labels) if terminal == newline]
     can_end: NDArray[np.bool_] = reader.distances.cost[:, labels].min(axis=1, initial=FAR) < FAR
     return can_end
 
 
-def _lines_begin_at(reader: Reader, newline: int) -> NDArray[np.bool_]:
+def _lines_begin_at(reader: LalrReader, newline: int) -> NDArray[np.bool_]:
     """Tell in which lexer states a newline terminal may end behind any number of spaces."""
     lexer = reader.lexer
     owners = np.repeat(np.arange(len(lexer.step)), np.diff(lexer.commit_starts))
@@ -321,7 +321,7 @@ _KEPT = 1 << 16
 class LayoutReader(LexerReader[LayoutConfiguration]):
     """Reads bytes with lexer, indenter and parser. Safe to share between threads."""
 
-    def __init__(self, reader: Reader, terminals: LayoutTerminals, tab_width: int) -> None:
+    def __init__(self, reader: LalrReader, terminals: LayoutTerminals, tab_width: int) -> None:
         super().__init__(reader.lexer, bytes(range(256)))  # columns tell bytes of one class apart
         self.reader = reader
         self.terminals = terminals
@@ -448,9 +448,9 @@ def _order(configuration: LayoutConfiguration) -> tuple[int, int, tuple[int, ...
     return lexer_state, node, levels, brackets, -1 if column is None else column
 
 
-def without_layout(position: LayoutPosition) -> Position:
+def without_layout(position: LayoutPosition) -> LalrPosition:
     """Return a position without its layouts."""
-    return tuple(dict.fromkeys(Configuration(lexer_state, node) for lexer_state, node, _ in position))
+    return tuple(dict.fromkeys(LalrConfiguration(lexer_state, node) for lexer_state, node, _ in position))
 
 
 def with_columns(coded: bytes) -> bytes:

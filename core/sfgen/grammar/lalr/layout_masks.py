@@ -36,8 +36,8 @@ from sfgen.grammar.lalr.indentation import (
     LayoutReader,
     open_newlines,
 )
-from sfgen.grammar.lalr.masks import LexemeTokens, Masks, TokenEnds, _open_bytes
-from sfgen.grammar.lalr.read import Configuration, Reader
+from sfgen.grammar.lalr.masks import LalrMasks, LexemeTokens, TokenEnds, _open_bytes
+from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer
 from sfgen.grammar.shell.masks import TooManyWays, cannot_be_written
@@ -68,12 +68,12 @@ class _Run(NamedTuple):
     behind: Int32
 
 
-class _Inside(Masks):
+class _Inside(LalrMasks):
     """The tokens in which no newline ends."""
 
-    def __init__(self, reader: Reader, newline: int, vocabulary: Vocabulary) -> None:
+    def __init__(self, reader: LalrReader, newline: int, vocabulary: Vocabulary) -> None:
         lexer = _without(reader.lexer, newline)
-        super().__init__(Reader(reader.tables, lexer, reader.stacks, reader.distances), vocabulary)
+        super().__init__(LalrReader(reader.tables, lexer, reader.stacks, reader.distances), vocabulary)
         obligations = sorted({obligation for terminal, obligation in reader.distances.labels if terminal == newline})
         terminals = range(len(reader.tables.terminals) - 1)
         labels = [(terminal, obligation) for terminal in terminals for obligation in obligations]
@@ -144,7 +144,7 @@ def _without(lexer: Lexer, newline: int) -> Lexer:
     )
 
 
-def newline_ends(reader: Reader, newline: int) -> bytes:
+def newline_ends(reader: LalrReader, newline: int) -> bytes:
     """Return the bytes, but for blanks, on the way from which a newline terminal may end before another byte."""
     lexer, is_open = reader.lexer, open_newlines(reader, newline)
     text_classes = np.setdiff1d(lexer.byte_classes, lexer.byte_classes[list(_CODES)])
@@ -511,7 +511,7 @@ class LayoutCompletion:
         return sorted(zip(usable[first].tolist(), labels.tolist(), strict=True))
 
     def _written(self, configuration: LayoutConfiguration) -> bytes:
-        plain = Configuration(configuration.lexer_state, configuration.node)
+        plain = LalrConfiguration(configuration.lexer_state, configuration.node)
         coded = self._completion.text((plain,))
         position: LayoutPosition = (configuration,)
         text, place = bytearray(), 0

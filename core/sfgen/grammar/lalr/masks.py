@@ -5,7 +5,7 @@
 * Tokens in which a terminal ends are read on with the stack, from some hundreds of trie nodes.
 * Where a terminal may end before the token, the tokens of the gap behind it are allowed too.
 
-Masks are cached by lexer state and stack node.
+LalrMasks are cached by lexer state and stack node.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.costs import FAR
-from sfgen.grammar.lalr.read import Configuration, Reader
+from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.lalr.walk import (
@@ -105,14 +105,14 @@ class TokenEnds(NamedTuple):
 _NO_ENDS = TokenEnds(_NOT_WANTED, np.empty(0, dtype=np.intp), _NOT_WANTED, np.empty(0, dtype=np.int64))
 
 
-class Masks:
+class LalrMasks:
     """Makes and caches the masks of one grammar over one vocabulary. Safe to share between threads.
 
     A configuration is alive if it reaches a *safe* label that the parser takes (see ``distances``). Mostly
     all labels are safe; other configurations need their distance.
     """
 
-    def __init__(self, reader: Reader, vocabulary: Vocabulary) -> None:
+    def __init__(self, reader: LalrReader, vocabulary: Vocabulary) -> None:
         self._reader = reader
         self._vocabulary = vocabulary
         tables, lexer, trie = reader.tables, reader.lexer, vocabulary.trie
@@ -191,7 +191,7 @@ class Masks:
                 depths = [self._reader.stacks.depths[each] for each in ends.nodes.tolist()]
                 counts[DEEPEST] = max(counts[DEEPEST], *depths)
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
-        here = Configuration(lexer_state, node)
+        here = LalrConfiguration(lexer_state, node)
         per_level = self._reader.distances.most_per_level
         farthest = FAR if per_level is None else per_level * (int(counts[DEEPEST]) + 1)
         for behind in self._reader.commits(here):
@@ -339,7 +339,7 @@ class _Room:
         self.marks = np.empty(3 * (trie.max_depth + 2), dtype=np.int64)
 
 
-def _open_bytes(reader: Reader, obligations: Int32) -> NDArray[np.bool_]:
+def _open_bytes(reader: LalrReader, obligations: Int32) -> NDArray[np.bool_]:
     """Tell which byte classes can follow each obligation in some context, bool ``[obligations, byte classes]``."""
     lexer = reader.lexer
     is_open = np.zeros((len(obligations), lexer.step.shape[1]), dtype=np.bool_)

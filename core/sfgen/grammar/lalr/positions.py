@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sfgen import arguments
 from sfgen.grammar.lalr.completion import Completion
 from sfgen.grammar.lalr.distances import FAR
-from sfgen.grammar.lalr.masks import Masks, TokenEnds
-from sfgen.grammar.lalr.read import Configuration, Position, Reader
+from sfgen.grammar.lalr.masks import LalrMasks, TokenEnds
+from sfgen.grammar.lalr.read import LalrConfiguration, LalrPosition, LalrReader
 from sfgen.grammar.shell.masks import TooManyWays, cannot_be_written
 from sfgen.index.mask_ids import TOKEN_IDS, packed, repeat_tokens
 from sfgen.protocols import Int32, Mask, Tokens
@@ -31,14 +31,14 @@ class LalrPositions:
     some single bytes, a text counts as completable if it can be completed byte by byte.
     """
 
-    def __init__(self, reader: Reader, vocabulary: Tokens) -> None:
+    def __init__(self, reader: LalrReader, vocabulary: Tokens) -> None:
         self.reader = reader
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
-        self._masks = Masks(reader, self.vocabulary)
+        self._masks = LalrMasks(reader, self.vocabulary)
         self._completion = Completion(reader, self.vocabulary)
         self._is_exact = bool(self.vocabulary.trie.single_bytes.all())
-        self._kept: dict[tuple[Position, int], Mask] = {}
-        self._ends_behind: dict[Configuration, TokenEnds] = {}
+        self._kept: dict[tuple[LalrPosition, int], Mask] = {}
+        self._ends_behind: dict[LalrConfiguration, TokenEnds] = {}
         self._lexer_state_of: dict[int, Int32] = {}
         self._lock = threading.Lock()
         if self.distance(reader.start) >= FAR:
@@ -46,7 +46,7 @@ class LalrPositions:
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
-    def mask(self, position: Position) -> Mask:
+    def mask(self, position: LalrPosition) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
         if self._is_exact and len(position) == 1:
             try:
@@ -55,7 +55,7 @@ class LalrPositions:
                 pass
         return self._remembered(position, _ENDLESS)
 
-    def bounded_mask(self, position: Position, room: int) -> Mask:
+    def bounded_mask(self, position: LalrPosition, room: int) -> Mask:
         """Return the token mask of a position with ``room`` tokens left."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
@@ -65,11 +65,11 @@ class LalrPositions:
         """Return the token ids of a mask, ascending; read-only."""
         return TOKEN_IDS.of(mask)
 
-    def is_made(self, position: Position) -> bool:
+    def is_made(self, position: LalrPosition) -> bool:
         """Tell whether the masks of all configurations of a position are cached."""
         return all(self._masks.is_made(*each) or each in self._ends_behind for each in position)
 
-    def _remembered(self, position: Position, room: int) -> Mask:
+    def _remembered(self, position: LalrPosition, room: int) -> Mask:
         key = position, room
         joined = self._kept.get(key)
         if joined is None:
@@ -86,7 +86,7 @@ class LalrPositions:
                 joined = self._kept.setdefault(key, joined)
         return joined
 
-    def _fitting(self, configuration: Configuration, room: int) -> Mask:
+    def _fitting(self, configuration: LalrConfiguration, room: int) -> Mask:
         """Return the text tokens of a configuration after which ``room`` tokens complete the text."""
         lexer_state, node = configuration
         try:
@@ -127,10 +127,10 @@ class LalrPositions:
         distances = self.reader.to_end.of_many(lexer_states, node)
         fits: NDArray[np.bool_] = distances <= room
         for number in np.flatnonzero(~fits & (distances < FAR)).tolist():
-            fits[number] = self._config_fits(Configuration(int(lexer_states[number]), node), room)
+            fits[number] = self._config_fits(LalrConfiguration(int(lexer_states[number]), node), room)
         return fits
 
-    def _ends_of(self, configuration: Configuration) -> TokenEnds:
+    def _ends_of(self, configuration: LalrConfiguration) -> TokenEnds:
         """Return the configurations behind a configuration's tokens in which a terminal ends."""
         ends = self._ends_behind.get(configuration)
         if ends is None:
@@ -151,7 +151,7 @@ class LalrPositions:
                 self._lexer_state_of[lexer_state] = states
         return states
 
-    def _one_by_one(self, configuration: Configuration, room: int) -> Mask:
+    def _one_by_one(self, configuration: LalrConfiguration, room: int) -> Mask:
         fitting = []
         for token in self.vocabulary.text_token_ids.tolist():
             after = self.reader.read((configuration,), self.vocabulary.tokens[token] or b"")
@@ -159,31 +159,31 @@ class LalrPositions:
                 fitting.append(token)
         return packed(np.array(fitting, dtype=np.int32), len(self.vocabulary)).copy()
 
-    def _ends(self, position: Position) -> tuple[int, ...]:
+    def _ends(self, position: LalrPosition) -> tuple[int, ...]:
         """Return the end tokens if the text may end."""
         return tuple(self.vocabulary.end_token_ids) if self.reader.accepts(position) else ()
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
-    def distance(self, position: Position) -> int:
+    def distance(self, position: LalrPosition) -> int:
         """Return the fewest bytes to an end; ``FAR`` or more where there is no way."""
         return self.reader.distance(position)
 
-    def fits(self, position: Position, room: int | None) -> bool:
+    def fits(self, position: LalrPosition, room: int | None) -> bool:
         """Tell whether ``room`` tokens are enough to complete the text."""
         most = _ENDLESS if room is None else room
         return any(self._config_fits(configuration, most) for configuration in position)
 
-    def _config_fits(self, configuration: Configuration, room: int) -> bool:
+    def _config_fits(self, configuration: LalrConfiguration, room: int) -> bool:
         distance = self.reader.to_end.of(*configuration)
         if distance <= room or distance >= FAR:
             return distance <= room
         return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left((configuration,)) <= room
 
-    def tokens_left(self, position: Position) -> int:
+    def tokens_left(self, position: LalrPosition) -> int:
         """Return the fewest tokens of the shortest text to an end; see ``Completion.tokens_left``."""
         return self._completion.tokens_left(position)
 
-    def shortest(self, position: Position) -> bytes:
+    def shortest(self, position: LalrPosition) -> bytes:
         """Return the shortest text from a position to an end."""
         return self._completion.text(position)

@@ -14,20 +14,20 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.lalr.distances import FAR, Distances
-from sfgen.grammar.lalr.stack import BOTTOM, Stacks
+from sfgen.grammar.lalr.distances import FAR, TextDistances
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.shell.read import StepReader
 
 
-class Configuration(NamedTuple):
+class LalrConfiguration(NamedTuple):
     """A lexer state, and a node of the parser's stack."""
 
     lexer_state: int
     node: int
 
 
-Position: TypeAlias = tuple[Configuration, ...]
+LalrPosition: TypeAlias = tuple[LalrConfiguration, ...]
 """All ways to read a text so far that can be completed, ascending; at least one, and mostly one."""
 
 
@@ -68,7 +68,7 @@ class LexerReader(StepReader[tuple[Lexed, ...]], Generic[Lexed]):
         return possible
 
 
-class Reader(LexerReader[Configuration]):
+class LalrReader(LexerReader[LalrConfiguration]):
     """Reads bytes. Safe to share between threads.
 
     Attributes:
@@ -80,8 +80,8 @@ class Reader(LexerReader[Configuration]):
         self,
         tables: ParseTables,
         lexer: Lexer,
-        stacks: Stacks,
-        distances: Distances,
+        stacks: StateStacks,
+        distances: TextDistances,
         usable: NDArray[np.bool_] | None = None,
     ) -> None:
         super().__init__(lexer, lexer.byte_classes.tobytes())
@@ -89,7 +89,7 @@ class Reader(LexerReader[Configuration]):
         self.stacks = stacks
         self.distances = distances
         self.usable = usable
-        self.to_end = distances if usable is None else Distances(tables, lexer, stacks, usable=usable)
+        self.to_end = distances if usable is None else TextDistances(tables, lexer, stacks, usable=usable)
         self._starts: list[list[int]] = lexer.starts.tolist()
         self._context_of: list[int] = tables.context_of.tolist()
         terminals, obligations = lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist()
@@ -98,37 +98,37 @@ class Reader(LexerReader[Configuration]):
             list(zip(terminals[begin:end], obligations[begin:end], strict=True)) for begin, end in pairwise(bounds)
         ]
         self._known_labels: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
-        self.start: Position = (Configuration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
+        self.start: LalrPosition = (LalrConfiguration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
     def lexer_state_at(self, node: int, obligation: int) -> int:
         """Return the lexer state at the gap above a node; ``NO_STATE`` where nothing can follow."""
         return self._starts[self._context_of[self.stacks.states[node]]][obligation]
 
-    def with_bytes(self, usable: NDArray[np.bool_]) -> Reader:
+    def with_bytes(self, usable: NDArray[np.bool_]) -> LalrReader:
         """Return a reader whose completions use only some bytes, bool ``[256]``."""
-        return Reader(self.tables, self.lexer, self.stacks, self.distances, usable)
+        return LalrReader(self.tables, self.lexer, self.stacks, self.distances, usable)
 
     def commits_of(self, lexer_state: int) -> list[tuple[int, int]]:
         """List the terminals that may end at a lexer state, with their obligations."""
         return self._commits[lexer_state]
 
-    def commits(self, configuration: Configuration) -> list[Configuration]:
+    def commits(self, configuration: LalrConfiguration) -> list[LalrConfiguration]:
         """List the gaps behind the terminals that may end here."""
         gaps = []
         for terminal, obligation in self._commits[configuration.lexer_state]:
             node = self.stacks.after(configuration.node, terminal)
             lexer_state = NO_STATE if node == NO_STATE else self.lexer_state_at(node, obligation)
             if lexer_state != NO_STATE:
-                gaps.append(Configuration(lexer_state, node))
+                gaps.append(LalrConfiguration(lexer_state, node))
         return gaps
 
-    def _read(self, position: Position, byte_class: int) -> Position | None:
-        reached = dict[Configuration, None]()
+    def _read(self, position: LalrPosition, byte_class: int) -> LalrPosition | None:
+        reached = dict[LalrConfiguration, None]()
         for configuration in position:
             for lexer_state, node in (configuration, *self.commits(configuration)):
                 after = self._step[lexer_state][byte_class]
                 if after != NO_STATE:
-                    reached[Configuration(after, node)] = None
+                    reached[LalrConfiguration(after, node)] = None
         alive = [each for each in reached if self.is_alive(*each)]
         return tuple(sorted(alive)) or None
 
@@ -163,11 +163,11 @@ class Reader(LexerReader[Configuration]):
             )
         return known
 
-    def united(self, positions: Sequence[Position]) -> Position:
+    def united(self, positions: Sequence[LalrPosition]) -> LalrPosition:
         """Make one position of several, at least one."""
         return tuple(sorted({each for position in positions for each in position}))
 
-    def _accepts(self, configuration: Configuration) -> bool:
+    def _accepts(self, configuration: LalrConfiguration) -> bool:
         lexer_state, node = configuration
         if self._may_end[lexer_state] and self.stacks.is_complete(node):
             return True
@@ -178,6 +178,6 @@ class Reader(LexerReader[Configuration]):
                     return True
         return False
 
-    def distance(self, position: Position) -> int:
+    def distance(self, position: LalrPosition) -> int:
         """Return the fewest bytes to the end; ``FAR`` where the usable bytes do not suffice."""
         return min(self.to_end.of(lexer_state, node) for lexer_state, node in position)

@@ -17,7 +17,7 @@ BOTTOM = 0
 """The node of the empty stack, whose state is the start state."""
 
 
-class Stacks:
+class StateStacks:
     """Makes the stack nodes of one parser, equal ones once. Safe to share between threads."""
 
     def __init__(self, tables: ParseTables) -> None:

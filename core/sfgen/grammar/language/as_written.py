@@ -17,9 +17,9 @@ from sfgen.errors import SfgenError
 from sfgen.grammar.language.gbnf import Gbnf
 from sfgen.grammar.language.language import Failure, Move, StateOutline, Stretch, Walk
 from sfgen.grammar.network.network import Network, network_as_written
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Repeat, Rules
-from sfgen.grammar.network.stack import Configuration, Node, Position
+from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition, Node
 from sfgen.grammar.shell.token_symbols import SymbolTokens
 from sfgen.printable import line_and_column
 
@@ -68,7 +68,7 @@ class AsWritten:
         self.rules = rules
         self.network = network
         # A text stays in the rule that it has just ended, so that the rule of its last character is known.
-        self.reader = Reader(replace(network, is_end=np.zeros_like(network.is_end)))
+        self.reader = NetworkReader(replace(network, is_end=np.zeros_like(network.is_end)))
         self._terminals = terminals
         self._symbols = symbols
 
@@ -88,14 +88,14 @@ class AsWritten:
 
     # ---- positions -------------------------------------------------------------------------------------------------
 
-    def rules_at(self, position: Position) -> Place:
+    def rules_at(self, position: NetworkPosition) -> Place:
         """Return the open rules of a position, without rules that must have ended; of several ways the first."""
         state, register, node = position[0]
         while self.network.is_end[state] and node.frames:
             state, register, node = node.frames[0]
-        return self._place_of(Configuration(state, register, node), {})
+        return self._place_of(NetworkConfiguration(state, register, node), {})
 
-    def _place_of(self, configuration: Configuration, known: dict[Node, tuple[str, ...]]) -> Place:
+    def _place_of(self, configuration: NetworkConfiguration, known: dict[Node, tuple[str, ...]]) -> Place:
         """Return the open rules of a configuration; ``known`` caches those of nodes."""
         rules, name = self._open_rules(configuration.node, known), self._name(configuration.state)
         return Place(rules, name) if name in self._terminals else Place(_with_inner(rules, name), "")
@@ -115,7 +115,7 @@ class AsWritten:
         name: str = self.network.names[self.network.rule_of[state]]
         return name
 
-    def expected(self, position: Position) -> tuple[str, ...]:
+    def expected(self, position: NetworkPosition) -> tuple[str, ...]:
         """Name the terminals that may follow, or their rules if there are many."""
         names, rule_of = self.network.names, self.network.rule_of
         terminals, direct = dict[str, None](), dict[str, None]()
@@ -167,7 +167,7 @@ class AsWritten:
         parts = tuple(Stretch("".join(read), *place) for read, place in stretches)
         return Walk(text, parts, failure, self.expected(positions[-1]))
 
-    def _one_way(self, text: str, positions: Sequence[Position]) -> list[Configuration]:
+    def _one_way(self, text: str, positions: Sequence[NetworkPosition]) -> list[NetworkConfiguration]:
         """Choose a configuration behind each character so that each leads to the next."""
         last = positions[-1]
         chosen = [next((each for each in last if self.reader.accepts((each,))), last[0])]
@@ -176,7 +176,7 @@ class AsWritten:
             chosen.append(next((each for each in before if self._leads(each, text[number], chosen[-1])), before[0]))
         return chosen[::-1][: len(positions) - 1]
 
-    def _leads(self, before: Configuration, character: str, after: Configuration) -> bool:
+    def _leads(self, before: NetworkConfiguration, character: str, after: NetworkConfiguration) -> bool:
         """Tell whether a character leads from one configuration to another, perhaps among other frames."""
         return any(
             (each.state, each.register) == (after.state, after.register)
@@ -184,7 +184,7 @@ class AsWritten:
             for each in self._read((before,), character) or ()
         )
 
-    def _read(self, position: Position, character: str) -> Position | None:
+    def _read(self, position: NetworkPosition, character: str) -> NetworkPosition | None:
         return self.reader.read(position, character.encode("utf-8", "surrogatepass"))
 
     def reached(self, text: str) -> set[str]:
@@ -204,7 +204,7 @@ class AsWritten:
             position = after
         return self._failure(text, position, len(text))
 
-    def _failure(self, text: str, position: Position, stopped: int) -> Failure | None:
+    def _failure(self, text: str, position: NetworkPosition, stopped: int) -> Failure | None:
         may_end, at_end = self.reader.accepts(position), stopped == len(text)
         if may_end and at_end:
             return None

@@ -26,12 +26,12 @@ from sfgen.grammar.language.gbnf import Gbnf, read_gbnf
 from sfgen.grammar.language.language import Failure, Format, RuleOutline, StateOutline, Walk, where
 from sfgen.grammar.network.analysis import Analysis, calls
 from sfgen.grammar.network.completion import shortest_text
-from sfgen.grammar.network.distances import Distances, portable, with_distances
+from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
 from sfgen.grammar.network.examples import every_text, most_telling_first
 from sfgen.grammar.network.guide import NetworkReadBeside
 from sfgen.grammar.network.network import Network, network_of
-from sfgen.grammar.network.positions import TokenPositions
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import (
     Bytes,
     Expression,
@@ -41,7 +41,7 @@ from sfgen.grammar.network.rules import (
     Repeat,
 )
 from sfgen.grammar.network.simplify import LeftRecursion
-from sfgen.grammar.network.stack import Position
+from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, TokenSymbol
 from sfgen.printable import line_numbers
@@ -52,16 +52,16 @@ _COMPARED, _CHARACTERS_COMPARED = 400, 50_000
 """The examples, and their characters, that are compared by the rules that they reach."""
 
 
-class GbnfGuide(NetworkReadBeside[Position | None]):
+class GbnfGuide(NetworkReadBeside[NetworkPosition | None]):
     """Walks one sequence through a grammar's network, and names the open rules as written."""
 
     def __init__(
-        self, tokens: TokenPositions, as_written: Callable[[], AsWritten], max_tokens: int | None = None
+        self, tokens: NetworkPositions, as_written: Callable[[], AsWritten], max_tokens: int | None = None
     ) -> None:
         super().__init__(tokens, None, max_tokens)
         self._as_written = as_written
 
-    def _read_on(self, reading: Position | None, piece: bytes) -> Position | None:
+    def _read_on(self, reading: NetworkPosition | None, piece: bytes) -> NetworkPosition | None:
         reader = self._as_written().reader
         return reader.read(reader.start if reading is None else reading, piece)
 
@@ -74,11 +74,14 @@ class GbnfGuide(NetworkReadBeside[Position | None]):
         return where(*written.rules_at(self._reading() or written.reader.start))
 
 
-class GbnfTokenGuide(SymbolGuide[Position], GbnfGuide):
+class GbnfTokenGuide(SymbolGuide[NetworkPosition], GbnfGuide):
     """Walks one sequence through a grammar that asks for tokens."""
 
     def __init__(
-        self, tokens: SymbolPositions[Position], as_written: Callable[[], AsWritten], max_tokens: int | None = None
+        self,
+        tokens: SymbolPositions[NetworkPosition],
+        as_written: Callable[[], AsWritten],
+        max_tokens: int | None = None,
     ) -> None:
         self._as_written = as_written
         GrammarGuide.__init__(self, tokens, max_tokens)
@@ -87,7 +90,7 @@ class GbnfTokenGuide(SymbolGuide[Position], GbnfGuide):
     def _piece_of(self, token_id: int) -> bytes:
         return _TOKEN + b"%d" % token_id
 
-    def _read_on(self, reading: Position | None, piece: bytes) -> Position | None:
+    def _read_on(self, reading: NetworkPosition | None, piece: bytes) -> NetworkPosition | None:
         if not piece.startswith(_TOKEN):
             return super()._read_on(reading, piece)
         reader = self._as_written().reader
@@ -109,8 +112,8 @@ class GbnfLanguage:
         self.text = text
         self.start = start
         self._read = source
-        self._reader = Reader(network)
-        self._positions = KeptByVocabulary[TokenPositions]()
+        self._reader = NetworkReader(network)
+        self._positions = KeptByVocabulary[NetworkPositions]()
         self._written = KeptByVocabulary[Mapping[int, bytes]]()
         self.origin = origin
         self.format: Format = "gbnf"
@@ -133,7 +136,7 @@ class GbnfLanguage:
         start: str,
         source: Later[Gbnf],
         network: Network,
-        distances: Distances,
+        distances: RuleDistances,
         origin: str | None,
     ) -> GbnfLanguage:
         """Return the language of a compiled form."""
@@ -161,7 +164,7 @@ class GbnfLanguage:
         return self._reader.network
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> NetworkReader:
         """The reader of the guiding texts, byte by byte."""
         return self._reader
 
@@ -185,7 +188,7 @@ class GbnfLanguage:
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens."""
-        positions = self._positions.of(vocabulary, lambda each: TokenPositions(self.network, each))
+        positions = self._positions.of(vocabulary, lambda each: NetworkPositions(self.network, each))
         return GbnfGuide(positions, lambda: self._as_written, max_tokens)
 
     def rules(self) -> tuple[RuleOutline, ...]:
@@ -246,11 +249,11 @@ class GbnfOfTokens(GbnfLanguage):
 
     def _set(self, text: str, start: str, source: Later[Gbnf], network: Network, origin: str | None) -> None:
         super()._set(text, start, source, network, origin)
-        self._symbol_positions = KeptByVocabulary[SymbolPositions[Position]]()
+        self._symbol_positions = KeptByVocabulary[SymbolPositions[NetworkPosition]]()
 
-    def _make_positions(self, vocabulary: Vocabulary) -> SymbolPositions[Position]:
-        def make(coded: Vocabulary) -> TokenPositions:
-            return TokenPositions(self.network, coded)
+    def _make_positions(self, vocabulary: Vocabulary) -> SymbolPositions[NetworkPosition]:
+        def make(coded: Vocabulary) -> NetworkPositions:
+            return NetworkPositions(self.network, coded)
 
         try:
             return SymbolPositions(vocabulary, self._source.symbols, self.text, make)
@@ -268,13 +271,13 @@ class GbnfOfTokens(GbnfLanguage):
         return self._of_text
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> NetworkReader:
         """The reader of texts, byte by byte."""
         return self._text_reader
 
     def shortest(self) -> bytes:
         """Find a shortest text, with the symbols as they are spelled."""
-        return shortest_text(Reader(network_of(self._spelled)))
+        return shortest_text(NetworkReader(network_of(self._spelled)))
 
     @cached_property
     def _of_text(self) -> Grammar:
@@ -292,8 +295,8 @@ class GbnfOfTokens(GbnfLanguage):
         return Grammar({**rules, **{each.spelling: text_of(each) for each in self._source.symbols.codes}}, self.start)
 
     @cached_property
-    def _text_reader(self) -> Reader:
-        return Reader(network_of(self._of_text))
+    def _text_reader(self) -> NetworkReader:
+        return NetworkReader(network_of(self._of_text))
 
     @cached_property
     def _as_written(self) -> AsWritten:

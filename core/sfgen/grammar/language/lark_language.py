@@ -19,7 +19,7 @@ from sfgen import arguments
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
 from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.grammar.lalr.completion import shortest_text
-from sfgen.grammar.lalr.distances import Distances
+from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.examples import examples, fewest_terminals
 from sfgen.grammar.lalr.indentation import (
     Indentation,
@@ -36,8 +36,8 @@ from sfgen.grammar.lalr.lark_tokens import with_tokens
 from sfgen.grammar.lalr.layout_masks import LayoutPositions, shortest_layout_text
 from sfgen.grammar.lalr.lexer import make_lexer
 from sfgen.grammar.lalr.positions import LalrPositions
-from sfgen.grammar.lalr.read import Position, Reader
-from sfgen.grammar.lalr.stack import Stacks
+from sfgen.grammar.lalr.read import LalrPosition, LalrReader
+from sfgen.grammar.lalr.stack import StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.grammar.language.open_rules import OpenRules, name_of
@@ -59,7 +59,7 @@ _MOST_EXPECTED = 12
 """The terminals that are named; if there are more, the rules that begin with them."""
 
 
-class LalrGuide(GrammarGuide[Position]):
+class LalrGuide(GrammarGuide[LalrPosition]):
     """Walks one sequence through a Lark grammar."""
 
     tokens: LalrPositions
@@ -68,15 +68,17 @@ class LalrGuide(GrammarGuide[Position]):
         self._open_rules = arguments.instance("open_rules", open_rules, OpenRules)
         super().__init__(arguments.instance("tokens", tokens, LalrPositions), max_tokens)
 
-    def _describe(self, position: Position) -> str:
+    def _describe(self, position: LalrPosition) -> str:
         """Name the open rules and the open terminal; of several ways the first."""
         return where(*self._open_rules.at(position))
 
 
-class LalrTokenGuide(SymbolGuide[Position], LalrGuide):
+class LalrTokenGuide(SymbolGuide[LalrPosition], LalrGuide):
     """Walks one sequence through a Lark grammar that asks for tokens."""
 
-    def __init__(self, tokens: SymbolPositions[Position], open_rules: OpenRules, max_tokens: int | None = None) -> None:
+    def __init__(
+        self, tokens: SymbolPositions[LalrPosition], open_rules: OpenRules, max_tokens: int | None = None
+    ) -> None:
         self._open_rules = open_rules
         GrammarGuide.__init__(self, tokens, max_tokens)
 
@@ -151,11 +153,11 @@ class LarkLanguage:
         )
 
     @cached_property
-    def _unlimited(self) -> Reader:
+    def _unlimited(self) -> LalrReader:
         """The reader of all texts that lark reads."""
         return self._make_unlimited()
 
-    def _make_unlimited(self) -> Reader:
+    def _make_unlimited(self) -> LalrReader:
         return _reader(self._grammar, make_lexer(self._grammar.tables, None))
 
     @cached_property
@@ -172,7 +174,7 @@ class LarkLanguage:
         return {}
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> LalrReader:
         """The reader of the guiding texts, byte by byte."""
         return self._reader
 
@@ -320,7 +322,7 @@ class LarkLanguage:
             failure = Failure(read, len(text[:read].encode()), line, column, follows, names, read == len(text), may_end)
         return Walk(text, tuple(stretches), failure, follows)
 
-    def _reading(self) -> TextReading[Position]:
+    def _reading(self) -> TextReading[LalrPosition]:
         """Begin to read a text with any blanks."""
         return TextReading(self._unlimited)
 
@@ -328,7 +330,7 @@ class LarkLanguage:
         """Find where a text fails; ``None`` where the grammar has it."""
         return None if self.accepts(arguments.text("text", text)) else self.walk(text).failure
 
-    def _expected(self, rules: OpenRules, position: Position) -> tuple[str, ...]:
+    def _expected(self, rules: OpenRules, position: LalrPosition) -> tuple[str, ...]:
         terminals = rules.expected(position)
         return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
 
@@ -388,13 +390,13 @@ class LarkIndented(LarkLanguage):
             positions, layout, open_rules = self._layout_positions, self._layout, self._open_rules
         return LayoutGuide(positions.of(vocabulary, partial(LayoutPositions, layout)), open_rules, max_tokens)
 
-    def _make_unlimited(self) -> Reader:
+    def _make_unlimited(self) -> LalrReader:
         return _reader(self._grammar, make_lexer(self._grammar.tables, None, layout=self._terminals))
 
     def _spelled(self, coded: bytes) -> bytes:
         return with_columns(coded)
 
-    def _reading(self) -> TextReading[Position]:
+    def _reading(self) -> TextReading[LalrPosition]:
         return _LayoutReading(TextReading(self._layout_of_any_blanks))
 
     @property
@@ -402,7 +404,7 @@ class LarkIndented(LarkLanguage):
         return LayoutReader(self._unlimited, self._terminals, self._layout.tab_width)
 
 
-class _LayoutReading(TextReading[Position]):
+class _LayoutReading(TextReading[LalrPosition]):
     """Reads a text with its layout, and tells positions without."""
 
     def __init__(self, with_layout: TextReading[LayoutPosition]) -> None:
@@ -433,10 +435,10 @@ class LarkOfTokens(LarkLanguage):
     def _begin(self, lexer: Lexer) -> None:
         super()._begin(lexer)
         self._symbols = SymbolTokens(with_tokens(self.text).symbols)
-        self._symbol_positions = KeptByVocabulary[SymbolPositions[Position]]()
+        self._symbol_positions = KeptByVocabulary[SymbolPositions[LalrPosition]]()
         self._written = KeptByVocabulary[Mapping[int, bytes]]()
 
-    def _make_positions(self, reader: Reader, vocabulary: Vocabulary) -> SymbolPositions[Position]:
+    def _make_positions(self, reader: LalrReader, vocabulary: Vocabulary) -> SymbolPositions[LalrPosition]:
         try:
             return SymbolPositions(vocabulary, self._symbols, self.text, partial(_positions, reader))
         except GrammarError as error:
@@ -476,7 +478,7 @@ class LarkOfTokens(LarkLanguage):
     def _spelled(self, coded: bytes) -> bytes:
         return self._symbols.spelled(super()._spelled(coded))
 
-    def _reading(self) -> TextReading[Position]:
+    def _reading(self) -> TextReading[LalrPosition]:
         return SpelledReading(self._unlimited, self._symbols)
 
 
@@ -502,17 +504,17 @@ class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
             positions, layout, open_rules = self._both, self._layout, self._open_rules
         return LayoutTokenGuide(positions.of(vocabulary, partial(self._make_both, layout)), open_rules, max_tokens)
 
-    def _reading(self) -> TextReading[Position]:
+    def _reading(self) -> TextReading[LalrPosition]:
         return _LayoutReading(SpelledReading(self._layout_of_any_blanks, self._symbols))
 
 
-def _reader(grammar: LarkGrammar, lexer: Lexer) -> Reader:
+def _reader(grammar: LarkGrammar, lexer: Lexer) -> LalrReader:
     tables = grammar.tables
-    stacks = Stacks(tables)
-    return Reader(tables, lexer, stacks, Distances(tables, lexer, stacks))
+    stacks = StateStacks(tables)
+    return LalrReader(tables, lexer, stacks, TextDistances(tables, lexer, stacks))
 
 
-def _positions(reader: Reader, vocabulary: Vocabulary) -> LalrPositions:
+def _positions(reader: LalrReader, vocabulary: Vocabulary) -> LalrPositions:
     single_bytes = vocabulary.trie.single_bytes
     return LalrPositions(reader if single_bytes.all() else reader.with_bytes(single_bytes), vocabulary)
 

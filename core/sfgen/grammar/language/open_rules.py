@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.distances import FAR
 from sfgen.grammar.lalr.items import Item, kernel_items
-from sfgen.grammar.lalr.read import Position, Reader
+from sfgen.grammar.lalr.read import LalrPosition, LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE
 
@@ -21,7 +21,7 @@ from sfgen.grammar.lalr.tables import NO_STATE
 class OpenRules:
     """Names the open rules and expected terminals of one grammar."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: LalrReader) -> None:
         self._reader = reader
         tables = reader.tables
         self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
@@ -49,7 +49,7 @@ class OpenRules:
         costs: NDArray[np.int32] = self._costs[np.unique(starts[starts != NO_STATE])].min(axis=0)
         return costs
 
-    def at(self, position: Position) -> tuple[tuple[str, ...], str]:
+    def at(self, position: LalrPosition) -> tuple[tuple[str, ...], str]:
         """Name the open rules, the outermost first, and the open terminal if certain; of several ways the first."""
         node, names = position[0].node, list[str]()
         stacks, rules = self._reader.stacks, self._reader.tables.rules
@@ -61,7 +61,7 @@ class OpenRules:
             node = stacks.pop(node, read)
         return tuple(reversed(names)) or (self._start,), self._being_written(position)
 
-    def _being_written(self, position: Position) -> str:
+    def _being_written(self, position: LalrPosition) -> str:
         """Name the open terminal if only one is possible.
 
         It is open if its end is nearer than from any gap; behind ignored text none is open.
@@ -80,7 +80,7 @@ class OpenRules:
         terminals = np.flatnonzero(self.reach[lexer_state, :-1]).tolist()
         return [terminal for terminal in terminals if stacks.after(node, terminal) != NO_STATE]
 
-    def expected(self, position: Position) -> tuple[str, ...]:
+    def expected(self, position: LalrPosition) -> tuple[str, ...]:
         """Name the terminals that may follow, as the grammar shows them.
 
         A terminal that may end here counts as ended.
@@ -93,7 +93,7 @@ class OpenRules:
                 terminals.update(self._possible(*gap))
         return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(terminals))
 
-    def rules_expected(self, position: Position) -> tuple[str, ...]:
+    def rules_expected(self, position: LalrPosition) -> tuple[str, ...]:
         """Name what may follow by rules, or by terminals if a rule may end."""
         tables, names = self._reader.tables, dict[str, None]()
         for configuration in position:

@@ -14,12 +14,12 @@ from typing import cast
 import numpy as np
 
 from sfgen.errors import InternalError, TextTooLong
-from sfgen.grammar.network.distances import FAR, Distances
+from sfgen.grammar.network.distances import FAR, RuleDistances
 from sfgen.grammar.network.network import Network
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.register import NOTHING_BELOW, Register, texts_read, with_text
 from sfgen.grammar.network.registers.texts import NewTexts, NoTextLeft
-from sfgen.grammar.network.stack import Configuration, Frame, Node, Position, Shortest
+from sfgen.grammar.network.stack import Frame, NetworkConfiguration, NetworkPosition, Node, Shortest
 from sfgen.grammar.network.table import DEAD, Way
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE, fewest_tokens
 from sfgen.vocabulary import Vocabulary
@@ -42,7 +42,7 @@ class _Unknown(Exception):
 class Completion:
     """Finds shortest completions over one vocabulary. Safe to share between threads."""
 
-    def __init__(self, network: Network, distances: Distances, vocabulary: Vocabulary | None) -> None:
+    def __init__(self, network: Network, distances: RuleDistances, vocabulary: Vocabulary | None) -> None:
         self._distances = distances
         self._vocabulary = vocabulary
         usable = np.ones(256, dtype=np.bool_)
@@ -61,9 +61,9 @@ class Completion:
         )
         self._has_distinct = bool(network.registers.distinct.leaves)
         self._rests: dict[tuple[int, Register], tuple[bytes, Register]] = {}
-        self._tokens: dict[Configuration, int] = {}
+        self._tokens: dict[NetworkConfiguration, int] = {}
 
-    def text(self, position: Position) -> bytes:
+    def text(self, position: NetworkPosition) -> bytes:
         """Return the shortest text from a position to an end, which must exist."""
         least = min(map(self._bytes_left, position))
         if least > LONGEST_TEXT:
@@ -75,7 +75,7 @@ class Completion:
             raise InternalError("there is no way to complete a text")
         return best.text
 
-    def tokens_left(self, position: Position) -> int:
+    def tokens_left(self, position: NetworkPosition) -> int:
         """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` if it cannot be written.
 
         Beyond ``LONGEST_TEXT`` bytes it is a bound: their number, or the highest where distinct texts may be longer.
@@ -95,12 +95,12 @@ class Completion:
                 least = min(least, known)
         return least
 
-    def _bytes_left(self, configuration: Configuration) -> int:
+    def _bytes_left(self, configuration: NetworkConfiguration) -> int:
         """Return the fewest bytes from a configuration to an end, distinct texts not compared."""
         state, register, node = configuration
         return self._distances.of(state, register) + node.distance
 
-    def _of(self, configuration: Configuration) -> Shortest:
+    def _of(self, configuration: NetworkConfiguration) -> Shortest:
         """Return the shortest text from a configuration to an end, through the best of its frames."""
         state, register, node = configuration
         if node.is_distinct:
@@ -118,7 +118,7 @@ class Completion:
             rest = self._new_rest(state, text, texts_read(frame.register))
         except NoTextLeft:
             return _NO_WAY
-        below = self._of(Configuration(frame.state, with_text(frame.register, text + rest), frame.below))
+        below = self._of(NetworkConfiguration(frame.state, with_text(frame.register, text + rest), frame.below))
         return self._before(rest, below)
 
     def _below(self, node: Node) -> Shortest:
@@ -133,7 +133,7 @@ class Completion:
                 if unknown:
                     waiting += unknown
                     continue
-                last.shortest = _shortest(self._of(Configuration(*frame)) for frame in self._open(last))
+                last.shortest = _shortest(self._of(NetworkConfiguration(*frame)) for frame in self._open(last))
             waiting.pop()
         assert node.shortest is not None
         return node.shortest
@@ -168,7 +168,7 @@ class Completion:
         """Return the shortest text to the end of a state's rule, the first in byte order."""
         return self._rest(state, register)[0]
 
-    def later_texts(self, configuration: Configuration) -> frozenset[bytes]:
+    def later_texts(self, configuration: NetworkConfiguration) -> frozenset[bytes]:
         """Return the texts that later distinct calls read in the shortest completions of the open one."""
         state, register, node = configuration
         later: frozenset[bytes] = frozenset()
@@ -275,12 +275,13 @@ class Completion:
         return self._new_texts.rest(state, text, self.rest(state, 0), texts)
 
 
-def shortest_text(reader: Reader) -> bytes:
+def shortest_text(reader: NetworkReader) -> bytes:
     """Return the shortest text of a network, the smallest of several.
 
     >>> from sfgen.grammar.network.network import network_of
     >>> from sfgen.grammar.network.rules import Alternation, Grammar, Literal
-    >>> shortest_text(Reader(network_of(Grammar({"word": Alternation((Literal(b"hot"), Literal(b"hi")))}, "word"))))
+    >>> words = Grammar({"word": Alternation((Literal(b"hot"), Literal(b"hi")))}, "word")
+    >>> shortest_text(NetworkReader(network_of(words)))
     b'hi'
     """
     return Completion(reader.network, reader.stacks.distances, None).text(reader.start)

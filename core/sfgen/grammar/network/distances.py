@@ -24,7 +24,7 @@ from sfgen.grammar.network.table import KEEPS_REGISTER
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
 
 
-class Distances:
+class RuleDistances:
     """The fewest bytes from each state to the end of its rule, over the usable bytes.
 
     Attributes:
@@ -40,7 +40,7 @@ class Distances:
         self.of: Callable[[int, Register], int] = registers.bytes_left
 
 
-def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> Distances:
+def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> RuleDistances:
     """Return the distances of a network over the usable bytes, bool ``[256]``; those over all bytes are cached."""
     if usable is not None:
         return _distances(network, usable)
@@ -50,23 +50,23 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> D
     return distances
 
 
-def portable(network: Network) -> tuple[Network, Distances]:
+def portable(network: Network) -> tuple[Network, RuleDistances]:
     """Return a network for a compiled form, with what would be made anew of it over any vocabulary."""
     distances = distances_of(network)
     _ = distances.registers.for_kernels
     return network, distances
 
 
-def with_distances(network: Network, distances: Distances) -> Network:
+def with_distances(network: Network, distances: RuleDistances) -> Network:
     """Return a network of a compiled form, whose distances over all bytes are known."""
     _by_all_bytes[network] = distances
     return network
 
 
-_by_all_bytes: WeakKeyDictionary[Network, Distances] = WeakKeyDictionary()
+_by_all_bytes: WeakKeyDictionary[Network, RuleDistances] = WeakKeyDictionary()
 
 
-def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
+def _distances(network: Network, usable: NDArray[np.bool_] | None) -> RuleDistances:
     classes = np.ones(network.table.shape[1], dtype=np.bool_)
     if usable is not None:
         classes[:] = False
@@ -76,7 +76,7 @@ def _distances(network: Network, usable: NDArray[np.bool_] | None) -> Distances:
         base = _bases(network, classes, order, registers)
         solved = registers.solved_by(base)
         if solved is not None:
-            return Distances(base, solved)
+            return RuleDistances(base, solved)
 
 
 def _bases(

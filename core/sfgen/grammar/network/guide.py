@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from sfgen import arguments
-from sfgen.grammar.network.positions import TokenPositions
-from sfgen.grammar.network.stack import Position
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.guide import GrammarGuide
 from sfgen.index.guide import ReadBeside
 
 Reading = TypeVar("Reading")
 
 
-class NetworkGuide(GrammarGuide[Position]):
+class NetworkGuide(GrammarGuide[NetworkPosition]):
     """Guides one sequence through a network.
 
     A guide belongs to one sequence; the network is shared.
@@ -23,7 +23,7 @@ class NetworkGuide(GrammarGuide[Position]):
     >>> from sfgen.vocabulary import Vocabulary
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     >>> vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
-    >>> guide = NetworkGuide(TokenPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
+    >>> guide = NetworkGuide(NetworkPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
     >>> guide.allowed_tokens().tolist()
     [0, 3]
     >>> guide.advance(0)
@@ -32,12 +32,12 @@ class NetworkGuide(GrammarGuide[Position]):
     ([0, 1, 2, 3], 1)
     """
 
-    tokens: TokenPositions
+    tokens: NetworkPositions
 
-    def __init__(self, tokens: TokenPositions, max_tokens: int | None = None) -> None:
-        super().__init__(arguments.instance("tokens", tokens, TokenPositions), max_tokens)
+    def __init__(self, tokens: NetworkPositions, max_tokens: int | None = None) -> None:
+        super().__init__(arguments.instance("tokens", tokens, NetworkPositions), max_tokens)
 
-    def _describe(self, position: Position) -> str:
+    def _describe(self, position: NetworkPosition) -> str:
         """Name the rules on the stack, the outermost first; of several ways the first."""
         network, names = self.tokens.network, list[str]()
         state, _, node = position[0]
@@ -50,9 +50,9 @@ class NetworkGuide(GrammarGuide[Position]):
             state, _, node = node.frames[0]
 
 
-class NetworkReadBeside(ReadBeside[Position, Reading], NetworkGuide, Generic[Reading]):
+class NetworkReadBeside(ReadBeside[NetworkPosition, Reading], NetworkGuide, Generic[Reading]):
     """Guides a sequence through a network beside another reader; see ``ReadBeside``."""
 
-    def __init__(self, tokens: TokenPositions, start: Reading, max_tokens: int | None = None) -> None:
+    def __init__(self, tokens: NetworkPositions, start: Reading, max_tokens: int | None = None) -> None:
         NetworkGuide.__init__(self, tokens, max_tokens)
         self._begin_beside(start)

@@ -5,7 +5,7 @@
 * Behind each exit, where the rule ends inside a token, the walk goes on with the stack below: some tens of trie nodes.
 * Where the rule may end before the token, the tokens of the stack below are allowed too.
 
-Masks are cached by state, register and stack node.
+NetworkMasks are cached by state, register and stack node.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
-from sfgen.grammar.network.distances import FAR, Distances
+from sfgen.grammar.network.distances import FAR, RuleDistances
 from sfgen.grammar.network.leaf_masks import Behind, LeafMasks, LocalMask, behind, leaf_masks
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import narrow, number_of
 from sfgen.grammar.network.rules import CountedText
-from sfgen.grammar.network.stack import Configuration, Node, Position
+from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition, Node
 from sfgen.grammar.network.walk import (
     BELOW,
     BOTTOM,
@@ -73,13 +73,13 @@ class Places(NamedTuple):
     """
 
     group_of: NDArray[np.uint16]
-    configurations: tuple[Configuration | None, ...]
+    configurations: tuple[NetworkConfiguration | None, ...]
 
 
-class Masks:
+class NetworkMasks:
     """Makes and caches the masks of one network over one vocabulary. Safe to share between threads."""
 
-    def __init__(self, network: Network, vocabulary: Vocabulary, distances: Distances) -> None:
+    def __init__(self, network: Network, vocabulary: Vocabulary, distances: RuleDistances) -> None:
         self._network = network
         self._vocabulary = vocabulary
         self._distances = distances
@@ -99,10 +99,10 @@ class Masks:
         self._leaves: dict[int, LeafMasks | None] = {}
         rules, firsts = np.unique(network.rule_of, return_index=True)
         self._firsts: dict[int, int] = dict(zip(rules.tolist(), firsts.tolist(), strict=True))
-        self._masks = MaskCache[Configuration, TokenMask]()
+        self._masks = MaskCache[NetworkConfiguration, TokenMask]()
         self._scratch = threading.local()
 
-    def of(self, configuration: Configuration) -> TokenMask:
+    def of(self, configuration: NetworkConfiguration) -> TokenMask:
         """Return the mask of a configuration with canonical register and node."""
         token_mask = self._masks.get(configuration)
         if token_mask is None:
@@ -110,7 +110,7 @@ class Masks:
             token_mask = self._masks.keep(configuration, self._make(state, number_of(register), node))
         return token_mask
 
-    def is_made(self, configuration: Configuration) -> bool:
+    def is_made(self, configuration: NetworkConfiguration) -> bool:
         """Tell whether the mask of a configuration is cached."""
         return configuration in self._masks
 
@@ -130,7 +130,7 @@ class Masks:
         mask = local.mask.copy()
         doubts = [local.doubts]
         if local.behind.nodes.size:
-            starts = [Configuration(*frame) for frame in node.frames]
+            starts = [NetworkConfiguration(*frame) for frame in node.frames]
             beyond = np.zeros(self._words, dtype=np.uint32) if local.doubtful_exits else mask
             counts, doubtful = self._walk(beyond, starts, behind=local.behind)
             if local.doubtful_exits:
@@ -140,7 +140,7 @@ class Masks:
                 doubts.append(tokens_of_row(beyond) if local.doubtful_exits else doubtful)
         if accepts:
             for frame in node.frames:
-                below = self.of(Configuration(frame.state, number_of(frame.register), frame.below))
+                below = self.of(NetworkConfiguration(frame.state, number_of(frame.register), frame.below))
                 mask |= below.mask
                 farthest = max(farthest, below.farthest)
                 doubts.append(below.doubts)
@@ -162,7 +162,7 @@ class Masks:
         """Make a local mask by a walk of the trie."""
         mask = np.zeros(self._words, dtype=np.uint32)
         exits = self._room().exits
-        counts, doubts = self._walk(mask, [Configuration(state, register, _BELOW)], exits=exits)
+        counts, doubts = self._walk(mask, [NetworkConfiguration(state, register, _BELOW)], exits=exits)
         mask.setflags(write=False)
         after = behind(exits[: counts[EXITS]], self._vocabulary.trie)
         return LocalMask(mask, after, doubts, counts[FARTHEST], counts[DOUBTFUL_EXITS] > 0)
@@ -205,7 +205,7 @@ class Masks:
 
     # ---- walking ---------------------------------------------------------------------------------------------------
 
-    def places(self, position: Position) -> Places:
+    def places(self, position: NetworkPosition) -> Places:
         """Return the places behind the readable text tokens."""
         mask = np.zeros(self._words, dtype=np.uint32)
         group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
@@ -213,13 +213,13 @@ class Masks:
         loaded = list[Node]()
         counts, _ = self._walk(mask, list(position), group_of=group_of, places=places, loaded=loaded)
         triples = places[: 3 * counts[PLACES]].reshape(-1, 3).tolist()
-        configurations = [Configuration(state, register, loaded[node]) for state, register, node in triples]
+        configurations = [NetworkConfiguration(state, register, loaded[node]) for state, register, node in triples]
         return Places(group_of, (None, None, *configurations))
 
     def _walk(
         self,
         mask: Mask,
-        configurations: list[Configuration],
+        configurations: list[NetworkConfiguration],
         *,
         behind: Behind | None = None,
         exits: Int32 = NO_TRIE_NODES,
@@ -284,7 +284,7 @@ class _Room:
         self.sets = np.empty(3 * MOST_CONFIGURATIONS, dtype=np.int64)
         self.marks = np.empty(4 * (trie.max_depth + 2), dtype=np.int64)
 
-    def load(self, configurations: list[Configuration], loaded: list[Node] | None) -> int:
+    def load(self, configurations: list[NetworkConfiguration], loaded: list[Node] | None) -> int:
         """Write configurations as the first set, with their stack nodes; return the first number of a made node."""
         if len(configurations) == 1 and configurations[0].node is _BELOW and loaded is None:
             self.nodes[: len(_WITHOUT_FRAMES)] = _WITHOUT_FRAMES
@@ -332,7 +332,7 @@ class _Room:
             loaded[:] = order
         return first_made
 
-    def _load_alone(self, configuration: Configuration) -> int:
+    def _load_alone(self, configuration: NetworkConfiguration) -> int:
         """Write a configuration whose stack nodes have one frame each; return 0 if one has more."""
         nodes, frames, below = [*_NO_FRAMES], [0] * (_FIRST_NODE * FRAME_FIELDS), configuration.node
         number = _FIRST_NODE

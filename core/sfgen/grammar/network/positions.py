@@ -18,12 +18,12 @@ from sfgen import arguments
 from sfgen.errors import TextTooLong
 from sfgen.grammar.network.completion import Completion
 from sfgen.grammar.network.distances import FAR, distances_of
-from sfgen.grammar.network.masks import Masks, Places
+from sfgen.grammar.network.masks import NetworkMasks, Places
 from sfgen.grammar.network.network import Network
-from sfgen.grammar.network.read import Reader
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.register import number_of
 from sfgen.grammar.network.registers.repeated import RepeatedTexts, has_texts, without_text
-from sfgen.grammar.network.stack import Configuration, Position
+from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition
 from sfgen.grammar.network.walk import ALONE, FIRST_GROUP
 from sfgen.grammar.shell.masks import TokenMask, TooManyWays, cannot_be_written
 from sfgen.grammar.shell.read import REFUSED, ReadByBytes
@@ -40,7 +40,7 @@ _KEPT_PLACES = 64
 """The positions near a limit whose places are cached."""
 
 
-class TokenPositions:
+class NetworkPositions:
     """The tokens that each position of a network allows. Immutable, lazy, safe to share between threads.
 
     A token is allowed if the network can read its bytes and the text can still be completed. In a vocabulary without
@@ -58,13 +58,13 @@ class TokenPositions:
         self.has_all_bytes = bool(trie.single_bytes.all())
         distances = distances_of(network, None if self.has_all_bytes else trie.single_bytes)
         self._distances = distances
-        self.reader = Reader(network, distances, trie.max_depth)
-        self._masks = Masks(network, self.vocabulary, distances)
+        self.reader = NetworkReader(network, distances, trie.max_depth)
+        self._masks = NetworkMasks(network, self.vocabulary, distances)
         self._repeated = RepeatedTexts(network, self.vocabulary, distances)
         # Then neither distances nor cached masks decide, and each token is tried.
         self._may_fall_short = not self.has_all_bytes and self._repeated.may_fall_short(trie.single_bytes)
-        self._kept: dict[Position, Mask] = {}
-        self._places: dict[Position, Places] = {}
+        self._kept: dict[NetworkPosition, Mask] = {}
+        self._places: dict[NetworkPosition, Places] = {}
         self._lock = threading.Lock()
         if not self.fits(self.reader.start, None):
             raise cannot_be_written()
@@ -76,12 +76,12 @@ class TokenPositions:
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
-    def mask(self, position: Position) -> Mask:
+    def mask(self, position: NetworkPosition) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
         mask = self._kept.get(position)
         return self._unbounded(position, self._masks_of(position)) if mask is None else mask
 
-    def _unbounded(self, position: Position, masks: list[TokenMask] | None) -> Mask:
+    def _unbounded(self, position: NetworkPosition, masks: list[TokenMask] | None) -> Mask:
         """Return the mask of a position from the masks of its configurations."""
         if masks is None:
             return self._remembered(position, lambda: self._plain_mask(position))
@@ -93,13 +93,13 @@ class TokenPositions:
         """Return the token ids of a mask, ascending; read-only."""
         return TOKEN_IDS.of(mask)
 
-    def is_made(self, position: Position) -> bool:
+    def is_made(self, position: NetworkPosition) -> bool:
         """Tell whether the masks of all configurations of a position are cached."""
         if self._may_fall_short or self._has_lost(position):
             return position in self._kept
         return position in self._kept or all(self._masks.is_made(self._canonical(each)) for each in position)
 
-    def _masks_of(self, position: Position) -> list[TokenMask] | None:
+    def _masks_of(self, position: NetworkPosition) -> list[TokenMask] | None:
         """Return the masks of the configurations; ``None`` where each token must be tried."""
         if self._may_fall_short or self._has_lost(position):
             return None
@@ -108,16 +108,16 @@ class TokenPositions:
         except TooManyWays:
             return None
 
-    def _has_lost(self, position: Position) -> bool:
+    def _has_lost(self, position: NetworkPosition) -> bool:
         """Tell whether single bytes complete no text of a configuration, so that it has no mask."""
         return not self.has_all_bytes and any(self.distance((each,)) >= FAR for each in position)
 
-    def _canonical(self, configuration: Configuration) -> Configuration:
+    def _canonical(self, configuration: NetworkConfiguration) -> NetworkConfiguration:
         """Return the configuration that stands for all with the same masks, texts not compared."""
         state, register, node = configuration
-        return Configuration(state, self.reader.stacks.canonical_register(state, register), node.canonical)
+        return NetworkConfiguration(state, self.reader.stacks.canonical_register(state, register), node.canonical)
 
-    def _remembered(self, position: Position, make: Callable[[], Mask]) -> Mask:
+    def _remembered(self, position: NetworkPosition, make: Callable[[], Mask]) -> Mask:
         mask = self._kept.get(position)
         if mask is None:
             mask = make()
@@ -128,7 +128,7 @@ class TokenPositions:
                 mask = self._kept.setdefault(position, mask)
         return mask
 
-    def _joined(self, position: Position, masks: list[TokenMask]) -> Mask:
+    def _joined(self, position: NetworkPosition, masks: list[TokenMask]) -> Mask:
         """Join masks; drop tokens that repeat a text of a distinct call, and ends right behind one."""
         mask = masks[0].mask
         if len(masks) > 1:
@@ -146,7 +146,7 @@ class TokenPositions:
             mask[token >> 5] &= ~np.uint32(1 << (token & 31))
         return mask
 
-    def _refused(self, position: Position, tokens: list[int]) -> list[int]:
+    def _refused(self, position: NetworkPosition, tokens: list[int]) -> list[int]:
         """Return those of some tokens that cannot be read; of many, each beginning is read once."""
         if not tokens:
             return []
@@ -158,7 +158,7 @@ class TokenPositions:
         read = ReadByBytes(self.reader, position)
         return [token for token, data in zip(tokens, texts, strict=True) if read.after(data) == REFUSED]
 
-    def _plain_mask(self, position: Position) -> Mask:
+    def _plain_mask(self, position: NetworkPosition) -> Mask:
         """Make a mask by trying each token."""
         fits = [
             token
@@ -168,25 +168,25 @@ class TokenPositions:
         ]
         return packed(np.array([*fits, *self._ends(position)], dtype=np.int32), len(self.vocabulary)).copy()
 
-    def _ends(self, position: Position) -> Sequence[int]:
+    def _ends(self, position: NetworkPosition) -> Sequence[int]:
         """Return the end tokens if the text may end."""
         return self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
-    def distance(self, position: Position) -> int:
+    def distance(self, position: NetworkPosition) -> int:
         """Return the fewest bytes to an end, distinct texts not compared; ``FAR`` or more where there is no way."""
         return self.reader.stacks.distance(position)
 
-    def tokens_left(self, position: Position) -> int:
+    def tokens_left(self, position: NetworkPosition) -> int:
         """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
         return self._completion.tokens_left(position)
 
-    def shortest(self, position: Position) -> bytes:
+    def shortest(self, position: NetworkPosition) -> bytes:
         """Return the shortest text from a position to an end."""
         return self._completion.text(position)
 
-    def fits(self, position: Position, room: int | None) -> bool:
+    def fits(self, position: NetworkPosition, room: int | None) -> bool:
         """Tell whether ``room`` tokens are enough to complete the text."""
         if self._may_fall_short:
             left = self.tokens_left(position)
@@ -200,7 +200,7 @@ class TokenPositions:
             return True
         return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left(position) <= room
 
-    def bounded_mask(self, position: Position, room: int) -> Mask:
+    def bounded_mask(self, position: NetworkPosition, room: int) -> Mask:
         """Return the token mask of a position with ``room`` tokens left."""
         if room == 0:
             return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
@@ -230,17 +230,17 @@ class TokenPositions:
         tokens = np.setdiff1d(tokens, alone, assume_unique=True) if alone.size else tokens
         return self._only(plain, np.append(tokens, self._one_by_one(position, alone, room - 1)), position)
 
-    def _only(self, plain: Mask, tokens: NDArray[np.integer], position: Position) -> Mask:
+    def _only(self, plain: Mask, tokens: NDArray[np.integer], position: NetworkPosition) -> Mask:
         """Return the part of a mask with some text tokens, and the end tokens; read-only."""
         mask: Mask = plain & packed(np.append(tokens, self._ends(position)).astype(np.int32), len(self.vocabulary))
         mask.setflags(write=False)
         return mask
 
-    def _places_of(self, position: Position) -> Places:
+    def _places_of(self, position: NetworkPosition) -> Places:
         """Return the places behind the tokens of a position; the last few are cached, as positions inside a text share
         them.
         """
-        key = tuple([Configuration(state, number_of(register), node) for state, register, node in position])
+        key = tuple([NetworkConfiguration(state, number_of(register), node) for state, register, node in position])
         places = self._places.get(key)
         if places is None:
             places = self._masks.places(position)
@@ -250,11 +250,11 @@ class TokenPositions:
                 self._places[key] = places
         return places
 
-    def _configuration_fits(self, configuration: Configuration, room: int) -> bool:
+    def _configuration_fits(self, configuration: NetworkConfiguration, room: int) -> bool:
         """Tell whether ``room`` tokens complete the text from a place, distinct texts not compared."""
         return self.fits((without_text(configuration),), room)
 
-    def _looked_at_alone(self, position: Position, places: Places) -> Int32:
+    def _looked_at_alone(self, position: NetworkPosition, places: Places) -> Int32:
         """Return the tokens to check one by one: those without a single place, and those near distinct texts."""
         alone = places.group_of == ALONE
         if has_texts(position):
@@ -264,14 +264,14 @@ class TokenPositions:
             )  # fmt: skip
         return np.flatnonzero(alone).astype(np.int32)
 
-    def _beginning_of_shortest(self, position: Position) -> bytes:
+    def _beginning_of_shortest(self, position: NetworkPosition) -> bytes:
         """Return the shortest text to an end, as far as a token may reach; nothing if no limit is near."""
         try:
             return self.shortest(position)[: self.vocabulary.trie.max_depth]
         except TextTooLong:
             return b""
 
-    def _one_by_one(self, position: Position, tokens: Int32, room: int) -> Int32:
+    def _one_by_one(self, position: NetworkPosition, tokens: Int32, room: int) -> Int32:
         """Return the tokens, of some, after which ``room`` tokens complete the text."""
         read = ReadByBytes(self.reader, position)
         known: dict[int, bool] = {REFUSED: False}

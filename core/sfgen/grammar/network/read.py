@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import cast
 
-from sfgen.grammar.network.distances import Distances, distances_of
+from sfgen.grammar.network.distances import RuleDistances, distances_of
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import Register, number_of
 from sfgen.grammar.network.registers.registers import CHANGES, KEEPS, KEEPS_IF_OPEN
 from sfgen.grammar.network.registers.texts import returned
-from sfgen.grammar.network.stack import Configuration, Node, Position, Stacks
+from sfgen.grammar.network.stack import FrameStacks, NetworkConfiguration, NetworkPosition, Node
 from sfgen.grammar.network.table import DEAD, Push
 from sfgen.grammar.shell.read import ByteReader
 
@@ -23,13 +23,13 @@ Found = dict[tuple[int, Register], list[Node]]
 """The stack nodes of each state and register, while configurations are gathered."""
 
 
-class Reader(ByteReader[Position]):
+class NetworkReader(ByteReader[NetworkPosition]):
     """Reads bytes through a network. Safe to share between threads."""
 
-    def __init__(self, network: Network, distances: Distances | None = None, longest: int = 0) -> None:
+    def __init__(self, network: Network, distances: RuleDistances | None = None, longest: int = 0) -> None:
         self.network = network
-        self.stacks = Stacks(network, distances_of(network) if distances is None else distances, longest)
-        self.start: Position = (Configuration(network.start, 0, self.stacks.bottom),)
+        self.stacks = FrameStacks(network, distances_of(network) if distances is None else distances, longest)
+        self.start: NetworkPosition = (NetworkConfiguration(network.start, 0, self.stacks.bottom),)
         # Python reads single numbers faster from these than from arrays.
         self._width = network.table.shape[1]
         self._table = network.table.reshape(-1).data
@@ -44,7 +44,7 @@ class Reader(ByteReader[Position]):
             steps[network.is_end] = CHANGES
         self._steps_into, self._steps_of_texts = steps_into.tobytes(), of_texts.tobytes()
 
-    def read(self, position: Position, data: bytes) -> Position | None:
+    def read(self, position: NetworkPosition, data: bytes) -> NetworkPosition | None:
         """Return the position after some bytes; ``None`` where they are refused."""
         place, end = 0, len(data)
         while place < end:
@@ -64,14 +64,14 @@ class Reader(ByteReader[Position]):
             place += 1
         return position or None
 
-    def _read_plainly(self, position: Position, data: bytes, place: int) -> tuple[Position, int]:
+    def _read_plainly(self, position: NetworkPosition, data: bytes, place: int) -> tuple[NetworkPosition, int]:
         """Read bytes from a place on while all configurations keep their registers and stacks, as in most steps.
 
         Returned: the position behind them, without configurations that cannot read them, and the place of the first
         byte that is not read so.
         """
         end = len(data)
-        reached = list[Configuration]()
+        reached = list[NetworkConfiguration]()
         for number, configuration in enumerate(position):
             behind, stop = self._run(configuration, data, place, end)
             if stop < end and number:  # those before have read too far
@@ -83,7 +83,9 @@ class Reader(ByteReader[Position]):
             return self._together(reached), end
         return tuple(reached), end
 
-    def _run(self, start: Configuration, data: bytes, place: int, end: int) -> tuple[Configuration | None, int]:
+    def _run(
+        self, start: NetworkConfiguration, data: bytes, place: int, end: int
+    ) -> tuple[NetworkConfiguration | None, int]:
         """Read bytes from a place on while a configuration keeps its register and stack.
 
         Returned: the configuration behind them, and the place of the first byte that is not read so; ``None`` and the
@@ -109,9 +111,9 @@ class Reader(ByteReader[Position]):
             return start, at
         if is_text:
             register = cast(bytes, register) + data[place:at]
-        return Configuration(state, register, node), at
+        return NetworkConfiguration(state, register, node), at
 
-    def _read_byte(self, position: Position, byte: int) -> Position | None:
+    def _read_byte(self, position: NetworkPosition, byte: int) -> NetworkPosition | None:
         """Return the position after one byte; ``None`` where it is refused."""
         reached: Found = {}
         label = self._classes[byte]
@@ -120,14 +122,14 @@ class Reader(ByteReader[Position]):
         if len(reached) == 1:
             ((state, register), nodes) = next(iter(reached.items()))
             if len(nodes) == 1:
-                return (Configuration(state, register, nodes[0]),)
+                return (NetworkConfiguration(state, register, nodes[0]),)
         return self._of_found(reached) or None
 
-    def united(self, positions: Sequence[Position]) -> Position:
+    def united(self, positions: Sequence[NetworkPosition]) -> NetworkPosition:
         """Make one position of several, at least one."""
         return self._together(dict.fromkeys(chain(*positions)))
 
-    def _together(self, configurations: Iterable[Configuration]) -> Position:
+    def _together(self, configurations: Iterable[NetworkConfiguration]) -> NetworkPosition:
         """Join configurations of the same state and register."""
         found: Found = {}
         for state, register, node in configurations:
@@ -136,11 +138,11 @@ class Reader(ByteReader[Position]):
                 nodes.append(node)
         return self._of_found(found)
 
-    def _of_found(self, found: Found) -> Position:
+    def _of_found(self, found: Found) -> NetworkPosition:
         """Make a position of the nodes of each state and register."""
         return tuple(
             [
-                Configuration(state, register, node)
+                NetworkConfiguration(state, register, node)
                 for (state, register), nodes in found.items()
                 for node in (nodes if len(nodes) == 1 else self._joined(nodes))
             ]
@@ -152,11 +154,11 @@ class Reader(ByteReader[Position]):
         joined = [self.stacks.joined(with_frames)] if with_frames else []
         return joined if len(with_frames) == len(nodes) else [*joined, self.stacks.bottom]
 
-    def accepts(self, position: Position) -> bool:
+    def accepts(self, position: NetworkPosition) -> bool:
         """Tell whether the text may end at a position."""
         return any(self._accepting[state] and not node.frames for state, _, node in self.with_returns(position))
 
-    def _possible(self, position: Position) -> set[int]:
+    def _possible(self, position: NetworkPosition) -> set[int]:
         """Return the byte classes that a position reads, registers ignored."""
         labels = set[int]()
         for state, _, _ in self.with_returns(position):
@@ -164,7 +166,7 @@ class Reader(ByteReader[Position]):
             labels |= {label for label, entry in enumerate(row) if entry != DEAD}
         return labels
 
-    def with_returns(self, position: Position) -> Sequence[Configuration]:
+    def with_returns(self, position: NetworkPosition) -> Sequence[NetworkConfiguration]:
         """Add the configurations that finished rules return to, each once."""
         accepting = self._accepting
         waiting = [each for each in position if accepting[each.state] and each.node.frames]
@@ -223,12 +225,12 @@ class Reader(ByteReader[Position]):
         if node not in nodes:
             nodes.append(node)
 
-    def _returns(self, register: Register, node: Node) -> list[Configuration]:
+    def _returns(self, register: Register, node: Node) -> list[NetworkConfiguration]:
         """Return the configurations behind the end of a rule; a repeated text of a distinct call has none."""
         if not node.is_distinct:
-            return [Configuration(*frame) for frame in node.frames]
+            return [NetworkConfiguration(*frame) for frame in node.frames]
         return [
-            Configuration(state, after, below)
+            NetworkConfiguration(state, after, below)
             for state, below_register, below in node.frames
             if (after := returned(register, below_register)) is not None
         ]

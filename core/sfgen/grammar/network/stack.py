@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.network.distances import FAR, Distances
+from sfgen.grammar.network.distances import FAR, RuleDistances
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import NO_TEXTS, Register, texts_in, texts_read
 
@@ -34,7 +34,7 @@ class Shortest(NamedTuple):
 
 
 class Node:
-    """The stack below a rule. Made by ``Stacks``; compared by identity.
+    """The stack below a rule. Made by ``FrameStacks``; compared by identity.
 
     Attributes:
         frames: The frames to return to; none at the bottom.
@@ -42,7 +42,7 @@ class Node:
         is_distinct: Whether the rule above is a distinct call, so that its register is the text that it reads.
         depth: The number of frames below, along the first.
         remembers: The most texts in a register below.
-        canonical: The node with canonical registers; see ``Stacks.canonical_register``.
+        canonical: The node with canonical registers; see ``FrameStacks.canonical_register``.
         shortest: A shortest text from here, once it is found.
     """
 
@@ -96,7 +96,7 @@ class Frame(NamedTuple):
     below: Node
 
 
-class Configuration(NamedTuple):
+class NetworkConfiguration(NamedTuple):
     """A state, the register of its rule, and the stack below."""
 
     state: int
@@ -104,14 +104,14 @@ class Configuration(NamedTuple):
     node: Node
 
 
-Position: TypeAlias = tuple[Configuration, ...]
+NetworkPosition: TypeAlias = tuple[NetworkConfiguration, ...]
 """All ways to read a text so far, at least one."""
 
 
-class Stacks:
+class FrameStacks:
     """Makes the stack nodes of one network, equal ones once. Safe to share between threads."""
 
-    def __init__(self, network: Network, distances: Distances, longest: int) -> None:
+    def __init__(self, network: Network, distances: RuleDistances, longest: int) -> None:
         self.network = network
         self.distances = distances
         self.bottom = Node((), 0, False)
@@ -153,7 +153,7 @@ class Stacks:
                 self._known.clear()
             return self._known.setdefault(key, made)
 
-    def distance(self, position: Position) -> int:
+    def distance(self, position: NetworkPosition) -> int:
         """Return the fewest bytes from a position to the end; ``FAR`` or more where there is no way."""
         least = FAR
         for state, register, node in position:

@@ -6,8 +6,8 @@ token's prefix. Two nodes have no frames: the bottom, and ``BELOW``, which stand
 tokens inside that rule are found. A trie node at which a rule ends above ``BELOW`` is an *exit*; the caller reads on
 there.
 
-``_step_plainly`` and ``_step_all`` read one byte, as ``Reader.read`` does, over plain numbers. A configuration is three
-numbers in ``sets``: state, register, stack node.
+``_step_plainly`` and ``_step_all`` read one byte, as ``NetworkReader.read`` does, over plain numbers. A configuration
+is three numbers in ``sets``: state, register, stack node.
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.completions import spread
-from sfgen.grammar.network.distances import Distances
+from sfgen.grammar.network.distances import RuleDistances
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import FAR, Seen, is_text, texts_in, texts_read
 from sfgen.grammar.network.rules import Leaf
-from sfgen.grammar.network.stack import Configuration, Position
+from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition
 from sfgen.index.guide import NO_TOKENS
 from sfgen.protocols import Int32
 from sfgen.vocabulary import Vocabulary
@@ -39,7 +39,7 @@ _NO_TEXT = b"\xff"
 class RepeatedTexts:
     """The tokens of one vocabulary that may repeat a text of a network. Safe to share between threads."""
 
-    def __init__(self, network: Network, vocabulary: Vocabulary, distances: Distances) -> None:
+    def __init__(self, network: Network, vocabulary: Vocabulary, distances: RuleDistances) -> None:
         self._vocabulary = vocabulary
         self._distinct = network.registers.distinct
         self._may_run_out = _may_run_out(network)
@@ -55,12 +55,12 @@ class RepeatedTexts:
 
     # ---- doubtful tokens ---------------------------------------------------------------------------------------------
 
-    def among(self, position: Position, doubts: Sequence[Int32]) -> list[int]:
+    def among(self, position: NetworkPosition, doubts: Sequence[Int32]) -> list[int]:
         """Return the tokens that may repeat a text, given those that kernels leave in doubt."""
         told = [each for each in doubts if each.size] + list(self._repeating_tokens(position))
         return self._doubtful(position, np.unique(np.concatenate(told)).tolist() if told else [])
 
-    def _doubtful(self, position: Position, tokens: list[int]) -> list[int]:
+    def _doubtful(self, position: NetworkPosition, tokens: list[int]) -> list[int]:
         """Return the tokens that may repeat a text of a distinct call.
 
         Between such texts these are tokens that hold a text already read, or the same bytes twice. Inside the first one
@@ -91,7 +91,7 @@ class RepeatedTexts:
             found = self._pieces[token] = None if is_twice else frozenset(pieces)
         return found
 
-    def _repeating_tokens(self, position: Position) -> Iterator[Int32]:
+    def _repeating_tokens(self, position: NetworkPosition) -> Iterator[Int32]:
         """Yield the tokens by which a text of a distinct call may repeat an earlier one.
 
         They complete it. Where few texts begin so, beginnings count too, as all texts behind them may be read.
@@ -101,7 +101,7 @@ class RepeatedTexts:
             if self._distinct.completions:
                 yield np.array(sorted(self._tokens_of_beginnings(rest)), dtype=np.int32)
 
-    def _rests_of_others(self, position: Position) -> Iterator[bytes]:
+    def _rests_of_others(self, position: NetworkPosition) -> Iterator[bytes]:
         """Yield the rests of the earlier texts that begin as the open text does."""
         for _, text, node in position:
             if is_text(text):
@@ -111,7 +111,7 @@ class RepeatedTexts:
                             yield other[len(text) :]
 
     def _rests_of_later(
-        self, position: Position, later_texts: Callable[[Configuration], Collection[bytes]]
+        self, position: NetworkPosition, later_texts: Callable[[NetworkConfiguration], Collection[bytes]]
     ) -> Iterator[bytes]:
         """Yield the rests of the open text that a later call of the shortest completion needs."""
         for configuration in position:
@@ -158,11 +158,11 @@ class RepeatedTexts:
 
     def looked_at_alone(
         self,
-        position: Position,
+        position: NetworkPosition,
         group_of: NDArray[np.uint16],
-        places: Sequence[Configuration | None],
+        places: Sequence[NetworkConfiguration | None],
         shortest: Callable[[], bytes],
-        later_texts: Callable[[Configuration], Collection[bytes]],
+        later_texts: Callable[[NetworkConfiguration], Collection[bytes]],
     ) -> NDArray[np.bool_]:
         """Tell which tokens lead near distinct texts, by their groups and the places of these; bool, by token.
 
@@ -180,7 +180,7 @@ class RepeatedTexts:
                 alone[token] = group_of[token] > 0
         return alone
 
-    def excess(self, position: Position, distance: int) -> int:
+    def excess(self, position: NetworkPosition, distance: int) -> int:
         """Bound the bytes by which distinct texts can put the end farther away than a distance.
 
         A distance of ``n`` bytes leaves at most ``n`` texts to write. Each has a new text among the shortest, one more
@@ -205,12 +205,12 @@ class RepeatedTexts:
         return self._spreads[number]
 
 
-def has_texts(position: Position) -> bool:
+def has_texts(position: NetworkPosition) -> bool:
     """Tell whether there are texts from which others must differ."""
     return any(node.remembers or not isinstance(register, int) for _, register, node in position)
 
 
-def without_text(configuration: Configuration) -> Configuration:
+def without_text(configuration: NetworkConfiguration) -> NetworkConfiguration:
     """Replace an open text by one that repeats nothing."""
     return configuration._replace(register=_NO_TEXT) if configuration.node.is_distinct else configuration
 
