@@ -206,6 +206,13 @@ LARK = [
     _file("start: A\nA: <[1]> /a/\n", "the terminal A has a token of the vocabulary inside at line 2, column 1"),
     _file("start: <think> a\n", "Rule 'a' used but not defined"),
     _file(f"start: {' '.join(map('<[{}]>'.format, range(11)))}\n", "asks for more than 10 different tokens"),
+    # --- quotations
+    _file("start: %regex\n", "%regex is not followed by JSON: Expecting value"),
+    _file("start: %regex []\n", "%regex is followed by no object of JSON at line 1, column 15"),
+    _file('start: %regex {"type": "number"}\n', "%regex has no field 'type' at line 1, column 15"),
+    _file('start: %regex {"substring_words": 1}\n', "substring_words must be a text, not empty at line 1, column 15"),
+    _file(f'start: %regex {{"substring_chars": "{"a" * 2500}"}}\n', "3,000,000 steps of construction for a document"),
+    _file('start: A\nA: /a$/ %regex {"substring_chars": "b"}\n', "an anchor or an atomic group stands beside %regex"),
     # --- indentation
     _indented(
         "start: A _NL _INDENT A _NL _DEDENT\n", "the terminal _NL ends with its first line at line 3", r"/\n[\t ]*/"

@@ -184,6 +184,7 @@ def _to_bytes(stored: _Stored) -> bytes:
         "end": tables.end,
         "contexts": [(ordered, list(unless.items())) for ordered, unless in tables.contexts],
         "ignored": sorted(tables.ignored),
+        "quotations": tables.quotations,
         "imported": imported,
         "missing": missing,
     }
@@ -212,6 +213,7 @@ def _from_bytes(data: bytes) -> _Stored | None:
             for ordered, unless in header["contexts"]
         ),
         ignored=frozenset(header["ignored"]),
+        quotations=tuple(map(tuple, header["quotations"])),
         **{name: arrays.pop(name) for name in _TABLES},
     )
     return _Stored(tables, Lexer(**arrays), header["imported"], tuple(header["missing"]))

@@ -27,6 +27,7 @@ from sfgen.grammar.lalr.lark_errors import (
     position_of,
     undefined_hint,
 )
+from sfgen.grammar.lalr.lark_quotations import quoted_in, readable, with_texts
 from sfgen.grammar.lalr.lark_tokens import WithTokens, with_tokens
 from sfgen.grammar.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
 from sfgen.grammar.shell.token_symbols import is_code, pattern_of
@@ -229,15 +230,16 @@ def _indenter(indentation: Indentation) -> Any:
 
 
 class _Matcher:
-    """Replaces ``re`` in lark's search for keywords: caches matches, and compiles nothing."""
+    """Replaces ``re`` in lark's search for keywords: caches matches, knows quotations, and compiles nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self, quotations: tuple[tuple[str, ...], ...]) -> None:
+        self._quotations = quotations
         self._known: dict[tuple[str, str], re.Match[str] | None] = {}
 
     def match(self, pattern: str, text: str, flags: int = 0) -> re.Match[str] | None:
         key = pattern, text
         if key not in self._known:
-            self._known[key] = re.match(pattern, text, flags)
+            self._known[key] = re.match(with_texts(pattern, text, self._quotations), text, flags)
         return self._known[key]
 
     def compile(self, pattern: str, flags: int = 0) -> None:
@@ -252,7 +254,10 @@ class _Converter:
         declared = () if indentation is None else (indentation.indent, indentation.dedent)
         self.declared = dict(zip(declared, (INDENT_CODE, DEDENT_CODE), strict=False))
         self.start = start
-        self.tokens = {tokens.names[symbol.spelling]: (symbol, code) for symbol, code in tokens.symbols.items()}
+        codes = {symbol.spelling: (symbol, code) for symbol, code in tokens.symbols.items()}
+        self.tokens = {name: codes[spelling] for name, spelling in tokens.names.items() if spelling in codes}
+        self.quoting = {name: spelling for name, spelling in tokens.names.items() if name not in self.tokens}
+        self.quotations = tokens.quotations
         self.table = parser.parser.parser._parse_table
         self.lexer = getattr(parser.parser.lexer, "lexer", parser.parser.lexer)  # an indenter stands around it
         self.conf = parser.lexer_conf
@@ -282,11 +287,15 @@ class _Converter:
                     hint=PATTERN_HINT,
                 ) from None
             if terminal.pattern.min_width == 0:
+                hint = "Let it match one character at least, and make it optional in the rules: NAME? or [NAME]."
+                if quoted_in(pattern):
+                    hint = "Make it a rule, with a name in small letters: rules may be empty."
                 raise GrammarError(
-                    f"the terminal {name} can match the empty text, which lark does not allow: {terminal.pattern}",
+                    f"the terminal {name} can match the empty text, which lark does not allow: "
+                    f"{readable(str(terminal.pattern))}",
                     self.text,
                     definition_of(self.text, name),
-                    hint="Let it match one character at least, and make it optional in the rules: NAME? or [NAME].",
+                    hint=hint,
                 )
         ignored = [name for name in self.conf.ignore if name not in self.defined]
         if ignored:
@@ -344,6 +353,7 @@ class _Converter:
             context_of=context_of,
             contexts=contexts,
             ignored=frozenset(self.terminal[name] for name in self.conf.ignore),
+            quotations=self.quotations,
         )
 
     def _states_in_order(self) -> list[int]:
@@ -369,6 +379,8 @@ class _Converter:
         if name in self.tokens:
             symbol, code = self.tokens[name]
             return Terminal(symbol.spelling, pattern_of(code), False, symbol.spelling)
+        if name in self.quoting:
+            return Terminal(self.quoting[name], pattern.to_regexp(), False, self.quoting[name])
         is_literal = pattern.type == "str"
         shown = (pattern.raw or f'"{pattern.value}"') if is_literal else name
         return Terminal(name, pattern.to_regexp(), is_literal, shown)
@@ -377,7 +389,7 @@ class _Converter:
         """Return lark's scanners, equal ones once, and the scanner behind each state."""
         from lark.lexer import _create_unless
 
-        matcher = _Matcher()
+        matcher = _Matcher(self.quotations)
         numbers: dict[tuple[tuple[int, ...], tuple[tuple[int, tuple[int, ...]], ...]], int] = {}
         # By lark's lexer, which states share, and what an indenter may put there.
         number_of: dict[tuple[int, tuple[int, ...]], int] = {}

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import string
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,13 +19,32 @@ from sfgen.automata.compile import by_symbol
 from sfgen.automata.minimize import equal_states
 from sfgen.errors import GrammarError, PatternError, PatternTooLarge
 from sfgen.grammar.lalr.lark_errors import definition_of
+from sfgen.grammar.lalr.lark_quotations import (
+    QuotingState,
+    as_characters,
+    private_pair,
+    quoted_in,
+    quoting_automaton,
+    readable,
+)
 from sfgen.grammar.lalr.lexer_states import LexerStates
 from sfgen.grammar.lalr.ordered_threads import OrderedMachine, Programs
 from sfgen.grammar.lalr.tables import END, NO_STATE, Lexer, ParseTables, Terminal
 from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.grammar.shell.token_symbols import code_of, is_code
-from sfgen.regex.ast import Alternation, Characters, Node, settle
-from sfgen.regex.characters import union
+from sfgen.regex.ast import (
+    Alternation,
+    Anchor,
+    Atomic,
+    Characters,
+    Concatenation,
+    Look,
+    Node,
+    Repeat,
+    contains,
+    settle,
+)
+from sfgen.regex.characters import Ranges, union
 from sfgen.regex.parse import parse
 
 if TYPE_CHECKING:
@@ -45,11 +65,14 @@ def make_lexer(
     asks_for_token = [is_code(terminal.pattern) for terminal in tables.terminals]
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
     used = [number for number in used if not asks_for_token[number]]
+    automata = [quoting_automaton(pieces) for pieces in tables.quotations]
+    quoted = sorted({ord(character) for pieces in tables.quotations for character in "".join(pieces)})
     trees = [_tree(tables.terminals[number], text) for number in used]
     # One tree, so that all patterns share their symbols; it is never simplified.
-    together, symbols = by_symbol(Alternation((*trees, _BLANKS)))
+    alphabet = [Characters(((code, code),)) for code in quoted]
+    together, symbols = by_symbol(Alternation((*trees, *alphabet, _BLANKS)))
     assert isinstance(together, Alternation)
-    *over_symbols, blanks = together.branches
+    over_symbols, blanks = list(together.branches[: len(trees)]), together.branches[-1]
     assert isinstance(blanks, Characters)
     characters = len(symbols.members)
     codes = list[bytes]()
@@ -58,7 +81,9 @@ def make_lexer(
         codes.append(code_of(tables.terminals[number].pattern))
         used.append(number)
         over_symbols.append(Characters(((symbol, symbol),)))
-    programs = Programs()
+    quoting = _Quoting(automata, symbols.numbers, characters + len(codes))
+    over_symbols = [quoting.replaced(tree) for tree in over_symbols] if automata else over_symbols
+    programs = Programs(quoting.over_symbols)
     starts = {
         number: programs.add(tree, number, tables.terminals[number].name)
         for number, tree in zip(used, over_symbols, strict=True)
@@ -70,13 +95,50 @@ def make_lexer(
     return _over_bytes(merged, symbols.numbers, codes)
 
 
+class _Quoting:
+    """Quotations as symbols behind all others, each with an automaton over symbols."""
+
+    def __init__(self, automata: list[tuple[QuotingState, ...]], symbol_of: CharacterMap, first: int) -> None:
+        self.over_symbols = {
+            first + number: [
+                QuotingState({symbol_of.number(code): target for code, target in after.items()}, may_end)
+                for after, may_end in automaton
+            ]
+            for number, automaton in enumerate(automata)
+        }
+        pairs = (symbol_of.number(private_pair(number)[0]) for number in range(len(automata)))
+        self._symbol_of: dict[Ranges, int] = {((each, each),): first + number for number, each in enumerate(pairs)}
+
+    def replaced(self, node: Node) -> Node:
+        """Replace each pair of characters that stands for a quotation by its symbol."""
+        match node:
+            case Concatenation(parts):
+                kept = list[Node]()
+                waiting = iter(parts)
+                for part in waiting:
+                    symbol = self._symbol_of.get(part.ranges) if isinstance(part, Characters) else None
+                    if symbol is not None:
+                        next(waiting)
+                    kept.append(self.replaced(part) if symbol is None else Characters(((symbol, symbol),)))
+                return kept[0] if len(kept) == 1 else Concatenation(tuple(kept))
+            case Alternation(branches):
+                return Alternation(tuple(map(self.replaced, branches)))
+            case Repeat(child) | Look(child):
+                return replace(node, child=self.replaced(child))
+            case _:
+                return node
+
+
 def _tree(terminal: Terminal, text: str) -> Node:
     try:
-        tree = settle(parse(terminal.pattern, ascii_only=False), within_text=True)
+        tree = parse(as_characters(terminal.pattern), ascii_only=False)
+        if quoted_in(terminal.pattern) and contains(tree, (Anchor, Atomic)):
+            raise PatternError("an anchor or an atomic group stands beside %regex", terminal.pattern)
+        tree = settle(tree, within_text=True)
         return without_atomics(tree, terminal.pattern, within_text=True)
     except PatternError as error:
         raise GrammarError(
-            f"the terminal {terminal.name}, /{terminal.pattern}/, cannot be followed: {error.reason}",
+            f"the terminal {terminal.name}, /{readable(terminal.pattern)}/, cannot be followed: {error.reason}",
             text,
             definition_of(text, terminal.name),
             hint=error.hint,

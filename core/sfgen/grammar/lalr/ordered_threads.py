@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from sfgen.automata.lookaround import Machine, Obligations, Place, Thread, Threads, Trackers
 from sfgen.errors import InternalError
+from sfgen.grammar.lalr.lark_quotations import QuotingState
 from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.regex.ast import Alternation, Characters, Concatenation, Empty, Look, Node, Repeat, width
 
@@ -46,7 +47,8 @@ class Programs:
         terminal_of: The terminal that ends in a state.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, quoting: Mapping[int, Sequence[QuotingState]] | None = None) -> None:
+        self._quoting = quoting or {}
         self.edges: dict[int, list[tuple[int, int, int]]] = {}
         self.epsilons: dict[int, list[tuple[int, int]]] = {}
         self.heads: dict[int, int] = {}
@@ -89,6 +91,8 @@ class Programs:
         match node:
             case Empty():
                 return end
+            case Characters(((symbol, _),)) if symbol in self._quoting:
+                return self._quotation(self._quoting[symbol], end)
             case Characters(ranges):
                 state = self._state()
                 self.edges[state] = [(low, high, end) for low, high in ranges]
@@ -108,6 +112,16 @@ class Programs:
                 return state
             case _:
                 raise InternalError(f"{type(node).__name__} is not settled")
+
+    def _quotation(self, states: Sequence[QuotingState], end: int) -> int:
+        """Make the states of a quotation, which prefers to go on."""
+        reading = [self._state() for _ in states]
+        begins = [
+            self._choice(state, end) if each.may_end else state for state, each in zip(reading, states, strict=True)
+        ]
+        for state, each in zip(reading, states, strict=True):
+            self.edges[state] = [(symbol, symbol, begins[target]) for symbol, target in each.after.items()]
+        return reading[0]
 
     def _look(self, behind: bool, child: Node) -> int:
         key = behind, child

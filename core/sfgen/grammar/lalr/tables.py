@@ -76,6 +76,7 @@ class ParseTables(NamedTuple):
         context_of: The context of the gap behind each state, int32 ``[states]``.
         contexts: The contexts.
         ignored: The terminals that the lexer drops.
+        quotations: The pieces of the documents for which placeholders stand in patterns.
     """
 
     terminals: tuple[Terminal, ...]
@@ -88,6 +89,7 @@ class ParseTables(NamedTuple):
     context_of: NDArray[np.int32]
     contexts: tuple[Context, ...]
     ignored: frozenset[int]
+    quotations: tuple[tuple[str, ...], ...] = ()
 
 
 class Lexer(NamedTuple):

@@ -190,19 +190,27 @@ class LarkLanguage:
         data = arguments.utf8("text", text)
         if data is None:
             return False
+        if self._grammar.tables.quotations:  # which lark does not know
+            return self._reads(data)
         try:
             return self._grammar.parse(data.decode())
         except UnicodeDecodeError:
             return False
+
+    def _reads(self, data: bytes) -> bool:
+        """Tell whether a whole text can be read byte by byte, by what is followed."""
+        reading = self._reading()
+        return all(map(reading.read_byte, data)) and reading.accepts()
 
     def shortest(self) -> bytes:
         """Find a shortest text."""
         return shortest_text(self._reader)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask lark about a finished text."""
+        """Ask lark about a finished text; it knows no quotations."""
+        arguments.data("data", data)
         try:
-            refused = self._grammar.refusal(arguments.data("data", data).decode())
+            refused = None if self._grammar.tables.quotations else self._grammar.refusal(data.decode())
             reason = None if refused is None else refused.reason
         except UnicodeDecodeError:
             reason = "it is not valid UTF-8"
@@ -455,8 +463,8 @@ class LarkOfTokens(LarkLanguage):
 
     def accepts(self, text: str | bytes) -> bool:
         """Tell whether some tokens of the grammar write a whole text; bytes are UTF-8."""
-        data, reading = arguments.utf8("text", text), self._reading()
-        return data is not None and all(map(reading.read_byte, data)) and reading.accepts()
+        data = arguments.utf8("text", text)
+        return data is not None and self._reads(data)
 
     def shortest(self) -> bytes:
         """Find a shortest text, with the symbols as they are spelled."""
