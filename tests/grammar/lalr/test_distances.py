@@ -13,7 +13,7 @@ from tests.oracles.lalr_configurations import Configuration, Configurations
 from tests.support.grammars.lalr_tables import letter_lexer, random_grammars, random_lexers, tables_of
 from tests.support.running.tried import some_of, tried
 
-from sfgen.grammar.lalr.completion import Completion
+from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.costs import Readings, byte_costs, labels_of
 from sfgen.grammar.lalr.distances import FAR, TextDistances, explored_safety
 from sfgen.grammar.lalr.items import Items
@@ -71,8 +71,8 @@ def check(tables: ParseTables, lexer: Lexer, length: int = 6, limit: int = 150) 
 
 def check_shortest(reader: LalrReader, configurations: Configurations, configuration: Configuration) -> None:
     position = (ReadConfiguration(*configuration),)
-    text = Completion(reader, None).text(position)
-    assert len(text) == reader.distance(position)
+    text = LalrCompletion(reader, None).text(position)
+    assert len(text) == reader.to_end.of(*configuration)
     front = {configuration}
     for byte in text:
         front = {other for current in front for other in configurations.behind_byte(current, byte)}
@@ -156,7 +156,7 @@ def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
     lexer = letter_lexer(tables, ("A", "B"))
     distances = TextDistances(tables, lexer, stacks)
     reader = LalrReader(tables, lexer, stacks, distances)
-    assert Completion(reader, None).text(reader.start) == b"accc"
+    assert LalrCompletion(reader, None).text(reader.start) == b"accc"
     after = stacks.after(BOTTOM, 0)
     assert stacks.after(after, 1) != NO_STATE
     context = tables.context_of[stacks.states[after]]
@@ -177,7 +177,7 @@ def test_deep_stacks() -> None:
     lexer_state = int(lexer.starts[tables.context_of[stacks.states[node]], 0])
     assert distances.of(lexer_state, node) == expected
     reader = LalrReader(tables, lexer, stacks, distances)
-    assert len(Completion(reader, None).text((ReadConfiguration(lexer_state, node),))) == expected
+    assert len(LalrCompletion(reader, None).text((ReadConfiguration(lexer_state, node),))) == expected
 
 
 def test_usable_bytes() -> None:
@@ -208,7 +208,7 @@ def test_the_smallest_bytes_come_first() -> None:
     lexer = letter_lexer(tables)
     stacks = StateStacks(tables)
     reader = LalrReader(tables, lexer, stacks, TextDistances(tables, lexer, stacks))
-    assert Completion(reader, None).text(reader.start) == b"bb"
+    assert LalrCompletion(reader, None).text(reader.start) == b"bb"
 
 
 @pytest.mark.parametrize("first", ["A", "B"])

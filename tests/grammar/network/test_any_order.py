@@ -15,7 +15,7 @@ from tests.support.running.tried import rounds
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import DeadEnd
-from sfgen.grammar.network.completion import Completion
+from sfgen.grammar.network.completion import NetworkCompletion
 from sfgen.grammar.network.network import network_of
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.members import in_one_order
@@ -192,7 +192,7 @@ def test_a_byte_of_a_name_that_only_longer_tokens_have() -> None:
 def test_names_that_are_used_up() -> None:
     """No text goes on where all names of one sort were read, and those of another are still there."""
     reader = NetworkReader(network_of(record(["c"], set(), "a", "b", maximum=3)))
-    completion = Completion(reader.network, reader.stacks.distances, None)
+    completion = NetworkCompletion(reader.network, reader.stacks.distances, None)
     rng = random.Random(2)
     for _ in range(60):
         position, text = reader.start, b""
@@ -218,7 +218,7 @@ def test_one_order_is_one_of_the_orders() -> None:
         assert isinstance(members, AnyOrder)
         reader = NetworkReader(network_of(grammar))
         one = NetworkReader(network_of(Grammar({**grammar.rules, "record": in_one_order(members)}, "record")))
-        text = Completion(one.network, one.stacks.distances, None).text(one.start)
+        text = NetworkCompletion(one.network, one.stacks.distances, None).text(one.start)
         position = reader.read(reader.start, text)
         assert position is not None
         assert reader.accepts(position)

@@ -24,9 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen import arguments
-from sfgen.errors import InternalError, TextTooLong
-from sfgen.grammar.lalr.completion import Completion
+from sfgen.errors import InternalError
+from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.distances import FAR
 from sfgen.grammar.lalr.indentation import (
     DEDENT_CODE,
@@ -40,9 +39,11 @@ from sfgen.grammar.lalr.masks import LalrMasks, LexemeTokens, TokenEnds, _open_b
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer
-from sfgen.grammar.shell.masks import TooManyWays, cannot_be_written
+from sfgen.grammar.shell.completion import Completion
+from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays, cannot_be_written
+from sfgen.grammar.shell.positions import Positions
 from sfgen.grammar.shell.read import REFUSED, ReadByBytes
-from sfgen.index.distance import UNREACHABLE, fewest_tokens
+from sfgen.index.distance import UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS, packed, repeat_tokens
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
@@ -167,18 +168,17 @@ def newline_ends(reader: LalrReader, newline: int) -> bytes:
     return bytes(np.flatnonzero(is_end | np.array(more)).tolist())
 
 
-class LayoutPositions:
-    """The tokens that each position of a grammar with indentation allows; see ``PositionMasks``.
+class LayoutPositions(Positions[LayoutConfiguration]):
+    """The tokens that each position of a grammar with indentation allows; see ``Positions``.
 
-    A token is allowed if the grammar can read its bytes and the text can still be completed. In a vocabulary without
-    some single bytes, a text counts as completable if its shortest end can be written.
+    In a vocabulary without some single bytes, a text counts as completable if its shortest end can be written.
     """
 
+    _far = FAR
+
     def __init__(self, reader: LayoutReader, vocabulary: Tokens) -> None:
-        self.reader = reader
-        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
-        self._completion = LayoutCompletion(reader, self.vocabulary)
-        self._is_exact = bool(self.vocabulary.trie.single_bytes.all())
+        super().__init__(vocabulary)
+        self.reader: LayoutReader = reader
         self._inside = _Inside(reader.reader, reader.terminals.newline, self.vocabulary)
         first = newline_ends(reader.reader, reader.terminals.newline) + bytes(_CODES)
         tokens = self.vocabulary.tokens
@@ -192,14 +192,17 @@ class LayoutPositions:
         self._widest_run = max(
             (run.data.count(b" ") + run.data.count(b"\t") * reader.tab_width for run in self._runs), default=0
         )
-        self._base: dict[tuple[int, int, bool], Mask] = {}
-        self._kept: dict[LayoutConfiguration, Mask] = {}
-        self._joined: dict[LayoutPosition, Mask] = {}
+        self._base = MaskCache[tuple[int, int, bool], Mask]()
+        self._masks = MaskCache[LayoutConfiguration, TokenMask]()
         self._behind: dict[LayoutPosition, tuple[Int32, NDArray[np.int64]]] = {}
         self._most: dict[LayoutConfiguration, int] = {}
         self._lock = threading.Lock()
         if self.tokens_left(reader.start) >= UNREACHABLE:
             raise cannot_be_written()
+
+    @cached_property
+    def _completion(self) -> LayoutCompletion:
+        return LayoutCompletion(self.reader, self.vocabulary)
 
     def _find_runs(self) -> list[_Run]:
         """List the trie nodes that are reached by blanks, each behind the ones before it."""
@@ -221,41 +224,21 @@ class LayoutPositions:
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
-    def mask(self, position: LayoutPosition) -> Mask:
-        """Return the token mask of a position without a limit, end tokens included; read-only."""
-        mask = self._joined.get(position)
-        if mask is None:
-            mask = self._of(position[0])
-            for configuration in position[1:]:
-                mask = mask | self._of(configuration)
-            if not self._is_exact:
-                mask = self._fitting(position, mask, int(UNREACHABLE) - 1)
-            mask.setflags(write=False)
-            with self._lock:
-                if len(self._joined) > _KEPT:
-                    self._joined.clear()
-                mask = self._joined.setdefault(position, mask)
-        return mask
-
-    def _of(self, configuration: LayoutConfiguration) -> Mask:
-        """Return the tokens that a configuration can read, end tokens included."""
-        mask = self._kept.get(configuration)
-        if mask is None:
-            mask = self._make(configuration)
-            mask.setflags(write=False)
-            with self._lock:
-                if len(self._kept) > _KEPT:
-                    self._kept.clear()
-                self._kept[configuration] = mask
-        return mask
-
-    def _make(self, configuration: LayoutConfiguration) -> Mask:
-        try:
+    def _mask_of(self, configuration: LayoutConfiguration) -> TokenMask:
+        known = self._masks.get(configuration)
+        if known is None:
             mask = self._by_kernels(configuration) & self._others
-        except TooManyWays:
-            return self._read_each((configuration,), self.vocabulary.text_token_ids.tolist())
-        mask |= self._read_each((configuration,), self._by_themselves)
-        return mask
+            mask |= self._read_each((configuration,), self._by_themselves)
+            mask.setflags(write=False)
+            known = self._masks.keep(configuration, TokenMask(mask, FAR))
+        return known
+
+    def _is_mask_made(self, configuration: LayoutConfiguration) -> bool:
+        return configuration in self._masks
+
+    def _joined(self, position: LayoutPosition) -> Mask:
+        mask = super()._joined(position)
+        return mask if self.has_all_bytes else self._fitting(position, mask, int(UNREACHABLE) - 1)
 
     def _by_kernels(self, configuration: LayoutConfiguration) -> Mask:
         """Return the tokens that are not read by themselves, and perhaps others."""
@@ -269,7 +252,7 @@ class LayoutPositions:
         """Return those of some tokens that can be read, and the end tokens where the text may end."""
         read, texts = ReadByBytes(self.reader, position), self.vocabulary.tokens
         found = [token for token in tokens if read.after(texts[token] or b"") != REFUSED]
-        return packed(np.array([*found, *self._ends(position)], dtype=np.int32), len(self.vocabulary)).copy()
+        return self._with_ends(position, np.array(found, dtype=np.int32))
 
     def _inside_of(self, lexer_state: int, node: int, in_brackets: bool) -> Mask:
         key = lexer_state, node, in_brackets
@@ -278,11 +261,7 @@ class LayoutPositions:
             layout = self.reader.start[0].layout._replace(brackets=int(in_brackets))
             states = self._inside.lexeme_tokens(lexer_state).lexer_states.tolist()
             alive = np.array([self.reader.is_alive(each, node, layout) for each in states], dtype=np.bool_)
-            mask = self._inside.inside(lexer_state, node, alive)
-            with self._lock:
-                if len(self._base) > _KEPT:
-                    self._base.clear()
-                self._base[key] = mask
+            mask = self._base.keep(key, self._inside.inside(lexer_state, node, alive))
         return mask
 
     def _behind_blanks(self, configuration: LayoutConfiguration) -> Mask:
@@ -309,16 +288,8 @@ class LayoutPositions:
         for (node, obligation), nodes in children.items():
             yield node, obligation, np.concatenate(nodes)
 
-    def bounded_mask(self, position: LayoutPosition, room: int) -> Mask:
-        """Return the token mask of a position with ``room`` tokens left."""
-        if room == 0:
-            return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
-        plain = self.mask(position)
-        if max(self._most_tokens(each) for each in position) < room:
-            return plain
-        mask = self._fitting(position, plain, room - 1)
-        mask.setflags(write=False)
-        return mask
+    def _suffices(self, position: LayoutPosition, room: int) -> bool:
+        return max(map(self._most_tokens, position)) <= room
 
     def _most_tokens(self, configuration: LayoutConfiguration) -> int:
         """Return a bound above of the tokens to an end behind any token."""
@@ -368,11 +339,10 @@ class LayoutPositions:
             farthest = max(farthest, int(distances[distances < FAR].max(initial=0)))
         return farthest
 
-    def _fitting(self, position: LayoutPosition, mask: Mask, room: int) -> Mask:
-        """Return the tokens of a mask after which ``room`` tokens complete the text, and its end tokens."""
+    def _fitting(self, position: LayoutPosition, plain: Mask, room: int) -> Mask:
         known = self._behind.get(position)
         if known is None:
-            tokens = np.setdiff1d(TOKEN_IDS.of(mask), self.vocabulary.end_token_ids).astype(np.int32)
+            tokens = np.setdiff1d(TOKEN_IDS.of(plain), self.vocabulary.end_token_ids).astype(np.int32)
             read, texts = ReadByBytes(self.reader, position), self.vocabulary.tokens
             numbers = np.array([read.after(texts[token] or b"") for token in tokens.tolist()], dtype=np.intp)
             left = np.full(len(read.positions), int(UNREACHABLE), dtype=np.int64)
@@ -384,64 +354,31 @@ class LayoutPositions:
                     self._behind.clear()
                 self._behind[position] = known
         fits = known[0][known[1] <= room]
-        return packed(np.append(fits, self._ends(position)).astype(np.int32), len(self.vocabulary)).copy()
-
-    def allowed_tokens(self, mask: Mask) -> Int32:
-        """Return the token ids of a mask, ascending; read-only."""
-        return TOKEN_IDS.of(mask)
-
-    def is_made(self, position: LayoutPosition) -> bool:
-        """Tell whether the mask of a position is cached."""
-        return position in self._joined
-
-    def _ends(self, position: LayoutPosition) -> tuple[int, ...]:
-        """Return the end tokens if the text may end."""
-        return tuple(self.vocabulary.end_token_ids) if self.reader.accepts(position) else ()
+        return self._with_ends(position, fits)
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 
     def fits(self, position: LayoutPosition, room: int | None) -> bool:
         """Tell whether ``room`` tokens are enough to complete the text; ``None``: any number."""
-        if room is None and self._is_exact:
+        if room is None and self.has_all_bytes:
             return True
         return self.tokens_left(position) <= (int(UNREACHABLE) - 1 if room is None else room)
 
-    def tokens_left(self, position: LayoutPosition) -> int:
-        """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
-        return min(map(self._completion.tokens_left, position))
 
-    def shortest(self, position: LayoutPosition) -> bytes:
-        """Return the shortest text from a position to an end."""
-        return min(map(self._completion.text, position), key=lambda text: (len(text), text))
-
-
-class LayoutCompletion:
+class LayoutCompletion(Completion[LayoutConfiguration]):
     """Finds short completions: the shortest with codes in place of columns, written with the least columns.
 
     ``vocabulary`` is ``None`` for texts only.
     """
 
     def __init__(self, reader: LayoutReader, vocabulary: Vocabulary | None) -> None:
-        self._layout, self._vocabulary = reader, vocabulary
+        super().__init__(vocabulary, FAR, is_exact=False)
+        self._layout = reader
         plain = reader.reader
         if vocabulary is not None and not vocabulary.trie.single_bytes.all():
             plain = plain.with_bytes(vocabulary.trie.single_bytes | np.isin(np.arange(256), list(_CODES)))
         self._plain = plain
-        self._completion = Completion(plain, None)
-        self._tokens: dict[LayoutConfiguration, int] = {}
-
-    def tokens_left(self, configuration: LayoutConfiguration) -> int:
-        """Return the fewest tokens that write the completion of a configuration."""
-        known = self._tokens.get(configuration)
-        if known is None:
-            try:
-                known = self._fewest(self.text(configuration))
-            except TextTooLong:
-                known = int(UNREACHABLE)
-            if len(self._tokens) > 16 * _KEPT:
-                self._tokens.clear()
-            self._tokens[configuration] = known
-        return known
+        self._coded = LalrCompletion(plain, None)
 
     def distance(self, configuration: LayoutConfiguration) -> int:
         """Return the fewest bytes with codes to an end; ``FAR`` where there is no way."""
@@ -468,16 +405,7 @@ class LayoutCompletion:
             fewest.append(1 + min((fewest[size - run] for run in runs if run <= size), default=int(UNREACHABLE)))
         return fewest
 
-    def _fewest(self, text: bytes) -> int:
-        assert self._vocabulary is not None, "only texts are needed"
-        trie, tokens = self._vocabulary.trie, np.full(len(text) + 1, UNREACHABLE, dtype=np.int32)
-        tokens[-1] = 0
-        data = np.frombuffer(text, dtype=np.uint8)
-        fewest_tokens(data, len(text), tokens, trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots)
-        return int(tokens[0])
-
-    def text(self, configuration: LayoutConfiguration) -> bytes:
-        """Return the completion of a configuration."""
+    def _text_of(self, configuration: LayoutConfiguration) -> bytes:
         lexer_state, node, layout = configuration
         if self._plain.to_end.of(lexer_state, node) >= FAR and layout.brackets:
             begun, gap = self._behind_newline(configuration)
@@ -512,14 +440,14 @@ class LayoutCompletion:
 
     def _written(self, configuration: LayoutConfiguration) -> bytes:
         plain = LalrConfiguration(configuration.lexer_state, configuration.node)
-        coded = self._completion.text((plain,))
+        coded = self._coded.text((plain,))
         position: LayoutPosition = (configuration,)
         text, place = bytearray(), 0
         while True:
             codes = place
             while codes < len(coded) and coded[codes] in _CODES:
                 codes += 1
-            blanks = self._before(position, coded[place:codes], coded[codes : codes + 1])
+            blanks = self._blanks_before(position, coded[place:codes], coded[codes : codes + 1])
             content = blanks + coded[codes : codes + 1]
             position = self._read(position, content)
             text += content
@@ -527,7 +455,7 @@ class LayoutCompletion:
                 return bytes(text)
             place = codes + 1
 
-    def _before(self, position: LayoutPosition, codes: bytes, content: bytes) -> bytes:
+    def _blanks_before(self, position: LayoutPosition, codes: bytes, content: bytes) -> bytes:
         """Return the blanks of an open newline before the next byte, or before the end of the text."""
         here = self._open_line(position)
         if here is None or (content and not codes and self._goes_on(here, content[0])):
@@ -576,8 +504,3 @@ class LayoutCompletion:
         else:
             target = levels[len(levels) - 1 - len(codes)]
         return b" " * (target - column) if column <= target else None
-
-
-def shortest_layout_text(reader: LayoutReader) -> bytes:
-    """Return a shortest text of a grammar with indentation."""
-    return LayoutCompletion(reader, None).text(reader.start[0])

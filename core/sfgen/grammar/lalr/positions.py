@@ -3,100 +3,78 @@
 from __future__ import annotations
 
 import threading
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen import arguments
-from sfgen.grammar.lalr.completion import Completion
+from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.distances import FAR
 from sfgen.grammar.lalr.masks import LalrMasks, TokenEnds
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrPosition, LalrReader
-from sfgen.grammar.shell.masks import TooManyWays, cannot_be_written
-from sfgen.index.mask_ids import TOKEN_IDS, packed, repeat_tokens
+from sfgen.grammar.shell.masks import TokenMask, cannot_be_written
+from sfgen.grammar.shell.positions import Positions
+from sfgen.index.guide import NO_TOKENS
+from sfgen.index.mask_ids import packed, repeat_tokens
 from sfgen.protocols import Int32, Mask, Tokens
-from sfgen.vocabulary import Vocabulary
 
-_KEPT = 1024
-"""The cached masks of positions, and ends of tokens."""
+_KEPT = 256
+"""The configurations whose ends of tokens are cached."""
 
 _ENDLESS = FAR - 1
 """The room without a limit: more than any distance."""
 
 
-class LalrPositions:
-    """The tokens that each position allows. Immutable, lazy, safe to share between threads.
+class LalrPositions(Positions[LalrConfiguration]):
+    """The tokens that each position of a Lark grammar allows; see ``Positions``."""
 
-    A token is allowed if the grammar can read its bytes and the text can still be completed. In a vocabulary without
-    some single bytes, a text counts as completable if it can be completed byte by byte.
-    """
+    _far = FAR
 
     def __init__(self, reader: LalrReader, vocabulary: Tokens) -> None:
-        self.reader = reader
-        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
+        super().__init__(vocabulary)
+        self.reader: LalrReader = reader
         self._masks = LalrMasks(reader, self.vocabulary)
-        self._completion = Completion(reader, self.vocabulary)
-        self._is_exact = bool(self.vocabulary.trie.single_bytes.all())
-        self._kept: dict[tuple[LalrPosition, int], Mask] = {}
         self._ends_behind: dict[LalrConfiguration, TokenEnds] = {}
         self._lexer_state_of: dict[int, Int32] = {}
         self._lock = threading.Lock()
         if self.distance(reader.start) >= FAR:
             raise cannot_be_written()
 
+    @cached_property
+    def _completion(self) -> LalrCompletion:
+        return LalrCompletion(self.reader, self.vocabulary)
+
     # ---- what may follow -------------------------------------------------------------------------------------------
 
-    def mask(self, position: LalrPosition) -> Mask:
-        """Return the token mask of a position without a limit, end tokens included; read-only."""
-        if self._is_exact and len(position) == 1:
-            try:
-                return self._masks.of(*position[0]).mask
-            except TooManyWays:
-                pass
-        return self._remembered(position, _ENDLESS)
+    def _mask_of(self, configuration: LalrConfiguration) -> TokenMask:
+        return self._masks.of(*configuration)
 
-    def bounded_mask(self, position: LalrPosition, room: int) -> Mask:
-        """Return the token mask of a position with ``room`` tokens left."""
-        if room == 0:
-            return packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
-        return self._remembered(position, room - 1)
+    def _is_mask_made(self, configuration: LalrConfiguration) -> bool:
+        return self._masks.is_made(*configuration) or configuration in self._ends_behind
 
-    def allowed_tokens(self, mask: Mask) -> Int32:
-        """Return the token ids of a mask, ascending; read-only."""
-        return TOKEN_IDS.of(mask)
+    def _joined(self, position: LalrPosition) -> Mask:
+        if self.has_all_bytes:
+            return super()._joined(position)
+        # The masks are made over all bytes, so what a vocabulary can write is found as if a limit was near.
+        return self._with_ends(position, NO_TOKENS) | self._fitting(position, None, _ENDLESS)
 
-    def is_made(self, position: LalrPosition) -> bool:
-        """Tell whether the masks of all configurations of a position are cached."""
-        return all(self._masks.is_made(*each) or each in self._ends_behind for each in position)
+    def _suffices(self, position: LalrPosition, room: int) -> bool:
+        return self.has_all_bytes and super()._suffices(position, room)
 
-    def _remembered(self, position: LalrPosition, room: int) -> Mask:
-        key = position, room
-        joined = self._kept.get(key)
-        if joined is None:
-            masks = [self._fitting(configuration, room) for configuration in position]
-            joined = masks[0]
-            for mask in masks[1:]:
-                joined = joined | mask
-            if self.reader.accepts(position):
-                joined = joined | packed(np.array(self._ends(position), dtype=np.int32), len(self.vocabulary))
-            joined.setflags(write=False)
-            with self._lock:
-                if len(self._kept) > _KEPT:
-                    self._kept.clear()
-                joined = self._kept.setdefault(key, joined)
-        return joined
+    # ---- near a limit ----------------------------------------------------------------------------------------------
 
-    def _fitting(self, configuration: LalrConfiguration, room: int) -> Mask:
+    def _fitting(self, position: LalrPosition, plain: Mask | None, room: int) -> Mask:
+        masks = [self._fitting_of(configuration, room) for configuration in position]
+        return masks[0] if len(masks) == 1 else np.bitwise_or.reduce(masks)
+
+    def _fitting_of(self, configuration: LalrConfiguration, room: int) -> Mask:
         """Return the text tokens of a configuration after which ``room`` tokens complete the text."""
+        if self.has_all_bytes:
+            plain = self._masks.of(*configuration)
+            if plain.farthest <= room:
+                return plain.mask
+        ends = self._ends_of(configuration)
         lexer_state, node = configuration
-        try:
-            if self._is_exact:
-                plain = self._masks.of(*configuration)
-                if room == _ENDLESS or plain.farthest <= room:
-                    return plain.mask
-            ends = self._ends_of(configuration)
-        except TooManyWays:
-            return self._one_by_one(configuration, room)
         mask = self._inside(lexer_state, node, room)
         fits = np.zeros(len(ends.nodes), dtype=np.bool_)
         for each in np.unique(ends.nodes).tolist():
@@ -104,7 +82,7 @@ class LalrPositions:
             fits[where] = self._which_fit(ends.lexer_states[where], each, room)
         mask |= packed(ends.tokens[fits[ends.place_of]], len(self.vocabulary))
         for gap in self.reader.commits(configuration):
-            mask |= self._fitting(gap, room)
+            mask |= self._fitting_of(gap, room)
         return mask
 
     def _inside(self, lexer_state: int, node: int, room: int) -> Mask:
@@ -127,7 +105,7 @@ class LalrPositions:
         distances = self.reader.to_end.of_many(lexer_states, node)
         fits: NDArray[np.bool_] = distances <= room
         for number in np.flatnonzero(~fits & (distances < FAR)).tolist():
-            fits[number] = self._config_fits(LalrConfiguration(int(lexer_states[number]), node), room)
+            fits[number] = self.fits((LalrConfiguration(int(lexer_states[number]), node),), room)
         return fits
 
     def _ends_of(self, configuration: LalrConfiguration) -> TokenEnds:
@@ -136,7 +114,7 @@ class LalrPositions:
         if ends is None:
             ends = self._masks.ends(*configuration)
             with self._lock:
-                if len(self._ends_behind) > _KEPT // 4:
+                if len(self._ends_behind) > _KEPT:
                     self._ends_behind.clear()
                 self._ends_behind[configuration] = ends
         return ends
@@ -146,44 +124,7 @@ class LalrPositions:
         if states is None:
             states = self._masks.lexer_state_of(lexer_state)
             with self._lock:
-                if len(self._lexer_state_of) > _KEPT // 16:
+                if len(self._lexer_state_of) > _KEPT // 4:
                     self._lexer_state_of.clear()
                 self._lexer_state_of[lexer_state] = states
         return states
-
-    def _one_by_one(self, configuration: LalrConfiguration, room: int) -> Mask:
-        fitting = []
-        for token in self.vocabulary.text_token_ids.tolist():
-            after = self.reader.read((configuration,), self.vocabulary.tokens[token] or b"")
-            if after is not None and self.fits(after, room):
-                fitting.append(token)
-        return packed(np.array(fitting, dtype=np.int32), len(self.vocabulary)).copy()
-
-    def _ends(self, position: LalrPosition) -> tuple[int, ...]:
-        """Return the end tokens if the text may end."""
-        return tuple(self.vocabulary.end_token_ids) if self.reader.accepts(position) else ()
-
-    # ---- the way to the end ----------------------------------------------------------------------------------------
-
-    def distance(self, position: LalrPosition) -> int:
-        """Return the fewest bytes to an end; ``FAR`` or more where there is no way."""
-        return self.reader.distance(position)
-
-    def fits(self, position: LalrPosition, room: int | None) -> bool:
-        """Tell whether ``room`` tokens are enough to complete the text."""
-        most = _ENDLESS if room is None else room
-        return any(self._config_fits(configuration, most) for configuration in position)
-
-    def _config_fits(self, configuration: LalrConfiguration, room: int) -> bool:
-        distance = self.reader.to_end.of(*configuration)
-        if distance <= room or distance >= FAR:
-            return distance <= room
-        return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left((configuration,)) <= room
-
-    def tokens_left(self, position: LalrPosition) -> int:
-        """Return the fewest tokens of the shortest text to an end; see ``Completion.tokens_left``."""
-        return self._completion.tokens_left(position)
-
-    def shortest(self, position: LalrPosition) -> bytes:
-        """Return the shortest text from a position to an end."""
-        return self._completion.text(position)

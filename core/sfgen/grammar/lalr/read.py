@@ -177,7 +177,3 @@ class LalrReader(LexerReader[LalrConfiguration]):
                 if after != NO_STATE and self.stacks.is_complete(after):
                     return True
         return False
-
-    def distance(self, position: LalrPosition) -> int:
-        """Return the fewest bytes to the end; ``FAR`` where the usable bytes do not suffice."""
-        return min(self.to_end.of(lexer_state, node) for lexer_state, node in position)

@@ -18,7 +18,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
 from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
-from sfgen.grammar.lalr.completion import shortest_text
+from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.examples import examples, fewest_terminals
 from sfgen.grammar.lalr.indentation import (
@@ -33,7 +33,7 @@ from sfgen.grammar.lalr.indentation import (
 from sfgen.grammar.lalr.lark_errors import definition_of
 from sfgen.grammar.lalr.lark_package import LarkGrammar
 from sfgen.grammar.lalr.lark_tokens import with_tokens
-from sfgen.grammar.lalr.layout_masks import LayoutPositions, shortest_layout_text
+from sfgen.grammar.lalr.layout_masks import LayoutCompletion, LayoutPositions
 from sfgen.grammar.lalr.lexer import make_lexer
 from sfgen.grammar.lalr.positions import LalrPositions
 from sfgen.grammar.lalr.read import LalrPosition, LalrReader
@@ -204,7 +204,7 @@ class LarkLanguage:
 
     def shortest(self) -> bytes:
         """Find a shortest text."""
-        return shortest_text(self._reader)
+        return LalrCompletion(self._reader, None).text(self._reader.start)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """Ask lark about a finished text; it knows no quotations."""
@@ -388,7 +388,7 @@ class LarkIndented(LarkLanguage):
 
     def shortest(self) -> bytes:
         """Find a shortest text."""
-        return shortest_layout_text(self._layout)
+        return LayoutCompletion(self._layout, None).text(self._layout.start)
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens."""

@@ -1,34 +1,26 @@
-"""The shortest way to complete a text, and its fewest tokens.
+"""The shortest text of a network's configuration: the shortest rests of the rules on the stack, one behind the other.
 
-The shortest text from a position joins the shortest rests of the rules on the stack; of equally short ones it is the
-first in byte order. Then the rest behind some of its tokens is again the shortest text from there. So the fewest tokens
-that write it fall by one with each token: a limit of that many tokens can always be kept.
+Each rest is found once, and each node keeps the text from its return on. Where a text of a distinct call was read
+before, the shortest new one takes its place; so the text may be longer than the distance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import cast
 
 import numpy as np
 
-from sfgen.errors import InternalError, TextTooLong
 from sfgen.grammar.network.distances import FAR, RuleDistances
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.register import NOTHING_BELOW, Register, texts_read, with_text
 from sfgen.grammar.network.registers.texts import NewTexts, NoTextLeft
-from sfgen.grammar.network.stack import Frame, NetworkConfiguration, NetworkPosition, Node, Shortest
+from sfgen.grammar.network.stack import Frame, NetworkConfiguration, Node
 from sfgen.grammar.network.table import DEAD, Way
-from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE, fewest_tokens
+from sfgen.grammar.shell.completion import END, NO_WAY, Completion, Shortest, shortest_of
+from sfgen.index.distance import LONGEST_TEXT
 from sfgen.vocabulary import Vocabulary
-
-_KEPT = 1 << 14
-"""The configurations whose fewest tokens are cached."""
-
-_NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
-"""The rest where too few distinct texts are left for any way to the end."""
 
 
 class _Unknown(Exception):
@@ -39,12 +31,12 @@ class _Unknown(Exception):
         self.key = state, register
 
 
-class Completion:
+class NetworkCompletion(Completion[NetworkConfiguration]):
     """Finds shortest completions over one vocabulary. Safe to share between threads."""
 
     def __init__(self, network: Network, distances: RuleDistances, vocabulary: Vocabulary | None) -> None:
+        super().__init__(vocabulary, FAR, is_exact=not network.registers.distinct.leaves)
         self._distances = distances
-        self._vocabulary = vocabulary
         usable = np.ones(256, dtype=np.bool_)
         if vocabulary is not None and not vocabulary.trie.single_bytes.all():
             usable = vocabulary.trie.single_bytes
@@ -59,57 +51,26 @@ class Completion:
         self._new_texts = NewTexts(
             network, distinct if usable.all() else distinct.over(usable), distances.base, by_byte
         )
-        self._has_distinct = bool(network.registers.distinct.leaves)
         self._rests: dict[tuple[int, Register], tuple[bytes, Register]] = {}
-        self._tokens: dict[NetworkConfiguration, int] = {}
 
-    def text(self, position: NetworkPosition) -> bytes:
-        """Return the shortest text from a position to an end, which must exist."""
-        least = min(map(self._bytes_left, position))
-        if least > LONGEST_TEXT:
-            raise TextTooLong(min(least, FAR), LONGEST_TEXT, is_exact=least < FAR)
-        best = _shortest(
-            self._of(configuration) for configuration in position if self._bytes_left(configuration) <= LONGEST_TEXT
-        )
-        if best is _NO_WAY:
-            raise InternalError("there is no way to complete a text")
-        return best.text
-
-    def tokens_left(self, position: NetworkPosition) -> int:
-        """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` if it cannot be written.
-
-        Beyond ``LONGEST_TEXT`` bytes it is a bound: their number, or the highest where distinct texts may be longer.
-        """
-        least = int(UNREACHABLE)
-        for configuration in position:
-            length = self._bytes_left(configuration)
-            if LONGEST_TEXT < length < FAR:
-                most = int(UNREACHABLE) - 1
-                least = min(least, most if self._has_distinct else length, most)
-            elif length < FAR:
-                known = self._tokens.get(configuration)
-                if known is None:
-                    if len(self._tokens) > _KEPT:
-                        self._tokens.clear()
-                    known = self._tokens[configuration] = int(self._of(configuration).tokens[0])
-                least = min(least, known)
-        return least
-
-    def _bytes_left(self, configuration: NetworkConfiguration) -> int:
+    def distance(self, configuration: NetworkConfiguration) -> int:
         """Return the fewest bytes from a configuration to an end, distinct texts not compared."""
         state, register, node = configuration
         return self._distances.of(state, register) + node.distance
+
+    def _text_of(self, configuration: NetworkConfiguration) -> bytes:
+        return self._of(configuration).text
 
     def _of(self, configuration: NetworkConfiguration) -> Shortest:
         """Return the shortest text from a configuration to an end, through the best of its frames."""
         state, register, node = configuration
         if node.is_distinct:
             text = cast(bytes, register)
-            return _shortest(self._by_new_text(state, text, frame) for frame in self._open(node))
+            return shortest_of(self._by_new_text(state, text, frame) for frame in self._open(node))
         try:
             rest = self.rest(state, register)
         except NoTextLeft:
-            return _NO_WAY
+            return NO_WAY
         return self._before(rest, self._below(node))
 
     def _by_new_text(self, state: int, text: bytes, frame: Frame) -> Shortest:
@@ -117,7 +78,7 @@ class Completion:
         try:
             rest = self._new_rest(state, text, texts_read(frame.register))
         except NoTextLeft:
-            return _NO_WAY
+            return NO_WAY
         below = self._of(NetworkConfiguration(frame.state, with_text(frame.register, text + rest), frame.below))
         return self._before(rest, below)
 
@@ -127,13 +88,13 @@ class Completion:
         while waiting:  # no recursion: a stack may be deep
             last = waiting[-1]
             if last.shortest is None and not last.frames:
-                last.shortest = Shortest(b"", np.zeros(1, dtype=np.int32))
+                last.shortest = END
             if last.shortest is None:
                 unknown = [frame.below for frame in self._open(last) if frame.below.shortest is None]
                 if unknown:
                     waiting += unknown
                     continue
-                last.shortest = _shortest(self._of(NetworkConfiguration(*frame)) for frame in self._open(last))
+                last.shortest = shortest_of(self._of(NetworkConfiguration(*frame)) for frame in self._open(last))
             waiting.pop()
         assert node.shortest is not None
         return node.shortest
@@ -147,20 +108,6 @@ class Completion:
             for frame in node.frames
             if self._distances.of(frame.state, frame.register) + frame.below.distance <= LONGEST_TEXT
         ]
-
-    def _before(self, rest: bytes, below: Shortest) -> Shortest:
-        """Put a text before a known one, and count its tokens."""
-        if below is _NO_WAY:
-            return _NO_WAY
-        text = rest + below.text
-        tokens = np.concatenate([np.full(len(rest), UNREACHABLE, dtype=np.int32), below.tokens])
-        if self._vocabulary is not None and rest:
-            trie = self._vocabulary.trie
-            fewest_tokens(
-                np.frombuffer(text, dtype=np.uint8), len(rest), tokens,
-                trie.bytes, trie.subtree_ends, trie.token_starts, trie.roots,
-            )  # fmt: skip
-        return Shortest(text, tokens)
 
     # ---- the rest of a rule ----------------------------------------------------------------------------------------
 
@@ -238,7 +185,7 @@ class Completion:
         if least is None:
             raise NoTextLeft
         _, byte, good = least
-        way, behind = min(good, key=lambda way: self._text_of(state, byte, *way)) if len(good) > 1 else good[0]
+        way, behind = min(good, key=lambda way: self._text_through(state, byte, *way)) if len(good) > 1 else good[0]
         return byte, way, behind
 
     def _entered(self, way: Way, register: Register, byte: int) -> Register | None:
@@ -250,7 +197,7 @@ class Completion:
         pushed = sum(self._distances.of(push.state, register if push.keeps else 0) for push in way.pushes)
         return self._distances.of(way.state, kept) + pushed
 
-    def _text_of(self, state: int, byte: int, way: Way, after: Register) -> bytes:
+    def _text_through(self, state: int, byte: int, way: Way, after: Register) -> bytes:
         if not way.pushes:
             return bytes([byte]) + self._known(way.state, after)
         called, after = self._called(state, byte, way, after)
@@ -284,15 +231,4 @@ def shortest_text(reader: NetworkReader) -> bytes:
     >>> shortest_text(NetworkReader(network_of(words)))
     b'hi'
     """
-    return Completion(reader.network, reader.stacks.distances, None).text(reader.start)
-
-
-def _shortest(completions: Iterable[Shortest]) -> Shortest:
-    """Return the shortest text, the first in byte order; ``_NO_WAY`` of none."""
-    return min(
-        (each for each in completions if each is not _NO_WAY), key=lambda each: _by_length(each.text), default=_NO_WAY
-    )
-
-
-def _by_length(text: bytes) -> tuple[int, bytes]:
-    return len(text), text
+    return NetworkCompletion(reader.network, reader.stacks.distances, None).text(reader.start)

@@ -10,27 +10,13 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfgen.grammar.network.distances import FAR, RuleDistances
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.registers.register import NO_TEXTS, Register, texts_in, texts_read
+from sfgen.grammar.shell.completion import Shortest
 
 _KEPT = 1 << 16
 """The nodes that are found again by their frames; when there are more, all are forgotten and made anew."""
-
-
-class Shortest(NamedTuple):
-    """A shortest text to the end, and its fewest tokens.
-
-    Attributes:
-        text: The bytes.
-        tokens: The fewest tokens that write ``text[i:]``, int32 ``[len(text) + 1]``.
-    """
-
-    text: bytes
-    tokens: NDArray[np.int32]
 
 
 class Node:
