@@ -33,7 +33,7 @@ SETS: dict[str, Any] = {
 }
 FORMS: list[dict[str, Any]] = [{"order": "any", "spacing": "any", "extra_properties": True}, {}]
 
-MODULES = ("stack", "positions", "registers.counts", "registers.names")
+MODULES = ("stack", "registers.counts", "registers.names")
 
 
 def forget(patched: pytest.MonkeyPatch) -> None:
@@ -41,6 +41,7 @@ def forget(patched: pytest.MonkeyPatch) -> None:
     for module in MODULES:
         patched.setattr(f"sfgen.grammar.network.{module}._KEPT", 0)
     patched.setattr("sfgen.grammar.shell.masks.KEPT", 0)
+    patched.setattr("sfgen.grammar.shell.positions._KEPT", 0)
     patched.setattr("sfgen.grammar.network.positions._KEPT_PLACES", 1)
     patched.setattr("sfgen.grammar.network.leaf_masks._LEAVES", 1)
     patched.setattr("sfgen.grammar.network.leaf_masks._STATES", 1)
