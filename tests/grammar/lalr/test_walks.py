@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.grammars.lark import EXAMPLES, Example, can_read, finished, tried, vocabulary_of
-from tests.support.models.vocabularies import loaded
+from tests.support.models.vocabularies import byte_vocabulary, loaded
 from tests.support.running.tried import rounds
 
 from sfgen import Index, Vocabulary
@@ -123,6 +123,33 @@ def said(guide: Guide) -> tuple[object, ...]:
         guide.forced_bytes(),
         guide.position,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix", "open_", "close"),
+    [
+        ("json", "", "[", "]"),
+        ("json", "", "[1,", "]"),
+        ("json", "", '[[],{"a":', "}]"),
+        ("arithmetic", "1+", "2*-(", ")"),
+        ("python", "x = ", "[f(", ")]"),
+    ],
+)
+def test_a_mask_is_made_once_for_stacks_that_are_read_alike(name: str, prefix: str, open_: str, close: str) -> None:
+    """Behind more brackets than a token closes, all masks are those behind some fewer; near the bottom none is."""
+    example = next(example for example in EXAMPLES if str(example) == name)
+    vocabulary = byte_vocabulary(*[(close * count)[:size].encode() for count in (2, 3) for size in (3, 4)])
+    index = Index(example.ours, vocabulary)
+    guide = index.guide()
+    guide.advance_bytes(prefix.encode())
+    for depth in range(16):
+        assert guide.allowed_tokens().tolist() == tried(guide, vocabulary), depth
+        guide.advance_bytes(open_.encode())
+        assert depth < 8 or guide.is_ready(), depth
+    shallow = index.guide()
+    shallow.advance_bytes(f"{prefix}{open_ * 16}1{close * 15}".encode())
+    assert not shallow.is_ready()
+    assert shallow.allowed_tokens().tolist() == tried(shallow, vocabulary)
 
 
 @every_example

@@ -115,7 +115,7 @@ class _Inside(LalrMasks):
         tokens = self._from_gap(node, obligation, children)
         nothing = np.empty(0, dtype=np.uint32)
         below = self._reader.stacks.below[node]
-        return self._read_behind(below, tokens, nothing, counts, self._nothing_safe, self._room())
+        return self._read_behind(below, tokens, nothing, counts, self._all_doubtful, self._room())
 
     def _from_gap(self, node: int, obligation: int, children: Int32) -> LexemeTokens:
         """Return trie nodes as if the last terminal of a gap had ended before them."""
@@ -127,8 +127,8 @@ class _Inside(LalrMasks):
         return LexemeTokens(nothing, np.empty((0, self.words), dtype=np.uint32), label, starts, children, nothing)
 
     def _add_behind(self, node: int, tokens: LexemeTokens, mask: Mask) -> None:
-        counts = np.array([self._reader.stacks.depths[node], 0], dtype=np.int64)
-        ends = self._read_behind(node, tokens, mask, counts, self._safe, self._room())
+        counts = np.zeros(2, dtype=np.int64)
+        ends = self._read_behind(node, tokens, mask, counts, self._reach, self._room())
         if len(ends.nodes):
             alive = np.array(list(map(self._reader.is_alive, ends.lexer_states.tolist(), ends.nodes.tolist())))
             mask |= packed(ends.tokens[alive[ends.place_of]], len(self._vocabulary))

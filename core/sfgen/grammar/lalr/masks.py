@@ -5,28 +5,31 @@
 * Tokens in which a terminal ends are read on with the stack, from some hundreds of trie nodes.
 * Where a terminal may end before the token, the tokens of the gap behind it are allowed too.
 
-LalrMasks are cached by lexer state and stack node.
+Masks are cached by lexer state and stack node, and found by the states of the stack that decide them.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+from weakref import ReferenceType, ref
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.costs import FAR
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
-from sfgen.grammar.lalr.stack import BOTTOM
+from sfgen.grammar.lalr.stack import BOTTOM, Returns
 from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.lalr.walk import (
     BELOW,
-    DEEPEST,
     ENDS,
     FIELDS,
+    LOWEST,
+    MADE,
     MOST_CONFIGURATIONS,
     MOST_MADE,
+    PUSHED,
     STATE,
     TOO_MANY,
     join_classes,
@@ -43,6 +46,41 @@ _ENDS, _MOST_ENDS = 1 << 12, 1 << 22
 
 _NO_MASK: Mask = np.empty(0, dtype=np.uint32)
 _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
+
+
+class _Shared(NamedTuple):
+    """What the masks of configurations that are read alike have in common.
+
+    Attributes:
+        mask: Text and end tokens, uint32 ``[words]``; read-only. It lives as long as it is cached.
+        pushed: The most nodes that a token pushes and does not pop.
+    """
+
+    mask: ReferenceType[Mask]
+    pushed: int
+
+
+_ByStates: TypeAlias = "dict[int, _ByStates] | _Shared"
+"""Masks by the states of a stack, from its top on along the returns."""
+
+
+class _Known(NamedTuple):
+    """The tokens that a configuration can read, and what is known besides.
+
+    Attributes:
+        token_mask: The tokens.
+        deepest: At least the largest depth of the parser's stack behind them.
+        lowest: The least depth of a state that decides which they are.
+    """
+
+    token_mask: TokenMask
+    deepest: int
+    lowest: int
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the mask."""
+        return self.token_mask.nbytes
 
 
 class LexemeTokens(NamedTuple):
@@ -66,24 +104,24 @@ class LexemeTokens(NamedTuple):
     reached: Int32
 
 
-class _Safe(NamedTuple):
-    """The terminals that show a configuration to be alive.
+class Reach(NamedTuple):
+    """The terminals by which the kernels tell whether a configuration is alive.
 
     Attributes:
-        starts: The first entry in ``terminals`` of each lexer state, int32 ``[lexer_states + 1]``.
-        terminals: Terminals after which the text can be completed if the parser takes them, int32.
-        is_doubtful: The lexer states whose configurations may be alive besides, bool ``[lexer_states]``.
+        starts: Two entries in ``terminals`` for each lexer state, int32 ``[2 * lexer_states + 1]``: the first of those
+            after which the text can be completed if the parser takes them, and the first of the others.
+        terminals: The terminals that each lexer state reaches, int32.
     """
 
     starts: Int32
     terminals: Int32
-    is_doubtful: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, reach: NDArray[np.bool_], is_doubtful: NDArray[np.bool_]) -> _Safe:
-        """Make it of the terminals of each lexer state, bool ``[lexer_states, terminals]``."""
-        starts = np.append(0, np.cumsum(reach.sum(axis=1))).astype(np.int32)
-        return cls(starts, np.nonzero(reach)[1].astype(np.int32), is_doubtful)
+    def of(cls, safe: NDArray[np.bool_], others: NDArray[np.bool_]) -> Reach:
+        """Make it of the terminals of each lexer state, each bool ``[lexer_states, terminals]``."""
+        both = np.stack([safe, others], axis=1).reshape(-1, safe.shape[1])
+        starts = np.append(0, np.cumsum(both.sum(axis=1))).astype(np.int32)
+        return cls(starts, np.nonzero(both)[1].astype(np.int32))
 
 
 class TokenEnds(NamedTuple):
@@ -109,7 +147,11 @@ class LalrMasks:
     """Makes and caches the masks of one grammar over one vocabulary. Safe to share between threads.
 
     A configuration is alive if it reaches a *safe* label that the parser takes (see ``distances``). Mostly
-    all labels are safe; other configurations need their distance.
+    all labels are safe; where the parser takes only others, the configuration is *doubtful* and needs its distance.
+
+    A mask depends on the lexer state and a few states of the stack: its top, and those to which the parser returns
+    while it reads a token (see ``Returns``). So masks are found by these, as many as were looked at when the mask was
+    made. ``[[[1``, ``[[[[[[1`` and ``[[[1,2,3`` have one mask, if no token has more than two closing brackets.
     """
 
     def __init__(self, reader: LalrReader, vocabulary: Vocabulary) -> None:
@@ -133,13 +175,11 @@ class LalrMasks:
             ],
             dtype=np.int32,
         )
-        cost, safe_labels = reader.distances.cost, reader.distances.safe
-        doubtful: NDArray[np.bool_] = np.any((cost < FAR)[:, ~safe_labels], axis=1)
-        self._safe = _Safe.of(reader.distances.to_terminals(safe_labels) < FAR, doubtful)
-        self._nothing_safe = _Safe.of(
-            np.zeros((len(cost), len(tables.terminals)), dtype=np.bool_), np.ones(len(cost), dtype=np.bool_)
-        )
-        comes_to = np.packbits(cost < FAR, axis=1)
+        distances = reader.distances
+        safe, others = (distances.to_terminals(labels) < FAR for labels in (distances.safe, ~distances.safe))
+        self._reach = Reach.of(safe, others & ~safe)
+        self._all_doubtful = Reach.of(np.zeros_like(safe), safe | others)
+        comes_to = np.packbits(distances.cost < FAR, axis=1)
         known: dict[bytes, int] = {}
         class_of = [known.setdefault(labels_reached.tobytes(), len(known)) for labels_reached in comes_to]
         self._class_of = np.array(class_of, dtype=np.int32)
@@ -158,75 +198,136 @@ class LalrMasks:
         )  # fmt: skip
         self._starts = np.ascontiguousarray(lexer.starts).reshape(-1)
         self._lexemes: dict[int, LexemeTokens] = {}
-        self._masks = MaskCache[tuple[int, int], TokenMask]()
+        self._masks = MaskCache[tuple[int, int], _Known]()
+        self._returns = Returns(reader.stacks)
+        self._by_states: dict[int, dict[int, _ByStates]] = {}
+        self._lock = threading.Lock()
         self._scratch = threading.local()
 
     def of(self, lexer_state: int, node: int) -> TokenMask:
         """Return the tokens of a configuration."""
+        known = self._masks.get((lexer_state, node)) or self._of(lexer_state, node)
+        return known.token_mask
+
+    def _of(self, lexer_state: int, node: int) -> _Known:
         key = lexer_state, node
-        token_mask = self._masks.get(key)
-        if token_mask is None:
-            token_mask = self._masks.keep(key, self._make(lexer_state, node))
-        return token_mask
+        known = self._masks.get(key)
+        if known is None:
+            known = self._masks.keep(key, self._find(*key) or self._make(*key))
+        return known
 
     def is_made(self, lexer_state: int, node: int) -> bool:
         """Tell whether the mask of a configuration is cached."""
-        return (lexer_state, node) in self._masks
+        return (lexer_state, node) in self._masks or self._find(lexer_state, node) is not None
 
-    def _make(self, lexer_state: int, node: int) -> TokenMask:
-        tokens, room = self.lexeme_tokens(lexer_state), self._room()
+    def _find(self, lexer_state: int, node: int) -> _Known | None:
+        """Find the mask of a configuration that is read alike."""
+        stacks, returns = self._reader.stacks, self._returns
+        here = self._by_states.get(lexer_state)
+        state, below, depth = stacks.states[node], stacks.below[node], stacks.depths[node]
+        while here is not None:
+            found = here.get(state)
+            if isinstance(found, _Shared):
+                mask = found.mask()
+                return None if mask is None else self._known(mask, stacks.depths[node] + found.pushed, depth)
+            if found is not None:
+                here = found
+            elif state not in returns.reducing:
+                return None
+            behind = returns.of(state, below)
+            if behind is None:
+                return None
+            state, below, depth = behind
+        return None
+
+    def _keep(self, lexer_state: int, node: int, shared: _Shared, lowest: int) -> None:
+        """Keep a mask by the states that decide it."""
+        stacks, returns = self._reader.stacks, self._returns
+        state, below = stacks.states[node], stacks.below[node]
+        with self._lock:
+            here = self._by_states.setdefault(lexer_state, {})
+            while True:
+                behind, found = returns.of(state, below), here.get(state)
+                if (behind is None or behind.depth < lowest) and not isinstance(found, dict):
+                    here[state] = shared
+                    return
+                # A stack that is told apart by the lookaheads of a reduction alone may have been looked at deeper.
+                if behind is None or isinstance(found, _Shared):
+                    return
+                if found is not None or state not in returns.reducing:
+                    inner: dict[int, _ByStates] = {} if found is None else found
+                    here[state] = here = inner
+                state, below, _ = behind
+
+    def _make(self, lexer_state: int, node: int) -> _Known:
+        reader, tokens, room = self._reader, self.lexeme_tokens(lexer_state), self._room()
+        depths = reader.stacks.depths
         mask = np.zeros(self.words, dtype=np.uint32)
-        counts = np.array([self._reader.stacks.depths[node], 0], dtype=np.int64)
-        safe = self._safe
-        rows = tokens.masks.reshape(-1)
-        join_classes(node, tokens.lexer_states, rows, self.words, mask, safe.starts, safe.terminals, *self._stack(room))
-        for position in np.flatnonzero(safe.is_doubtful[tokens.lexer_states]).tolist():
-            if self._reader.is_alive(int(tokens.lexer_states[position]), node):
-                mask |= tokens.masks[position]
+        counts = np.zeros(2, dtype=np.int64)
+        room.top[LOWEST] = depths[node]
+        self._add_classes(node, tokens, mask, room)
         if len(tokens.children):
-            ends = self._read_behind(node, tokens, mask, counts, safe, room)
+            ends = self._read_behind(node, tokens, mask, counts, self._reach, room)
             if len(ends.nodes):
-                alive = np.array(list(map(self._reader.is_alive, ends.lexer_states.tolist(), ends.nodes.tolist())))
+                room.top[LOWEST] = depths[BOTTOM]  # the distance depends on all states
+                alive = np.array(list(map(reader.is_alive, ends.lexer_states.tolist(), ends.nodes.tolist())))
                 mask |= packed(ends.tokens[alive[ends.place_of]], len(self._vocabulary))
-                depths = [self._reader.stacks.depths[each] for each in ends.nodes.tolist()]
-                counts[DEEPEST] = max(counts[DEEPEST], *depths)
+                counts[PUSHED] = max(counts[PUSHED], *[depths[each] for each in ends.nodes.tolist()])
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         here = LalrConfiguration(lexer_state, node)
-        per_level = self._reader.distances.most_per_level
-        farthest = FAR if per_level is None else per_level * (int(counts[DEEPEST]) + 1)
-        for behind in self._reader.commits(here):
-            gap = self.of(*behind)
-            mask |= gap.mask
-            farthest = max(farthest, gap.farthest)
-        if self._reader.accepts((here,)):
+        lowest_at_end = reader.lowest_at_end(here)
+        pushed, lowest = int(counts[PUSHED]), min(int(room.top[LOWEST]), lowest_at_end)
+        for behind in reader.commits(here):
+            gap = self._of(*behind)
+            mask |= gap.token_mask.mask
+            pushed = max(pushed, gap.deepest - lowest_at_end)
+            lowest = min(lowest, gap.lowest)
+        if reader.accepts((here,)):
             allow(mask, self._vocabulary.end_token_ids)
         mask.setflags(write=False)
-        return TokenMask(mask, farthest)
+        self._keep(lexer_state, node, _Shared(ref(mask), pushed), lowest)
+        return self._known(mask, depths[node] + pushed, lowest)
+
+    def _known(self, mask: Mask, deepest: int, lowest: int) -> _Known:
+        per_level = self._reader.distances.most_per_level
+        return _Known(TokenMask(mask, FAR if per_level is None else per_level * (deepest + 1)), deepest, lowest)
+
+    def _add_classes(self, node: int, tokens: LexemeTokens, mask: Mask, room: _Room) -> None:
+        """Add the tokens that hand no terminal to the parser."""
+        states, rows = tokens.lexer_states, tokens.masks.reshape(-1)
+        doubtful = join_classes(node, states, rows, self.words, mask, *self._reach, *self._stack(room))
+        if doubtful == TOO_MANY:
+            raise TooManyWays
+        if doubtful:
+            room.top[LOWEST] = self._reader.stacks.depths[BOTTOM]
+            for position, state in enumerate(states.tolist()):
+                if self._reader.is_alive(state, node):
+                    mask |= tokens.masks[position]
 
     def ends(self, lexer_state: int, node: int) -> TokenEnds:
         """Return the configurations behind tokens in which a terminal ends, alive or dead."""
         tokens, counts = self.lexeme_tokens(lexer_state), np.zeros(2, dtype=np.int64)
-        return self._read_behind(node, tokens, _NO_MASK, counts, self._nothing_safe, self._room())
+        return self._read_behind(node, tokens, _NO_MASK, counts, self._all_doubtful, self._room())
 
     def _read_behind(
-        self, node: int, tokens: LexemeTokens, mask: Mask, counts: NDArray[np.int64], safe: _Safe, room: _Room
+        self, node: int, tokens: LexemeTokens, mask: Mask, counts: NDArray[np.int64], reach: Reach, room: _Room
     ) -> TokenEnds:
-        """Add the tokens in which a terminal ends to a mask; return the ends that may be alive or dead."""
-        ends = np.empty(3 * _ENDS if safe.is_doubtful.any() else 0, dtype=np.int64)
+        """Add the tokens in which a terminal ends to a mask; return the doubtful ends."""
+        ends = np.empty(3 * _ENDS if reach is self._all_doubtful else 0, dtype=np.int64)
         step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
         while len(tokens.children):
             arguments: tuple[Any, ...] = (
-                node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, safe.is_doubtful,
-                self._is_open, room.sets, room.marks, safe.starts, safe.terminals, self._labels, self._starts,
-                self._reader.tables.context_of, step, byte_classes, commit_starts, commit_labels, *trie,
-                *self._stack(room),
+                node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, self._is_open,
+                room.sets, room.marks, *reach, self._labels, self._starts, self._reader.tables.context_of, step,
+                byte_classes, commit_starts, commit_labels, *trie, *self._stack(room),
             )  # fmt: skip
-            if read_behind(*arguments) != TOO_MANY:
+            status = read_behind(*arguments)
+            if status != TOO_MANY and (not counts[ENDS] or len(ends)):
                 break
             if max(len(ends), len(room.made)) > _MOST_ENDS:
                 raise TooManyWays
-            if len(ends) and 3 * counts[ENDS] + 3 > len(ends):
-                ends = np.empty(4 * len(ends), dtype=np.int64)
+            if 3 * counts[ENDS] + 3 > len(ends) > 0 or status != TOO_MANY:
+                ends = np.empty(max(4 * len(ends), 3 * _ENDS), dtype=np.int64)
             else:
                 room.made = np.empty(4 * len(room.made), dtype=np.int64)
             counts[ENDS] = 0
@@ -267,7 +368,7 @@ class LalrMasks:
 
     def _stack(self, room: _Room) -> tuple[Any, ...]:
         """Return the arguments of kernels that use the parser's stack."""
-        room.top[0] = 0
+        room.top[MADE] = 0
         nodes = self._reader.stacks.array()
         room.loaded = len(nodes) // FIELDS
         return (nodes, room.made, room.top, *self._parser_arguments)
@@ -333,7 +434,7 @@ class _Room:
         self.exit_labels = np.empty_like(self.exits)
         self.stack = np.empty(trie.max_depth + 1, dtype=np.int32)
         self.made = np.empty(FIELDS * MOST_MADE, dtype=np.int64)
-        self.top = np.zeros(1, dtype=np.int64)
+        self.top = np.zeros(2, dtype=np.int64)
         self.loaded = 0
         self.sets = np.empty(2 * MOST_CONFIGURATIONS, dtype=np.int64)
         self.marks = np.empty(3 * (trie.max_depth + 2), dtype=np.int64)

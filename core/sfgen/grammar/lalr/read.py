@@ -140,12 +140,15 @@ class LalrReader(LexerReader[LalrConfiguration]):
         safe, others = self._labels_of(lexer_state)
         if self._takes_any(node, safe):
             return True
+        is_taken = False
         for terminal, obligation in others:
             after = self.stacks.after(node, terminal)
-            gap = NO_STATE if after == NO_STATE else self.lexer_state_at(after, obligation)
-            if gap != NO_STATE and self._takes_any(after, self._labels_of(gap)[0]):
-                return True
-        return self.distances.of(lexer_state, node) < FAR
+            if after != NO_STATE:
+                is_taken = True
+                gap = self.lexer_state_at(after, obligation)
+                if gap != NO_STATE and self._takes_any(after, self._labels_of(gap)[0]):
+                    return True
+        return is_taken and self.distances.of(lexer_state, node) < FAR
 
     def _takes_any(self, node: int, terminals: list[int]) -> bool:
         return any(self.stacks.after(node, terminal) != NO_STATE for terminal in terminals)
@@ -177,3 +180,15 @@ class LalrReader(LexerReader[LalrConfiguration]):
                 if after != NO_STATE and self.stacks.is_complete(after):
                     return True
         return False
+
+    def lowest_at_end(self, configuration: LalrConfiguration) -> int:
+        """Return the least depth of a node whose state decides what may end here: terminals, or the text."""
+        lexer_state, node = configuration
+        stacks, end = self.stacks, self.stacks.end_of_text
+        lowest = stacks.lowest(node, end) if self._may_end[lexer_state] else stacks.depths[node]
+        for terminal, obligation in self._commits[lexer_state]:
+            lowest = min(lowest, stacks.lowest(node, terminal))
+            after = stacks.after(node, terminal)
+            if after != NO_STATE and self._holds_at_end[obligation]:
+                lowest = min(lowest, stacks.lowest(after, end))
+        return lowest

@@ -33,9 +33,9 @@ REFUSED = -1
 TOO_MANY = -2
 """Returned by a kernel that ran out of room."""
 
-STATE, BELOW, DEPTH = 0, 1, 2
-FIELDS = 3
-"""The numbers of a stack node."""
+STATE, BELOW, DEPTH, HEIGHT = 0, 1, 2, 3
+FIELDS = 4
+"""The numbers of a stack node; its height is that above the loaded nodes."""
 
 MOST_MADE = 1 << 14
 """The most stack nodes made on the way to a trie node."""
@@ -46,8 +46,13 @@ MOST_CONFIGURATIONS = 1 << 13
 WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, OBLIGATIONS = 0, 1, 2, 3, 4, 5
 """The entries of ``sizes``: columns of the tables, and the terminal and state of the end."""
 
-DEEPEST, ENDS = 0, 1
+PUSHED, ENDS = 0, 1
 """The counts of ``read_behind``."""
+
+MADE, LOWEST = 0, 1
+"""The entries of ``top``: the number of made nodes, and the least depth of a node whose state was looked at."""
+
+_DEAD, _ALIVE, _DOUBTFUL = 0, 1, 2
 
 _NO_TOKEN = 0x80000000
 
@@ -127,10 +132,11 @@ def _of_node(node: Int, field: Int, nodes: Int32s, made: Int64sOut) -> Int:
 @part
 def _push(state: Int, below: Int, nodes: Int32s, made: Int64sOut, top: Int64sOut) -> Int:
     """Make the node of a state on top of another node."""
-    at = FIELDS * top[0]
+    at = FIELDS * top[MADE]
     made[at + STATE], made[at + BELOW] = state, below
     made[at + DEPTH] = _of_node(below, DEPTH, nodes, made) + 1
-    top[0] += 1
+    made[at + HEIGHT] = _of_node(below, HEIGHT, nodes, made) + 1
+    top[MADE] += 1
     return (nodes.size + at) // FIELDS
 
 
@@ -143,7 +149,7 @@ def after_terminal(
     # is_shifted: 0 only asks whether the terminal is taken; the returned node then means nothing.
     # nodes: ``FIELDS`` numbers of each node that is loaded.
     # made: ``FIELDS`` numbers of each node that is made.
-    # top: The number of those that are made.
+    # top: in and out; ``MADE`` and ``LOWEST``.
     # actions, gotos: See ``ParseTables``, flat.
     # rules: The nonterminal and the length of each rule.
     # sizes: ``WIDTH`` to ``OBLIGATIONS``.
@@ -153,7 +159,7 @@ def after_terminal(
         action = np.int64(actions[state * sizes[WIDTH] + terminal])
         if action == 0:
             return REFUSED
-        if FIELDS * (top[0] + 2) > made.size:
+        if FIELDS * (top[MADE] + 2) > made.size:
             return TOO_MANY
         if action > 0:
             if is_shifted == 0:
@@ -166,6 +172,7 @@ def after_terminal(
             under = _push(state, under, nodes, made, top) if is_new else node
         for _ in range(length - 1):
             under = _of_node(under, BELOW, nodes, made)
+        top[LOWEST] = min(top[LOWEST], _of_node(under, DEPTH, nodes, made))
         state = np.int64(gotos[_of_node(under, STATE, nodes, made) * sizes[GOTO_WIDTH] + nonterminal])
         is_new = True
         if terminal == sizes[END_TERMINAL] and state == sizes[END_STATE]:
@@ -177,15 +184,18 @@ def _is_alive(
     lexer_state: Int, node: Int, reach_starts: Int32s, reach: Int32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
     actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Tell whether the parser takes some terminal that the lexer can reach."""
-    kept = top[0]
-    for position in range(reach_starts[lexer_state], reach_starts[lexer_state + 1]):
+    """Tell whether the parser takes some terminal that the lexer can reach: a safe one, or only another."""
+    kept = top[MADE]
+    others = reach_starts[2 * lexer_state + 1]
+    for position in range(reach_starts[2 * lexer_state], reach_starts[2 * lexer_state + 2]):
         terminal = np.int64(reach[position])
         taken = after_terminal(node, terminal, 0, nodes, made, top, actions, gotos, rules, sizes)
-        top[0] = kept
+        top[MADE] = kept
+        if taken == TOO_MANY:
+            return TOO_MANY
         if taken != REFUSED:
-            return 1
-    return 0
+            return _ALIVE if position < others else _DOUBTFUL
+    return _DEAD
 
 
 @kernel
@@ -193,20 +203,25 @@ def join_classes(
     node: Int, classes: Int32s, found: UInt32s, words: Int, mask: UInt32sOut, reach_starts: Int32s, reach: Int32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens of the classes that reach a terminal which the parser takes."""
+    """Add the tokens of the classes that are alive; return the number of doubtful ones, or ``TOO_MANY``."""
     # classes: A lexer state of each class.
     # found: The mask of each class, uint32 ``[len(classes) * words]``.
     # words: The words of a mask.
     # mask: out; the tokens are added, uint32 ``[words]``.
-    # reach_starts: The first entry in ``reach`` of each lexer state, int32 ``[lexer_states + 1]``.
-    # reach: The terminals that each lexer state can reach, int32.
+    # reach_starts, reach: See ``Reach``.
     # nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
+    doubtful = np.int64(0)
     for position in range(classes.size):
         lexer_state = np.int64(classes[position])
-        if _is_alive(lexer_state, node, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes) != 0:
+        alive = _is_alive(lexer_state, node, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes)
+        if alive == _ALIVE:
             for word in range(words):
                 mask[word] |= found[position * words + word]
-    return 0
+        elif alive == _DOUBTFUL:
+            doubtful += 1
+        elif alive == TOO_MANY:
+            return TOO_MANY
+    return doubtful
 
 
 # ---- both ------------------------------------------------------------------------------------------------------------
@@ -219,7 +234,7 @@ def _commit(
     rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Hand a terminal to the parser, read a byte, add the configuration; return the set's end or ``TOO_MANY``."""
-    kept = top[0]
+    kept = top[MADE]
     pushed = after_terminal(node, np.int64(labels[2 * label]), 1, nodes, made, top, actions, gotos, rules, sizes)
     if pushed == TOO_MANY:
         return TOO_MANY
@@ -231,29 +246,26 @@ def _commit(
             if after >= 0:
                 sets[2 * last], sets[2 * last + 1] = after, pushed
                 return last + 1
-    top[0] = kept
+    top[MADE] = kept
     return last
 
 
 @kernel
 def read_behind(
     node: Int, label_starts: Int32s, children: Int32s, exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut,
-    ends_of: Int64sOut, is_doubtful: Flags, is_open: Flags, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s,
-    reach: Int32s, labels: Int32s, starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s,
-    commit_starts: Int32s, commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s,
-    first_tokens: UInt32s, nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s,
-    rules: Int32s, sizes: Int32s,
+    ends_of: Int64sOut, is_open: Flags, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s,
+    labels: Int32s, starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s,
+    commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, nodes: Int32s,
+    made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Add the tokens in which a terminal ends, read on with the parser's new stack."""
     # label_starts: The first entry in ``children`` of each exit label, int32 ``[exit labels + 1]``.
     # children: The trie nodes right behind the end of a terminal.
     # exit_labels: The labels that end inside tokens, int32 ``[exit labels]``.
     # mask: out; the tokens are added.
-    # counts: in and out; the largest depth of a stack behind a token, and the number of ends.
-    # ends_of: out; the ends that may be alive or dead: a trie node with a token, its lexer state and its stack node.
-    #   All made nodes are kept then. Empty if not wanted.
-    # is_doubtful: The lexer states whose configurations may be alive although the parser takes nothing in ``reach``,
-    #   bool ``[lexer_states]``.
+    # counts: in and out; the most nodes pushed by a token that are left behind it, and the number of ends.
+    # ends_of: out; the doubtful ends: a trie node with a token, its lexer state and its stack node. All made nodes are
+    #   kept then. Empty to only count them.
     # is_open: See ``walk_lexeme``.
     # sets: Two numbers of each configuration: lexer state, node.
     # marks: Three numbers of each depth: the begin and end of its set, the number of made nodes.
@@ -269,7 +281,7 @@ def read_behind(
     for number in range(exit_labels.size):
         label = np.int64(exit_labels[number])
         if ends_of.size == 0:
-            top[0] = 0
+            top[MADE] = 0
         first = after_terminal(node, np.int64(labels[2 * label]), 1, nodes, made, top, actions, gotos, rules, sizes)
         if first == TOO_MANY:
             return TOO_MANY
@@ -279,7 +291,7 @@ def read_behind(
         lexer_state = np.int64(starts[context * sizes[OBLIGATIONS] + labels[2 * label + 1]])
         if lexer_state < 0:
             continue
-        at_gap = top[0]
+        at_gap = top[MADE]
         # Neighbouring tokens mostly lead to the same configuration. Nodes above this one are made anew for each.
         lasting = nodes.size // FIELDS + at_gap
         asked_state, asked_node, alive = np.int64(-1), np.int64(-1), np.int64(0)
@@ -294,7 +306,7 @@ def read_behind(
                 end = marks[before + 1]
                 last = end
                 if ends_of.size == 0:
-                    top[0] = marks[before + 2]
+                    top[MADE] = marks[before + 2]
                 for each in range(marks[before], end):
                     if 2 * last + 4 > sets.size:
                         return TOO_MANY
@@ -316,7 +328,7 @@ def read_behind(
                 if last == end:
                     at = np.int64(ends[at])
                     continue
-                marks[before + 3], marks[before + 4], marks[before + 5] = end, last, top[0]
+                marks[before + 3], marks[before + 4], marks[before + 5] = end, last, top[MADE]
                 token = first_tokens[at]
                 if token < _NO_TOKEN:
                     for each in range(end, last):
@@ -327,14 +339,17 @@ def read_behind(
                                 asked_state, asked_node, reach_starts, reach, nodes, made, top, actions, gotos, rules,
                                 sizes,
                             )  # fmt: skip
-                        if alive != 0:
+                        if alive == TOO_MANY:
+                            return TOO_MANY
+                        if alive == _ALIVE:
                             mask[token >> np.uint32(5)] |= np.uint32(1) << (token & np.uint32(31))
-                            counts[DEEPEST] = max(counts[DEEPEST], _of_node(sets[2 * each + 1], DEPTH, nodes, made))
-                        elif ends_of.size > 0 and is_doubtful[sets[2 * each]]:
-                            if 3 * counts[ENDS] + 3 > ends_of.size:
-                                return TOO_MANY
-                            ends_of[3 * counts[ENDS]], ends_of[3 * counts[ENDS] + 1] = at, sets[2 * each]
-                            ends_of[3 * counts[ENDS] + 2] = sets[2 * each + 1]
+                            counts[PUSHED] = max(counts[PUSHED], _of_node(sets[2 * each + 1], HEIGHT, nodes, made))
+                        elif alive == _DOUBTFUL:
+                            if ends_of.size > 0:
+                                if 3 * counts[ENDS] + 3 > ends_of.size:
+                                    return TOO_MANY
+                                ends_of[3 * counts[ENDS]], ends_of[3 * counts[ENDS] + 1] = at, sets[2 * each]
+                                ends_of[3 * counts[ENDS] + 2] = sets[2 * each + 1]
                             counts[ENDS] += 1
                 at += 1
     return 0
