@@ -206,6 +206,8 @@ LARK = [
     _file("start: A\nA: <[1]> /a/\n", "the terminal A has a token of the vocabulary inside at line 2, column 1"),
     _file("start: <think> a\n", "Rule 'a' used but not defined"),
     _file(f"start: {' '.join(map('<[{}]>'.format, range(11)))}\n", "asks for more than 10 different tokens"),
+    _file('%llguidance {"allow_initial_skip": true}\nstart: /a/\n', "%llguidance has options that are not known here"),
+    _file("start: a\na[lazy]: /a+/\n", "options of a rule in brackets are llguidance's at line 2, column 2"),
     # --- quotations
     _file("start: %regex\n", "%regex is not followed by JSON: Expecting value"),
     _file("start: %regex []\n", "%regex is followed by no object of JSON at line 1, column 15"),

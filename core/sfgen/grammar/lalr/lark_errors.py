@@ -32,6 +32,15 @@ _RULE = re.compile(r"^[!?]*([a-z_][a-z0-9_]*)(?:\{[^}\n]*\})?(?:\.-?\d+)?[ \t]*:
 _MANY = 10**9
 """A count above every limit."""
 
+_FOREIGN = (
+    (r"%lark\b", "%lark is llguidance's, a grammar inside of another"),
+    (r"@\w", "@name is llguidance's, one of several grammars"),
+    (r"[&~]", "terminals are not intersected and negated, as in llguidance"),
+    (r"(?<=\w)\[[^\n]*\][ \t]*:", "options of a rule in brackets are llguidance's"),
+    (r":|(?<=:)", "rules with parameters are llguidance's"),
+)
+"""What llguidance writes where lark stops, and what is said of it."""
+
 _WRITTEN_OUT = 50
 """The number of repetitions from which on lark makes rules of them."""
 
@@ -65,10 +74,12 @@ def explained(error: BaseException, text: str, start: str) -> GrammarError:
     place = _LINE_AND_COLUMN.search(message)
     if place is not None:
         reason = _LINE_AND_COLUMN.sub("", message.split("\n", 1)[0]).rstrip(" :")
+        offset = _offset(text, int(place[1]), int(place[2]))
+        foreign = next((says for pattern, says in _FOREIGN if re.compile(pattern).match(text, offset)), None)
         return GrammarError(
-            f"lark cannot read it: {reason}",
+            f"lark cannot read it: {reason if foreign is None else foreign}",
             text,
-            _offset(text, int(place[1]), int(place[2])),
+            offset,
             hint="Write it as lark's documentation has it: rule: part part, NAME: /regular expression/, %ignore NAME.",
         )
     if "Reduce/Reduce" in message:
