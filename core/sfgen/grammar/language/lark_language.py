@@ -9,9 +9,9 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.examples import examples, fewest_terminals
 from sfgen.grammar.lalr.indentation import (
     Indentation,
-    LayoutPosition,
     LayoutReader,
     LayoutTerminals,
     check_layout,
@@ -42,7 +41,8 @@ from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.grammar.language.open_rules import OpenRules, name_of
 from sfgen.grammar.network.rules import Grammar, GrammarTooLarge
-from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
+from sfgen.grammar.shell.read import ByteReader
 from sfgen.grammar.shell.token_symbols import SpelledReading, SymbolGuide, SymbolPositions, SymbolTokens, TextReading
 from sfgen.index.distance import LONGEST_TEXT
 from sfgen.parameter_text import ParameterText
@@ -57,30 +57,6 @@ _MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
 
 _MOST_EXPECTED = 12
 """The terminals that are named; if there are more, the rules that begin with them."""
-
-
-class LalrGuide(GrammarGuide[LalrPosition]):
-    """Walks one sequence through a Lark grammar."""
-
-    tokens: LalrPositions
-
-    def __init__(self, tokens: LalrPositions, open_rules: OpenRules, max_tokens: int | None = None) -> None:
-        self._open_rules = arguments.instance("open_rules", open_rules, OpenRules)
-        super().__init__(arguments.instance("tokens", tokens, LalrPositions), max_tokens)
-
-    def _describe(self, position: LalrPosition) -> str:
-        """Name the open rules and the open terminal; of several ways the first."""
-        return where(*self._open_rules.at(position))
-
-
-class LalrTokenGuide(SymbolGuide[LalrPosition], LalrGuide):
-    """Walks one sequence through a Lark grammar that asks for tokens."""
-
-    def __init__(
-        self, tokens: SymbolPositions[LalrPosition], open_rules: OpenRules, max_tokens: int | None = None
-    ) -> None:
-        self._open_rules = open_rules
-        GrammarGuide.__init__(self, tokens, max_tokens)
 
 
 class LarkLanguage:
@@ -134,7 +110,7 @@ class LarkLanguage:
         """Begin with empty stacks."""
         self._reader = _reader(self._grammar, lexer)
         self._open_rules = OpenRules(self._reader)
-        self._positions = KeptByVocabulary[LalrPositions]()
+        self._positions = KeptByVocabulary[PositionMasks[Any]]()
 
     def _empty(self) -> SfgenError:
         hint: str
@@ -221,8 +197,19 @@ class LarkLanguage:
         with self._lock:
             if len(self._reader.stacks) > _MOST_NODES:
                 self._begin(self._reader.lexer)
-            positions, reader, open_rules = self._positions, self._reader, self._open_rules
-        return LalrGuide(positions.of(vocabulary, partial(_positions, reader)), open_rules, max_tokens)
+            positions, make, open_rules = self._positions, self._make_positions(), self._open_rules
+        tokens, plain = positions.of(vocabulary, make), self._plain
+        return self._guides(tokens, max_tokens, lambda position: where(*open_rules.at(plain(position))))
+
+    _guides: type[GrammarGuide[Any]] = GrammarGuide
+
+    def _make_positions(self) -> Callable[[Vocabulary], PositionMasks[Any]]:
+        """Return what finds the tokens of positions, over any vocabulary."""
+        return partial(_positions, self._reader)
+
+    def _plain(self, position: Any) -> LalrPosition:
+        """Return the lexer states and the stacks of a guide's position."""
+        return cast("LalrPosition", position)
 
     def examples(self, count: int) -> list[str]:
         """List up to ``count`` different texts, a shortest one first; they reach every rule if ``count`` suffices."""
@@ -317,22 +304,26 @@ class LarkLanguage:
             if not reading.read(character):
                 break
             read += 1
-            names, terminal = rules.at(reading.position)
+            names, terminal = rules.at(self._plain(reading.position))
             before = ""
             if stretches and (stretches[-1].open_rules, stretches[-1].terminal) == (names, terminal):
                 before = stretches.pop().read
             stretches.append(Stretch(before + character, names, terminal))
-        follows = self._expected(rules, reading.position)
+        here = self._plain(reading.position)
+        follows = self._expected(rules, here)
         failure, may_end = None, reading.accepts()
         if read < len(text) or not may_end:
             line, column = line_and_column(text, read)
-            names, _ = rules.at(reading.position)
+            names, _ = rules.at(here)
             failure = Failure(read, len(text[:read].encode()), line, column, follows, names, read == len(text), may_end)
         return Walk(text, tuple(stretches), failure, follows)
 
-    def _reading(self) -> TextReading[LalrPosition]:
+    def _reading(self) -> TextReading[Any]:
         """Begin to read a text with any blanks."""
-        return TextReading(self._unlimited)
+        return TextReading(self._reader_of_any_blanks())
+
+    def _reader_of_any_blanks(self) -> ByteReader[Any]:
+        return self._unlimited
 
     def failure(self, text: str) -> Failure | None:
         """Find where a text fails; ``None`` where the grammar has it."""
@@ -341,28 +332,6 @@ class LarkLanguage:
     def _expected(self, rules: OpenRules, position: LalrPosition) -> tuple[str, ...]:
         terminals = rules.expected(position)
         return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
-
-
-class LayoutGuide(GrammarGuide[LayoutPosition]):
-    """Walks one sequence through a Lark grammar with indentation."""
-
-    def __init__(self, tokens: LayoutPositions, open_rules: OpenRules, max_tokens: int | None = None) -> None:
-        self._open_rules = open_rules
-        super().__init__(tokens, max_tokens)
-
-    def _describe(self, position: LayoutPosition) -> str:
-        """Name the open rules and the open terminal; of several ways the first."""
-        return where(*self._open_rules.at(without_layout(position)))
-
-
-class LayoutTokenGuide(SymbolGuide[LayoutPosition], LayoutGuide):
-    """Walks one sequence through a Lark grammar with indentation that asks for tokens."""
-
-    def __init__(
-        self, tokens: SymbolPositions[LayoutPosition], open_rules: OpenRules, max_tokens: int | None = None
-    ) -> None:
-        self._open_rules = open_rules
-        GrammarGuide.__init__(self, tokens, max_tokens)
 
 
 class LarkIndented(LarkLanguage):
@@ -374,7 +343,6 @@ class LarkIndented(LarkLanguage):
         assert indentation is not None, "it has one"
         self._terminals = LayoutTerminals.of(self._grammar.tables, indentation, self.text)
         self._layout = LayoutReader(self._reader, self._terminals, indentation.tab_width)
-        self._layout_positions = KeptByVocabulary[LayoutPositions]()
         if not self._reader.distances.is_empty:
             check_layout(self._reader, self._terminals, self.text)
 
@@ -390,13 +358,11 @@ class LarkIndented(LarkLanguage):
         """Find a shortest text."""
         return LayoutCompletion(self._layout, None).text(self._layout.start)
 
-    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens."""
-        with self._lock:
-            if len(self._reader.stacks) > _MOST_NODES:
-                self._begin(self._reader.lexer)
-            positions, layout, open_rules = self._layout_positions, self._layout, self._open_rules
-        return LayoutGuide(positions.of(vocabulary, partial(LayoutPositions, layout)), open_rules, max_tokens)
+    def _make_positions(self) -> Callable[[Vocabulary], PositionMasks[Any]]:
+        return partial(LayoutPositions, self._layout)
+
+    def _plain(self, position: Any) -> LalrPosition:
+        return without_layout(position)
 
     def _make_unlimited(self) -> LalrReader:
         return _reader(self._grammar, make_lexer(self._grammar.tables, None, layout=self._terminals))
@@ -404,34 +370,8 @@ class LarkIndented(LarkLanguage):
     def _spelled(self, coded: bytes) -> bytes:
         return with_columns(coded)
 
-    def _reading(self) -> TextReading[LalrPosition]:
-        return _LayoutReading(TextReading(self._layout_of_any_blanks))
-
-    @property
-    def _layout_of_any_blanks(self) -> LayoutReader:
+    def _reader_of_any_blanks(self) -> LayoutReader:
         return LayoutReader(self._unlimited, self._terminals, self._layout.tab_width)
-
-
-class _LayoutReading(TextReading[LalrPosition]):
-    """Reads a text with its layout, and tells positions without."""
-
-    def __init__(self, with_layout: TextReading[LayoutPosition]) -> None:
-        self._with_layout = with_layout
-        self.position = without_layout(with_layout.position)
-
-    def read(self, character: str) -> bool:
-        """Read a character; tell whether it may stand there."""
-        can_read = self._with_layout.read(character)
-        self.position = without_layout(self._with_layout.position)
-        return can_read
-
-    def read_byte(self, byte: int) -> bool:
-        """Read a byte; tell whether it may stand there."""
-        return self._with_layout.read_byte(byte)
-
-    def accepts(self) -> bool:
-        """Tell whether the text may end here."""
-        return self._with_layout.accepts()
 
 
 class LarkOfTokens(LarkLanguage):
@@ -443,12 +383,18 @@ class LarkOfTokens(LarkLanguage):
     def _begin(self, lexer: Lexer) -> None:
         super()._begin(lexer)
         self._symbols = SymbolTokens(with_tokens(self.text).symbols)
-        self._symbol_positions = KeptByVocabulary[SymbolPositions[LalrPosition]]()
         self._written = KeptByVocabulary[Mapping[int, bytes]]()
 
-    def _make_positions(self, reader: LalrReader, vocabulary: Vocabulary) -> SymbolPositions[LalrPosition]:
+    _guides = SymbolGuide
+
+    def _make_positions(self) -> Callable[[Vocabulary], PositionMasks[Any]]:
+        return partial(self._by_symbols, super()._make_positions())
+
+    def _by_symbols(
+        self, make: Callable[[Vocabulary], PositionMasks[Any]], vocabulary: Vocabulary
+    ) -> SymbolPositions[Any]:
         try:
-            return SymbolPositions(vocabulary, self._symbols, self.text, partial(_positions, reader))
+            return SymbolPositions(vocabulary, self._symbols, self.text, make)
         except GrammarError as error:
             raise error.of_file(self.origin) from None
 
@@ -475,45 +421,15 @@ class LarkOfTokens(LarkLanguage):
         arguments.data("data", data)
         return None
 
-    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens."""
-        with self._lock:
-            if len(self._reader.stacks) > _MOST_NODES:
-                self._begin(self._reader.lexer)
-            positions, reader, open_rules = self._symbol_positions, self._reader, self._open_rules
-        return LalrTokenGuide(positions.of(vocabulary, partial(self._make_positions, reader)), open_rules, max_tokens)
-
     def _spelled(self, coded: bytes) -> bytes:
         return self._symbols.spelled(super()._spelled(coded))
 
-    def _reading(self) -> TextReading[LalrPosition]:
-        return SpelledReading(self._unlimited, self._symbols)
+    def _reading(self) -> TextReading[Any]:
+        return SpelledReading(self._reader_of_any_blanks(), self._symbols)
 
 
 class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
     """The texts of a grammar in Lark's language with indentation and token symbols."""
-
-    def _begin(self, lexer: Lexer) -> None:
-        super()._begin(lexer)
-        self._both = KeptByVocabulary[SymbolPositions[LayoutPosition]]()
-
-    def _make_both(self, layout: LayoutReader, vocabulary: Vocabulary) -> SymbolPositions[LayoutPosition]:
-        try:
-            make = partial(LayoutPositions, layout)
-            return SymbolPositions(vocabulary, self._symbols, self.text, make)
-        except GrammarError as error:
-            raise error.of_file(self.origin) from None
-
-    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens."""
-        with self._lock:
-            if len(self._reader.stacks) > _MOST_NODES:
-                self._begin(self._reader.lexer)
-            positions, layout, open_rules = self._both, self._layout, self._open_rules
-        return LayoutTokenGuide(positions.of(vocabulary, partial(self._make_both, layout)), open_rules, max_tokens)
-
-    def _reading(self) -> TextReading[LalrPosition]:
-        return _LayoutReading(SpelledReading(self._layout_of_any_blanks, self._symbols))
 
 
 def _reader(grammar: LarkGrammar, lexer: Lexer) -> LalrReader:

@@ -103,11 +103,17 @@ class KeptByVocabulary(Generic[Made]):
 
 
 class GrammarGuide(BaseGuide[Position]):
-    """Guides one sequence through a grammar; its tables are shared."""
+    """Guides one sequence through a grammar; its tables are shared. ``describe`` names positions for views."""
 
-    def __init__(self, tokens: PositionMasks[Position], max_tokens: int | None = None) -> None:
+    def __init__(
+        self,
+        tokens: PositionMasks[Position],
+        max_tokens: int | None = None,
+        describe: Callable[[Position], str] | None = None,
+    ) -> None:
         self.tokens = tokens
         self._reader = tokens.reader
+        self._described = describe
         super().__init__(tokens.vocabulary, tokens.reader.start, max_tokens)
 
     def _check_limit(self, start: Position) -> None:
@@ -136,6 +142,9 @@ class GrammarGuide(BaseGuide[Position]):
 
     def _tokens_left(self, position: Position) -> int:
         return self.tokens.tokens_left(position)
+
+    def _describe(self, position: Position) -> str:
+        return super()._describe(position) if self._described is None else self._described(position)
 
     def _is_final(self, position: Position) -> bool:
         return self._reader.is_final(position)
