@@ -12,6 +12,7 @@ import sfgen
 from sfgen.errors import DeadEnd, LimitTooSmall, TextTooLong
 from sfgen.grammar.network.guide import NetworkGuide
 from sfgen.grammar.network.network import network_of
+from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.rules import (
     EMPTY,
     Alternation,
@@ -25,6 +26,7 @@ from sfgen.grammar.network.rules import (
     Literal,
     Repeat,
 )
+from sfgen.grammar.network.walk import MOST_CONFIGURATIONS
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.vocabulary import Vocabulary
 
@@ -270,3 +272,14 @@ def test_lengths_that_overflow_are_more_than_any_limit(times: int) -> None:
     counted = network_of(Grammar({"list": items, **doubled(times - 20).rules}, "list"))
     with pytest.raises(TextTooLong, match="has more than 1,099,511,627,776 bytes"):
         TokenNetwork(counted, LETTERS)
+
+
+def test_more_ways_than_a_walk_has_room_for() -> None:
+    pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
+    tokens = NetworkPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary)
+    position = tokens.reader.read(tokens.reader.start, b"((")
+    assert position is not None
+    many = position * (MOST_CONFIGURATIONS + 1)  # tokens are read one by one then
+    assert tokens.allowed_tokens(tokens.bounded_mask(many, 2)).tolist() == [1, 2, 3]
+    assert tokens.bounded_mask(many, 3).tolist() == tokens.bounded_mask(position, 3).tolist()

@@ -247,10 +247,10 @@ class NetworkMasks:
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
         return counts, doubts
 
-    def _room(self) -> _Room:
-        room: _Room | None = getattr(self._scratch, "room", None)
+    def _room(self) -> _FrameRoom:
+        room: _FrameRoom | None = getattr(self._scratch, "room", None)
         if room is None:
-            room = self._scratch.room = _Room(self._vocabulary)
+            room = self._scratch.room = _FrameRoom(self._vocabulary)
         return room
 
 
@@ -271,8 +271,8 @@ def _walked(trie: TokenTrie) -> _WalkedTrie:
     return _WalkedTrie(nodes.reshape(-1), everywhere)
 
 
-class _Room:
-    """Scratch memory of one thread."""
+class _FrameRoom:
+    """Scratch memory of one thread, with stack nodes of frames."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         trie = vocabulary.trie
@@ -285,7 +285,13 @@ class _Room:
         self.marks = np.empty(4 * (trie.max_depth + 2), dtype=np.int64)
 
     def load(self, configurations: list[NetworkConfiguration], loaded: list[Node] | None) -> int:
-        """Write configurations as the first set, with their stack nodes; return the first number of a made node."""
+        """Write configurations as the first set, with their stack nodes; return the first number of a made node.
+
+        Raises:
+            TooManyWays: There is no room for so many.
+        """
+        if 3 * len(configurations) > len(self.sets):
+            raise TooManyWays
         if len(configurations) == 1 and configurations[0].node is _BELOW and loaded is None:
             self.nodes[: len(_WITHOUT_FRAMES)] = _WITHOUT_FRAMES
             self.sets[:3] = configurations[0].state, narrow(configurations[0].register), BELOW
