@@ -21,7 +21,6 @@ from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Repeat, Rules
 from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition, Node
 from sfgen.grammar.shell.token_symbols import SymbolTokens
-from sfgen.printable import line_and_column
 
 _MOST_OPEN = 32  # open rules named from each end
 _MOST_EXPECTED = 8  # terminals; if there are more, their rules are named
@@ -156,16 +155,10 @@ class AsWritten:
             if after is None:
                 break
             positions.append(after)
-        stretches = list[tuple[list[str], Place]]()
         known = dict[Node, tuple[str, ...]]()
-        for character, configuration in zip(text, self._one_way(text, positions), strict=False):
-            place = self._place_of(configuration, known)
-            if not stretches or stretches[-1][1] != place:
-                stretches.append(([], place))
-            stretches[-1][0].append(character)
+        places = [self._place_of(configuration, known) for configuration in self._one_way(text, positions)]
         failure = self._failure(text, positions[-1], len(positions) - 1)
-        parts = tuple(Stretch("".join(read), *place) for read, place in stretches)
-        return Walk(text, parts, failure, self.expected(positions[-1]))
+        return Walk(text, Stretch.of(text, places), failure, self.expected(positions[-1]))
 
     def _one_way(self, text: str, positions: Sequence[NetworkPosition]) -> list[NetworkConfiguration]:
         """Choose a configuration behind each character so that each leads to the next."""
@@ -205,20 +198,8 @@ class AsWritten:
         return self._failure(text, position, len(text))
 
     def _failure(self, text: str, position: NetworkPosition, stopped: int) -> Failure | None:
-        may_end, at_end = self.reader.accepts(position), stopped == len(text)
-        if may_end and at_end:
-            return None
-        line, column = line_and_column(text, stopped)
-        return Failure(
-            position=stopped,
-            byte=len(text[:stopped].encode("utf-8", "surrogatepass")),
-            line=line,
-            column=column,
-            expected=self.expected(position),
-            open_rules=self.rules_at(position).open_rules,
-            at_end=at_end,
-            may_end=may_end,
-        )
+        may_end, open_rules = self.reader.accepts(position), self.rules_at(position).open_rules
+        return Failure.at(text, stopped, self.expected(position), open_rules, may_end=may_end)
 
     # ---- automata --------------------------------------------------------------------------------------------------
 

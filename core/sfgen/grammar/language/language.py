@@ -6,13 +6,15 @@ GBNF literals and classes of characters, in Lark terminals).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sfgen.grammar.lalr.indentation import Indentation
 from sfgen.grammar.network.rules import Grammar
 from sfgen.grammar.shell.guide import PositionReader
+from sfgen.printable import line_and_column
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
@@ -102,6 +104,18 @@ class Failure:
     at_end: bool
     may_end: bool
 
+    @classmethod
+    def at(
+        cls, text: str, position: int, expected: tuple[str, ...], open_rules: tuple[str, ...], *, may_end: bool
+    ) -> Failure | None:
+        """Tell of a text that is read up to a position; ``None`` where it is complete there."""
+        at_end = position == len(text)
+        if may_end and at_end:
+            return None
+        line, column = line_and_column(text, position)
+        byte = len(text[:position].encode("utf-8", "surrogatepass"))
+        return cls(position, byte, line, column, expected, open_rules, at_end, may_end)
+
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
@@ -116,6 +130,12 @@ class Stretch:
     read: str
     open_rules: tuple[str, ...]
     terminal: str
+
+    @classmethod
+    def of(cls, characters: Iterable[str], places: Iterable[tuple[tuple[str, ...], str]]) -> tuple[Stretch, ...]:
+        """Join the characters that are read at one place: open rules and open terminal."""
+        read = groupby(zip(characters, places, strict=False), key=lambda each: each[1])
+        return tuple(cls("".join(character for character, _ in each), *place) for place, each in read)
 
 
 @dataclass(frozen=True, slots=True)

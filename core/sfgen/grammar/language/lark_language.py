@@ -298,25 +298,16 @@ class LarkLanguage:
     def walk(self, text: str) -> Walk:
         """Read a text as far as it goes, with any blanks that lark reads."""
         text = arguments.text("text", text)
-        rules, reading, read = self._unlimited_rules, self._reading(), 0
-        stretches = list[Stretch]()
+        rules, reading = self._unlimited_rules, self._reading()
+        places = list[tuple[tuple[str, ...], str]]()
         for character in text:
             if not reading.read(character):
                 break
-            read += 1
-            names, terminal = rules.at(self._plain(reading.position))
-            before = ""
-            if stretches and (stretches[-1].open_rules, stretches[-1].terminal) == (names, terminal):
-                before = stretches.pop().read
-            stretches.append(Stretch(before + character, names, terminal))
+            places.append(rules.at(self._plain(reading.position)))
         here = self._plain(reading.position)
-        follows = self._expected(rules, here)
-        failure, may_end = None, reading.accepts()
-        if read < len(text) or not may_end:
-            line, column = line_and_column(text, read)
-            names, _ = rules.at(here)
-            failure = Failure(read, len(text[:read].encode()), line, column, follows, names, read == len(text), may_end)
-        return Walk(text, tuple(stretches), failure, follows)
+        follows, (open_rules, _) = self._expected(rules, here), rules.at(here)
+        failure = Failure.at(text, len(places), follows, open_rules, may_end=reading.accepts())
+        return Walk(text, Stretch.of(text, places), failure, follows)
 
     def _reading(self) -> TextReading[Any]:
         """Begin to read a text with any blanks."""

@@ -11,7 +11,6 @@ by an empty register, and the kinds of register add their bytes until nothing ch
 from __future__ import annotations
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from sfgen.grammar.network.registers.register import Register
 from sfgen.grammar.network.registers.registers import OpenRegisters, Registers
 from sfgen.grammar.network.table import KEEPS_REGISTER
 from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
+from sfgen.weak_cache import kept_while_it_lives
 
 
 class RuleDistances:
@@ -42,12 +42,7 @@ class RuleDistances:
 
 def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> RuleDistances:
     """Return the distances of a network over the usable bytes, bool ``[256]``; those over all bytes are cached."""
-    if usable is not None:
-        return _distances(network, usable)
-    distances = _by_all_bytes.get(network)
-    if distances is None:
-        distances = _by_all_bytes[network] = _distances(network, None)
-    return distances
+    return _by_all_bytes(network) if usable is None else _distances(network, usable)
 
 
 def portable(network: Network) -> tuple[Network, RuleDistances]:
@@ -59,11 +54,13 @@ def portable(network: Network) -> tuple[Network, RuleDistances]:
 
 def with_distances(network: Network, distances: RuleDistances) -> Network:
     """Return a network of a compiled form, whose distances over all bytes are known."""
-    _by_all_bytes[network] = distances
+    _by_all_bytes.keep(network, distances)
     return network
 
 
-_by_all_bytes: WeakKeyDictionary[Network, RuleDistances] = WeakKeyDictionary()
+@kept_while_it_lives
+def _by_all_bytes(network: Network) -> RuleDistances:
+    return _distances(network, None)
 
 
 def _distances(network: Network, usable: NDArray[np.bool_] | None) -> RuleDistances:
