@@ -67,7 +67,7 @@ class LalrCompletion(Completion[LalrConfiguration]):
         reader, nearest = self._reader, _NO_BYTE
         for lexer_state, node in (configuration, *reader.commits(configuration)):
             targets = reader.lexer.step[lexer_state]
-            labels = np.flatnonzero((targets != NO_STATE) & (self._smallest < _NO_BYTE))
-            is_nearer = reader.to_end.of_many(targets[labels], node) == least - 1
-            nearest = min(nearest, int(self._smallest[labels[is_nearer]].min(initial=_NO_BYTE)))
+            classes = np.flatnonzero((targets != NO_STATE) & (self._smallest < _NO_BYTE))
+            is_nearer = reader.to_end.of_many(targets[classes], node) == least - 1
+            nearest = min(nearest, int(self._smallest[classes[is_nearer]].min(initial=_NO_BYTE)))
         return nearest

@@ -155,7 +155,7 @@ class _Writer:
         self._reach = reader.distances.to_terminals() < FAR
         self._rows: list[list[int]] = reader.lexer.step.tolist()
         classes = reader.lexer.byte_classes.tobytes()
-        self._labels = sorted({(_nicest(classes, label), label) for label in set(classes)})
+        self._by_byte = sorted({(_nicest(classes, byte_class), byte_class) for byte_class in set(classes)})
         self._known_endings: dict[tuple[int, int], list[tuple[bytes, int]]] = {}
 
     def text(self, terminals: Sequence[int]) -> str | None:
@@ -200,8 +200,8 @@ class _Writer:
                 for ended, obligation in self._reader.commits_of(current):
                     if ended == terminal:
                         texts.setdefault(obligation, text)
-                for (_, byte), label in self._labels:
-                    after = self._rows[current][label]
+                for (_, byte), byte_class in self._by_byte:
+                    after = self._rows[current][byte_class]
                     if after != NO_STATE and after not in seen and self._reach[after, terminal]:
                         seen.add(after)
                         waiting.append((after, text + bytes([byte])))
@@ -209,7 +209,7 @@ class _Writer:
         return self._known_endings[key]
 
 
-def _nicest(classes: bytes, label: int) -> tuple[int, int]:
+def _nicest(classes: bytes, byte_class: int) -> tuple[int, int]:
     """Return the byte of a class that reads best, with its rank: letters, then digits, then the rest."""
     order = {byte: rank for rank, byte in enumerate(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 ")}
-    return min((order.get(byte, 100 + byte), byte) for byte in range(256) if classes[byte] == label)
+    return min((order.get(byte, 100 + byte), byte) for byte in range(256) if classes[byte] == byte_class)

@@ -65,7 +65,7 @@ def walk_lexeme(
     lexer_state: Int, counts: Int64sOut, found: UInt32sOut, words: Int, exits: Int32sOut, exit_labels: Int32sOut,
     stack: Int32sOut, class_of: Int32s, is_open: Flags, is_reached: FlagsOut, lexer_state_of: Int32sOut,
     step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
-    labels: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
+    trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
     """Find the tokens that are read without ending a terminal."""
     # counts: out; the number of exits, then for each class whether it has tokens.
@@ -80,25 +80,25 @@ def walk_lexeme(
     # lexer_state_of: out; the lexer state behind each token, int32 ``[tokens]``, or empty if not wanted.
     # step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
     # commit_labels: The label of each commit.
-    # labels, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
+    # trie_bytes, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
     # Returns 0, or ``TOO_MANY`` without room for the exits.
     width = np.int64(sizes[CLASSES])
     stack[0] = lexer_state
-    node, end, exit_count = np.int64(0), np.int64(labels.size), np.int64(0)
+    node, end, exit_count = np.int64(0), np.int64(trie_bytes.size), np.int64(0)
     while node < end:
         depth = np.int64(depths[node])
         before = np.int64(stack[depth - 1])
-        label = np.int64(byte_classes[labels[node]])
+        byte = np.int64(byte_classes[trie_bytes[node]])
         if depth > 1:
             for position in range(commit_starts[before], commit_starts[before + 1]):
                 commit = np.int64(commit_labels[position])
-                if is_open[commit * width + label]:
+                if is_open[commit * width + byte]:
                     if exit_count == exits.size:
                         return TOO_MANY
                     exits[exit_count] = node
                     exit_labels[exit_count] = commit
                     exit_count += 1
-        after = step[before * width + label]
+        after = step[before * width + byte]
         if after < 0:
             node = np.int64(ends[node])
             continue

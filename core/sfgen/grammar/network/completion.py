@@ -45,7 +45,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         # The smallest usable byte of each class, with the class, in byte order.
         classes, first = np.unique(network.byte_classes[usable], return_index=True)
         smallest = np.flatnonzero(usable)[first]
-        self._labels = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
+        self._smallest = sorted(zip(smallest.tolist(), classes.tolist(), strict=True))
         by_byte = [(byte, int(network.byte_classes[byte])) for byte in np.flatnonzero(usable).tolist()]
         distinct = network.registers.distinct
         self._new_texts = NewTexts(
@@ -165,10 +165,14 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         wanted = self._distances.of(state, register) - 1
         row = self._network.table[state].tolist()
         least: tuple[int, int, list[tuple[Way, Register]]] | None = None
-        for byte, label in self._labels:
-            if row[label] == DEAD:
+        for byte, byte_class in self._smallest:
+            if row[byte_class] == DEAD:
                 continue
-            ways = (Way(row[label], (), False),) if row[label] >= 0 else self._network.actions[-2 - row[label]]
+            ways = (
+                (Way(row[byte_class], (), False),)
+                if row[byte_class] >= 0
+                else self._network.actions[-2 - row[byte_class]]
+            )
             for way in ways:
                 kept = self._entered(way, register, byte)
                 if kept is not None and not self._new_texts.is_used_up(byte, way, register):

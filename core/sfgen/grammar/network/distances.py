@@ -91,22 +91,22 @@ def _bases(
 def _ordered(network: Network, classes: int) -> NDArray[np.int32]:
     """Order the states, int32 ``[states]``: each behind all that it leads to, circles excepted."""
     order = np.empty(len(network), dtype=np.int32)
-    stack, labels, at, ways, pushes = np.zeros((5, len(network)), dtype=np.int32)
+    stack, searched, at, ways, pushes = np.zeros((5, len(network)), dtype=np.int32)
     is_found = np.zeros(len(network), dtype=np.bool_)
-    _order(order, is_found, stack, labels, at, ways, pushes, *network.flat, classes)
+    _order(order, is_found, stack, searched, at, ways, pushes, *network.flat, classes)
     return order
 
 
 @kernel
 def _order(
-    order: Int32sOut, is_found: FlagsOut, stack: Int32sOut, labels: Int32sOut, at: Int32sOut, ways: Int32sOut,
+    order: Int32sOut, is_found: FlagsOut, stack: Int32sOut, searched: Int32sOut, at: Int32sOut, ways: Int32sOut,
     pushes: Int32sOut, table: Int32s, actions: Int32s, classes: Int,
 ) -> Int:  # fmt: skip
     """List the states in postorder, by a depth-first search; return their number."""
     # order: out; the states.
     # is_found: scratch, all false; the states that the search has reached.
     # stack: scratch; the states on the way to the current one.
-    # labels, at, ways, pushes: scratch, all zero; for each state on the stack the byte class of its search, the place
+    # searched, at, ways, pushes: scratch, all zero; for each state on the stack the byte class of its search, the place
     #   in ``actions``, the ways left of the action, the pushes left of the way.
     # table, actions: See ``Network.flat``.
     # classes: The number of byte classes.
@@ -119,18 +119,18 @@ def _order(
         depth = 1
         while depth:
             state = stack[depth - 1]
-            if labels[state] == classes:
+            if searched[state] == classes:
                 order[count] = state
                 count += 1
                 depth -= 1
                 continue
             if ways[state] + pushes[state] == 0:
-                target = table[state * np.int64(classes) + labels[state]]
+                target = table[state * np.int64(classes) + searched[state]]
                 if target < -1:
                     at[state] = -1 - target
                     ways[state] = actions[at[state] - 1]
                     continue
-                labels[state] += 1
+                searched[state] += 1
             else:
                 target = actions[at[state]]
                 if pushes[state]:
@@ -141,7 +141,7 @@ def _order(
                     pushes[state] = actions[at[state] + 2]
                     at[state] += 3
                 if ways[state] + pushes[state] == 0:
-                    labels[state] += 1
+                    searched[state] += 1
             if target >= 0 and not is_found[target]:
                 is_found[target] = True
                 stack[depth] = target
@@ -177,9 +177,9 @@ def _sweep(
                 best = np.int64(0)
             else:
                 row = np.uintp(state) * np.uintp(classes)
-                for label in range(classes):
-                    entry = np.int64(table[row + np.uintp(label)])
-                    if entry == -1 or not usable[label]:
+                for byte_class in range(classes):
+                    entry = np.int64(table[row + np.uintp(byte_class)])
+                    if entry == -1 or not usable[byte_class]:
                         continue
                     if entry >= 0:
                         best = min(best, 1 + base[entry])

@@ -175,9 +175,9 @@ class LeafMasksBut(LeafMasks):
         """The other leaf's states for those behind the first byte by which a text is left."""
         passed = self._followed[0]
         own, other = self._dfa, self._most._dfa
-        labels = np.unique(own.byte_classes, return_index=True)[1]  # a byte of each class
+        of_each = np.unique(own.byte_classes, return_index=True)[1]  # a byte of each class
         targets = own.transitions[[*passed]].ravel()
-        others = other.transitions[[*passed.values()]][:, other.byte_classes[labels]].ravel()
+        others = other.transitions[[*passed.values()]][:, other.byte_classes[of_each]].ravel()
         pairs = np.unique(targets[targets >= 0].astype(np.int64) * len(other) + others[targets >= 0])
         states, alike = (each.tolist() for each in np.divmod(pairs, len(other)))
         return dict(zip(states[::-1], alike[::-1], strict=True))
@@ -266,7 +266,7 @@ def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:
 def _list_exits(
     state: Int, nodes: Int32s, ends: Int32s, found: Int32sOut, found_sums: Int32sOut, stack: Int32sOut,
     sums: Int32sOut, counts: Flags, transitions: Int32Table, byte_classes: UInt8s, accepting: Flags,
-    labels: UInt8s, depths: Int32s, subtree_ends: Int32s,
+    trie_bytes: UInt8s, depths: Int32s, subtree_ends: Int32s,
 ) -> Int:  # fmt: skip
     """List the nodes among ``nodes`` with children at which the automaton accepts; return their number."""
     stack[0] = state
@@ -274,7 +274,7 @@ def _list_exits(
     while position < nodes.size:
         node = nodes[position]
         depth = depths[node]
-        target = transitions[stack[depth - 1], byte_classes[labels[node]]]
+        target = transitions[stack[depth - 1], byte_classes[trie_bytes[node]]]
         if target < 0:
             position = np.int64(ends[position])
             continue
@@ -305,16 +305,16 @@ def behind(exits: Int32, trie: TokenTrie) -> Behind:
 
 
 @kernel
-def _list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels: UInt8s, ends: Int32s) -> Int:
+def _list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, trie_bytes: UInt8s, ends: Int32s) -> Int:
     """List the children of trie nodes, ordered by byte; return their number."""
     # exits: The trie nodes.
     # children: out; the children. Nothing is written without enough room.
     # starts: 257 zeros; out, where the children of each byte end.
-    # labels, ends: As in ``TokenTrie``.
+    # trie_bytes, ends: As in ``TokenTrie``.
     for position in range(exits.size):
         child = np.int64(exits[position]) + 1
         while child < ends[exits[position]]:
-            starts[np.int64(labels[child]) + 1] += 1
+            starts[np.int64(trie_bytes[child]) + 1] += 1
             child = np.int64(ends[child])
     for byte in range(256):
         starts[byte + 1] += starts[byte]
@@ -324,7 +324,7 @@ def _list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, labels
     for position in range(exits.size):
         child = np.int64(exits[position]) + 1
         while child < ends[exits[position]]:
-            children[starts[labels[child]]] = child
-            starts[labels[child]] += 1
+            children[starts[trie_bytes[child]]] = child
+            starts[trie_bytes[child]] += 1
             child = np.int64(ends[child])
     return count

@@ -171,7 +171,7 @@ class _States:
         """Write the ways through calls into the table, as actions; return these."""
         openings = _Openings(self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]])
         places, numbers = dict[tuple[_Way, ...], int](), list[int]()
-        states, labels, entries = list[int](), list[int](), list[int]()
+        states, byte_classes, entries = list[int](), list[int](), list[int]()
         for state in self.calls:
             for group, ways in openings.of(state):
                 if len(ways) == 1 and not ways[0][1]:
@@ -182,9 +182,9 @@ class _States:
                     for way in ways:
                         numbers += way
                 states += [state] * len(group)
-                labels += group
+                byte_classes += group
                 entries += [-2 - place] * len(group)
-        self.table[states, labels] = entries
+        self.table[states, byte_classes] = entries
         return Actions(np.array(numbers, dtype=np.int32))
 
 
@@ -227,17 +227,17 @@ class _Openings:
         self._frames = 0  # in the ways of all entries
         states = [*dict.fromkeys([*calls, *(site.entry for sites in calls.values() for site in sites)])]
         rows = table[states]
-        numbers, labels = np.nonzero(rows >= 0)
-        self._labels: dict[int, dict[int, list[int]]] = {state: {} for state in states}
+        numbers, byte_classes = np.nonzero(rows >= 0)
+        self._classes_to: dict[int, dict[int, list[int]]] = {state: {} for state in states}
         """The byte classes by which each state steps to another one without a call."""
-        for number, label, target in zip(
-            *(each.tolist() for each in (numbers, labels, rows[numbers, labels])), strict=True
+        for number, byte_class, target in zip(
+            *(each.tolist() for each in (numbers, byte_classes, rows[numbers, byte_classes])), strict=True
         ):
-            self._labels[states[number]].setdefault(target, []).append(label)
+            self._classes_to[states[number]].setdefault(target, []).append(byte_class)
 
     def of(self, state: int) -> _Ways:
         """Return a state's ways: its own steps, and those of the rules that it calls."""
-        found: _Ways = [(labels, ((target, 0, 0),)) for target, labels in self._labels[state].items()]
+        found: _Ways = [(byte_classes, ((target, 0, 0),)) for target, byte_classes in self._classes_to[state].items()]
         sites = self._calls.get(state, ())
         is_alone = len(sites) + bool(found) <= 1
         for site in sites:
@@ -253,8 +253,8 @@ class _Openings:
                 outer = (site.target, KEEPS_REGISTER + IS_DISTINCT * site.is_distinct)
             more = len(outer) // 2
             found = self._of_site[site] = [
-                (labels, tuple([(state, 1, count + more, *outer, *pushes) for state, _, count, *pushes in ways]))
-                for labels, ways in self._entry(site.entry)
+                (byte_classes, tuple([(state, 1, count + more, *outer, *pushes) for state, _, count, *pushes in ways]))
+                for byte_classes, ways in self._entry(site.entry)
             ]
         return found
 
@@ -281,8 +281,8 @@ class _Openings:
         """Make the ways of an entry from those of the rules that it begins with."""
         found = self.of(entry)
         if entry in self._calls:
-            found = [(labels, tuple([_without_register(*way) for way in ways])) for labels, ways in found]
-        self._frames += sum(len(labels) * sum([1 + way[2] for way in ways]) for labels, ways in found)
+            found = [(byte_classes, tuple([_without_register(*way) for way in ways])) for byte_classes, ways in found]
+        self._frames += sum(len(byte_classes) * sum([1 + way[2] for way in ways]) for byte_classes, ways in found)
         if self._frames > MAX_FRAMES:
             limit = f"{MAX_FRAMES:,} frames of rules that begin with each other"
             raise GrammarTooLarge(self._name_of(entry), limit)
@@ -292,17 +292,17 @@ class _Openings:
 def _merged(several: _Ways) -> _Ways:
     """Join ways of which some read the same byte classes."""
     numbers_of: dict[int, list[int]] = {}
-    for number, (labels, _) in enumerate(several):
-        for label in labels:
-            numbers_of.setdefault(label, []).append(number)
-    if len(numbers_of) == sum([len(labels) for labels, _ in several]):
+    for number, (byte_classes, _) in enumerate(several):
+        for byte_class in byte_classes:
+            numbers_of.setdefault(byte_class, []).append(number)
+    if len(numbers_of) == sum([len(byte_classes) for byte_classes, _ in several]):
         return several  # each is read in the ways of one
-    labels_of: dict[tuple[int, ...], list[int]] = {}
-    for label, numbers in numbers_of.items():
-        labels_of.setdefault(tuple(numbers), []).append(label)
+    classes_of: dict[tuple[int, ...], list[int]] = {}
+    for byte_class, numbers in numbers_of.items():
+        classes_of.setdefault(tuple(numbers), []).append(byte_class)
     return [
-        (labels, tuple(dict.fromkeys([way for number in numbers for way in several[number][1]])))
-        for numbers, labels in labels_of.items()
+        (byte_classes, tuple(dict.fromkeys([way for number in numbers for way in several[number][1]])))
+        for numbers, byte_classes in classes_of.items()
     ]
 
 

@@ -115,15 +115,11 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         """Return the fewest bytes to an end, distinct texts not compared; ``FAR`` or more where there is no way."""
         return self.reader.stacks.distance(position)
 
-    def fits(self, position: NetworkPosition, room: int | None) -> bool:
-        """Tell whether ``room`` tokens are enough to complete the text; ``None``: any number."""
-        if self._may_fall_short:
-            left = self.tokens_left(position)
-            return left < int(UNREACHABLE) and (room is None or left <= room)
-        return super().fits(position, room)
+    def _can_end(self, position: NetworkPosition) -> bool:
+        return self.tokens_left(position) < int(UNREACHABLE) if self._may_fall_short else super()._can_end(position)
 
     def _excess(self, position: NetworkPosition, distance: int) -> int:
-        return self._repeated.excess(position, distance)
+        return FAR if self._may_fall_short else self._repeated.excess(position, distance)
 
     def _suffices(self, position: NetworkPosition, room: int) -> bool:
         # Each byte is a token, so no text takes more tokens than bytes.
@@ -131,7 +127,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
             self.distance((each,)) + self._mask_of(each).farthest - self.distance((self._canonical(each),))
             for each in position
         )
-        return farthest <= room and farthest + self._repeated.excess(position, farthest) <= room
+        return farthest <= room and farthest + self._excess(position, farthest) <= room
 
     def _fitting(self, position: NetworkPosition, plain: Mask, room: int) -> Mask:
         places = self._places_of(position)

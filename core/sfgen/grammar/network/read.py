@@ -116,9 +116,9 @@ class NetworkReader(ByteReader[NetworkPosition]):
     def _read_byte(self, position: NetworkPosition, byte: int) -> NetworkPosition | None:
         """Return the position after one byte; ``None`` where it is refused."""
         reached: Found = {}
-        label = self._classes[byte]
+        byte_class = self._classes[byte]
         for state, register, node in self.with_returns(position):
-            self._step(reached, state, register, node, label, byte)
+            self._step(reached, state, register, node, byte_class, byte)
         if len(reached) == 1:
             ((state, register), nodes) = next(iter(reached.items()))
             if len(nodes) == 1:
@@ -160,11 +160,11 @@ class NetworkReader(ByteReader[NetworkPosition]):
 
     def _possible(self, position: NetworkPosition) -> set[int]:
         """Return the byte classes that a position reads, registers ignored."""
-        labels = set[int]()
+        possible = set[int]()
         for state, _, _ in self.with_returns(position):
             row = self._table[state * self._width : (state + 1) * self._width].tolist()
-            labels |= {label for label, entry in enumerate(row) if entry != DEAD}
-        return labels
+            possible |= {byte_class for byte_class, entry in enumerate(row) if entry != DEAD}
+        return possible
 
     def with_returns(self, position: NetworkPosition) -> Sequence[NetworkConfiguration]:
         """Add the configurations that finished rules return to, each once."""
@@ -183,9 +183,9 @@ class NetworkReader(ByteReader[NetworkPosition]):
 
     # ---- one byte --------------------------------------------------------------------------------------------------
 
-    def _step(self, reached: Found, state: int, register: Register, node: Node, label: int, byte: int) -> None:
+    def _step(self, reached: Found, state: int, register: Register, node: Node, byte_class: int, byte: int) -> None:
         """Add the configurations behind one byte to ``reached``."""
-        entry = self._table[state * self._width + label]
+        entry = self._table[state * self._width + byte_class]
         if entry >= 0:
             self._enter(reached, entry, register, node, byte)
         elif entry != DEAD:

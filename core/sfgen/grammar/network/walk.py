@@ -74,7 +74,7 @@ OTHERWISE = -2
 LEAVES_DISTINCT = 2
 """The rule may end here by the end of a distinct call's text."""
 
-LABEL, DEPTH, SUBTREE_END, FIRST_TOKEN = range(4)
+BYTE, DEPTH, SUBTREE_END, FIRST_TOKEN = range(4)
 TRIE_FIELDS = 4
 """What a walk looks up of a trie node, side by side: byte, depth, end of the subtree, and the first token."""
 
@@ -135,18 +135,18 @@ def walk(
                 depth = np.int64(trie[at + DEPTH] - base)
                 if depth > 1 or not is_read:
                     before = 4 * (depth - 1)
-                    label = np.int64(classes[trie[at + LABEL]])
-                    top = _step_plainly(before, label, marks, table, width, facts, nodes, frames, sets)
+                    byte_class = np.int64(classes[trie[at + BYTE]])
+                    top = _step_plainly(before, byte_class, marks, table, width, facts, nodes, frames, sets)
                     if top == OTHERWISE:
                         top = _step_all(
-                            marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded, label,
+                            marks[before], marks[before + 1], marks[before + 2], marks[before + 3], loaded, byte_class,
                             marks, 4 * depth, table, width, facts, distances, members, actions, nodes, frames, sets,
                         )  # fmt: skip
                     if top < 0:
                         return TOO_MANY
                     if top == marks[4 * depth]:
                         if depth == 1:
-                            refused = label
+                            refused = byte_class
                             span = end
                             break
                         node = np.int64(trie[at + SUBTREE_END])
@@ -232,12 +232,12 @@ def _group(begin: Int, top: Int, loaded: Int, positions: Int64sOut, counts: Int6
 
 @part
 def _step_plainly(
-    before: Int, label: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
+    before: Int, byte_class: Int, marks: Int64sOut, table: Int32s, width: Int, facts: Int32s, nodes: Int64s,
     frames: Int64s, sets: Int64sOut,
 ) -> Int:  # fmt: skip
     """Read one byte where a single configuration keeps its register and stack, as in most steps."""
     # before: The place in ``marks`` of the depth before the byte.
-    # label: The class of the byte.
+    # byte_class: The class of the byte.
     # marks, table, width, facts, nodes, frames, sets: See ``walk``.
     # Returns as ``_step_all`` does, or ``OTHERWISE``.
     begin, end = marks[before], marks[before + 1]
@@ -250,9 +250,9 @@ def _step_plainly(
         if nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
             return np.int64(OTHERWISE)
         back = frames[FRAME_FIELDS * frame + FRAME_STATE]
-        if table[back * width + label] != -1 or facts[FACTS * back + ACCEPTS] != 0:
+        if table[back * width + byte_class] != -1 or facts[FACTS * back + ACCEPTS] != 0:
             return np.int64(OTHERWISE)
-    top, entry = np.int64(end), np.int64(table[state * width + label])
+    top, entry = np.int64(end), np.int64(table[state * width + byte_class])
     if entry >= 0:
         if not keeps_register(entry, facts):
             return np.int64(OTHERWISE)
@@ -275,7 +275,7 @@ def _step_plainly(
 
 @part
 def _step_all(
-    begin: Int, end: Int, made: Int, doubt: Int, loaded: Int, label: Int, marks: Int64sOut, mark: Int,
+    begin: Int, end: Int, made: Int, doubt: Int, loaded: Int, byte_class: Int, marks: Int64sOut, mark: Int,
     table: Int32s, width: Int, facts: Int32s, distances: Int64s, members: Int64s, actions: Int32s,
     nodes: Int64sOut, frames: Int64sOut, sets: Int64sOut,
 ) -> Int:  # fmt: skip
@@ -288,7 +288,7 @@ def _step_all(
     # made: The number of stack nodes.
     # doubt: Whether a whole text of a distinct call was read.
     # loaded: The first number of a made stack node.
-    # label: The class of the byte.
+    # byte_class: The class of the byte.
     # mark: The place in ``marks`` for the new set.
     # marks, table, width, facts, distances, members, actions, nodes, frames, sets: See ``walk``.
     top = np.int64(end)
@@ -298,7 +298,7 @@ def _step_all(
         state, register, node = sets[3 * position], sets[3 * position + 1], sets[3 * position + 2]
         looked_at = waiting
         while True:
-            entry = np.int64(table[state * width + label])
+            entry = np.int64(table[state * width + byte_class])
             if entry >= 0:
                 top, doubt = _enter(
                     entry, register, node, end, top, waiting, loaded, doubt, facts, members, nodes, frames, sets

@@ -91,6 +91,10 @@ class Positions(ABC, Generic[Configuration]):
         """Bound the bytes by which a text may be longer than a distance."""
         return 0
 
+    def _can_end(self, position: tuple[Configuration, ...]) -> bool:
+        """Tell whether any number of tokens completes the text."""
+        return self.distance(position) < self._far
+
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def mask(self, position: tuple[Configuration, ...]) -> Mask:
@@ -172,7 +176,7 @@ class Positions(ABC, Generic[Configuration]):
     def fits(self, position: tuple[Configuration, ...], room: int | None) -> bool:
         """Tell whether ``room`` tokens are enough to complete the text; ``None``: any number."""
         if room is None:
-            return self.has_all_bytes or self.distance(position) < self._far  # the reader refuses what leads to no end
+            return self.has_all_bytes or self._can_end(position)  # the reader refuses what leads to no end
         distance = self.distance(position)
         if distance <= room and distance + self._excess(position, distance) <= room:
             return True

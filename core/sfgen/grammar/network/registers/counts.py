@@ -346,11 +346,11 @@ def shortest_text(text: CountedText) -> bytes:
     """Return the shortest of a counted rule's texts, the first in byte order."""
     dfa, registers = text.dfa, _registers_of(text)
     _, first = np.unique(dfa.byte_classes, return_index=True)
-    labels = sorted(zip(first.tolist(), range(len(first)), strict=True))
+    smallest = sorted(zip(first.tolist(), range(len(first)), strict=True))
     found, state, number = bytearray(), 0, 0
     while left := registers.bytes_left(state, number):
-        for byte, label in labels:
-            target = dfa.transitions.item(state, label)
+        for byte, byte_class in smallest:
+            target = dfa.transitions.item(state, byte_class)
             counted = None if target < 0 else registers.after_step(target, number, byte, NOTHING_BELOW)
             if counted is not None and registers.bytes_left(target, number_of(counted)) < left:
                 found.append(byte)
@@ -449,16 +449,16 @@ class CountedMasks:
 @kernel
 def _count_tokens(
     state: Int, found: UInt16sOut, closes: FlagsOut, stack: Int32sOut, sums: Int32sOut, transitions: Int32Table,
-    byte_classes: UInt8s, accepting: Flags, counts: Flags, owes: Int32s, labels: UInt8s, depths: Int32s,
+    byte_classes: UInt8s, accepting: Flags, counts: Flags, owes: Int32s, trie_bytes: UInt8s, depths: Int32s,
     subtree_ends: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
     """Count each token that ``state`` reads, as ``_CountedTokens`` has it; return the highest count."""
     stack[0] = state
-    node, end, highest = np.uintp(0), np.uintp(labels.size), np.int64(0)
+    node, end, highest = np.uintp(0), np.uintp(trie_bytes.size), np.int64(0)
     while node < end:
         depth = np.uintp(depths[node])
         before = np.uintp(stack[depth - np.uintp(1)])
-        target = transitions[before, np.uintp(byte_classes[np.uintp(labels[node])])]
+        target = transitions[before, np.uintp(byte_classes[np.uintp(trie_bytes[node])])]
         if target < 0:
             node = np.uintp(subtree_ends[node])
             continue

@@ -301,14 +301,14 @@ class _Writer:
 
     def _table(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the transitions and the classes of bytes."""
-        sources, labels, targets = np.array(self._edges, dtype=np.int32).reshape(-1, 3).T
+        sources, bytes_read, targets = np.array(self._edges, dtype=np.int32).reshape(-1, 3).T
         used = np.zeros(256, dtype=np.bool_)
-        used[labels] = True
+        used[bytes_read] = True
         count = int(np.count_nonzero(used))
         classes = np.full(256, count, dtype=np.int32)
         classes[used] = np.arange(count)
         table = np.full((len(self._columns), count + 1), -1, dtype=np.int32)
-        table[sources, classes[labels]] = targets
+        table[sources, classes[bytes_read]] = targets
         return table, classes
 
 

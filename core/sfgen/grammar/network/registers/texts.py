@@ -146,17 +146,17 @@ _KEPT_SEARCHES = 256
 class NewTexts:
     """Finds the shortest texts that were not read yet. Safe to share between threads.
 
-    ``base`` are the fewest bytes from each state to the end of its rule, int64 ``[states]``; ``labels`` are the usable
+    ``base`` are the fewest bytes from each state to the end of its rule, int64 ``[states]``; ``by_byte`` are the usable
     bytes with their classes: bytes of one class make different texts.
     """
 
     def __init__(
-        self, table: Table, distinct: DistinctCalls, base: NDArray[np.int64], labels: Sequence[tuple[int, int]]
+        self, table: Table, distinct: DistinctCalls, base: NDArray[np.int64], by_byte: Sequence[tuple[int, int]]
     ) -> None:
         self._table = table
         self._distinct = distinct
         self._base = base
-        self._labels = labels
+        self._by_byte = by_byte
         self._in_order: dict[tuple[tuple[bytes, int], ...], _TextsInOrder] = {}
 
     def is_used_up(self, byte: int, way: Way, register: Register) -> bool:
@@ -164,7 +164,7 @@ class NewTexts:
         if len(way.pushes) != 1 or not way.pushes[0].is_distinct or way.state not in self._distinct.completions:
             return False
         own, texts = int(self._table.byte_classes[byte]), texts_read(register)
-        alike = [bytes([other]) for other, label in self._labels if label == own]
+        alike = [bytes([other]) for other, byte_class in self._by_byte if byte_class == own]
         return all(self._distinct.new_texts(self._table, way.state, begun, texts) == 0 for begun in alike)
 
     def of_call(self, state: int, pushes: tuple[Push, ...], texts: frozenset[bytes]) -> bytes:
@@ -172,9 +172,9 @@ class NewTexts:
         row = self._table.table[state].tolist()
         begun = [
             (bytes([byte]), way.state)
-            for byte, label in self._labels
-            if row[label] < DEAD
-            for way in self._table.actions[-2 - row[label]]
+            for byte, byte_class in self._by_byte
+            if row[byte_class] < DEAD
+            for way in self._table.actions[-2 - row[byte_class]]
             if way.pushes == pushes
         ]
         return self._first(tuple(begun), texts)
@@ -192,7 +192,7 @@ class NewTexts:
         if search is None:
             if len(self._in_order) >= _KEPT_SEARCHES:
                 self._in_order.clear()
-            search = self._in_order[begun] = _TextsInOrder(self._table, self._base, self._labels, begun)
+            search = self._in_order[begun] = _TextsInOrder(self._table, self._base, self._by_byte, begun)
         return search.first_beside(texts)
 
 
@@ -203,12 +203,12 @@ class _TextsInOrder:
         self,
         table: Table,
         base: NDArray[np.int64],
-        labels: Sequence[tuple[int, int]],
+        by_byte: Sequence[tuple[int, int]],
         begun: Sequence[tuple[bytes, int]],
     ) -> None:
         self._table = table
         self._base = base
-        self._labels = labels
+        self._by_byte = by_byte
         self._found: list[bytes] = []
         self._waiting = [(len(text) + int(base[state]), text, state) for text, state in begun]
         heapq.heapify(self._waiting)
@@ -233,6 +233,6 @@ class _TextsInOrder:
         if self._table.accepting[state]:
             self._found.append(text)
         row = self._table.table[state].tolist()
-        for byte, label in self._labels:  # every byte: bytes of one class make different texts
-            if row[label] >= 0 and (left := self._base.item(row[label])) < FAR:
-                heapq.heappush(self._waiting, (len(text) + 1 + left, text + bytes([byte]), row[label]))
+        for byte, byte_class in self._by_byte:  # every byte: bytes of one class make different texts
+            if row[byte_class] >= 0 and (left := self._base.item(row[byte_class])) < FAR:
+                heapq.heappush(self._waiting, (len(text) + 1 + left, text + bytes([byte]), row[byte_class]))
