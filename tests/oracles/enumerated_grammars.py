@@ -21,7 +21,7 @@ from sfgen.grammar.network.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -72,7 +72,7 @@ class Enumerated:
         longest: The most bytes.
     """
 
-    def __init__(self, grammar: Grammar, longest: int) -> None:
+    def __init__(self, grammar: GrammarRules, longest: int) -> None:
         self.grammar = grammar
         self.longest = longest
         self.alphabet = sorted(alphabet_of(grammar.rules.values()))

@@ -28,7 +28,7 @@ from sfgen.grammar.network.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -50,7 +50,7 @@ _EMPTY: Ways = {(): 0}
 class Least:
     """A table of the fewest bytes that complete a remainder."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: GrammarRules) -> None:
         self._grammar = grammar
         self._rules: dict[str, int] = {}
         self._states: dict[int, dict[int, int]] = {}

@@ -26,7 +26,7 @@ from sfgen.grammar.network.rules import (
     Call,
     Concatenation,
     CountedList,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -35,7 +35,7 @@ from sfgen.grammar.network.rules import (
 from sfgen.grammar.network.simplify import LeftRecursion
 
 
-def check(grammar: Grammar, *, has_distinct: bool) -> None:
+def check(grammar: GrammarRules, *, has_distinct: bool) -> None:
     """Compare with the oracle, which writes texts of distinct calls that differ."""
     analysis, least = Analysis(grammar.rules), Least(grammar)
     expected = {name: length for name in grammar.rules if (length := least.of_rule(name)) is not None}
@@ -47,20 +47,20 @@ def check(grammar: Grammar, *, has_distinct: bool) -> None:
 
 
 @given(grammars(names=()))
-def test_shortest_lengths_of_random_rules(grammar: Grammar) -> None:
+def test_shortest_lengths_of_random_rules(grammar: GrammarRules) -> None:
     check(grammar, has_distinct=False)
 
 
 @given(st.sampled_from([b'"', b""]), st.booleans(), st.integers(0, 300), st.integers(0, 40) | st.none())
 def test_shortest_counted_texts(opening: bytes, two_bytes: bool, minimum: int, more: int | None) -> None:
     text = quoted_text(opening, b"ba", two_bytes, minimum, None if more is None else minimum + more)
-    network = network_of(Grammar({"text": text}, "text"))
+    network = network_of(GrammarRules({"text": text}, "text"))
     assert shortest_text(text) == completion.shortest_text(NetworkReader(network)) == opening + b"a" * minimum + b'"'
     assert network.shortest == len(shortest_text(text))
 
 
 @given(grammars(names=()))
-def test_a_network_knows_its_shortest_text(grammar: Grammar) -> None:
+def test_a_network_knows_its_shortest_text(grammar: GrammarRules) -> None:
     with suppress(UsageError):
         reader = NetworkReader(network_of(grammar))
         assert reader.network.shortest == reader.stacks.distance(reader.start)
@@ -68,12 +68,12 @@ def test_a_network_knows_its_shortest_text(grammar: Grammar) -> None:
 
 
 @pytest.mark.parametrize("grammar", KNOWN)
-def test_shortest_lengths_of_known_rules(grammar: Grammar) -> None:
+def test_shortest_lengths_of_known_rules(grammar: GrammarRules) -> None:
     check(grammar, has_distinct=True)
 
 
 @given(grammars())
-def test_a_network_is_made_of_what_is_not_refused(grammar: Grammar) -> None:
+def test_a_network_is_made_of_what_is_not_refused(grammar: GrammarRules) -> None:
     """What is refused is left recursion or has no text."""
     if grammar.start not in Analysis(grammar.rules).lengths:
         with pytest.raises(UsageError, match="no text at all"):
@@ -96,7 +96,7 @@ def test_a_list_in_brackets_is_not_empty() -> None:
 
 def test_a_left_recursive_rule_that_nobody_needs_is_not_refused() -> None:
     rules: Rules = {"a": X, "b": Alternation((Concatenation((C, X)), X)), "c": B}
-    assert network_of(Grammar(rules, "a")).names == ("a",)
+    assert network_of(GrammarRules(rules, "a")).names == ("a",)
 
 
 def test_a_long_chain_is_measured_once() -> None:

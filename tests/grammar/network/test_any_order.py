@@ -20,7 +20,7 @@ from sfgen.grammar.network.network import network_of
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.members import in_one_order
 from sfgen.grammar.network.registers.register import NARROW
-from sfgen.grammar.network.rules import AnyOrder, Call, Grammar, Leaf, Literal, NamedMember, OtherMember
+from sfgen.grammar.network.rules import AnyOrder, Call, GrammarRules, Leaf, Literal, NamedMember, OtherMember
 
 ONE = Leaf(Dfa.from_regex("[01]"))
 TOKENS = [
@@ -29,11 +29,13 @@ TOKENS = [
 ]  # fmt: skip
 
 
-def record(names: list[str], needed: set[str], *others: str, minimum: int = 0, maximum: int | None = None) -> Grammar:
+def record(
+    names: list[str], needed: set[str], *others: str, minimum: int = 0, maximum: int | None = None
+) -> GrammarRules:
     """Objects of these names, and of others by patterns."""
     members = tuple(NamedMember(f'"{name}"'.encode(), Call("one"), name in needed) for name in names)
     more = tuple(OtherMember(Call(f"names {pattern}", distinct=True), Call("one")) for pattern in others)
-    return Grammar(
+    return GrammarRules(
         {
             "record": AnyOrder(
                 members, more, b"{", Literal(b":"), Literal(b","), b"}", b"{}", minimum, maximum
@@ -217,7 +219,7 @@ def test_one_order_is_one_of_the_orders() -> None:
         members = grammar.rules["record"]
         assert isinstance(members, AnyOrder)
         reader = NetworkReader(network_of(grammar))
-        one = NetworkReader(network_of(Grammar({**grammar.rules, "record": in_one_order(members)}, "record")))
+        one = NetworkReader(network_of(GrammarRules({**grammar.rules, "record": in_one_order(members)}, "record")))
         text = NetworkCompletion(one.network, one.stacks.distances, None).text(one.start)
         position = reader.read(reader.start, text)
         assert position is not None

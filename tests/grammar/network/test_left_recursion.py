@@ -22,7 +22,7 @@ from sfgen.grammar.network.rules import (
     Call,
     Concatenation,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Member,
@@ -49,7 +49,7 @@ def any_of(*branches: Expression) -> Expression:
     return Alternation(branches)
 
 
-def check(grammar: Grammar) -> None:
+def check(grammar: GrammarRules) -> None:
     """The reader has the texts that the oracle lists, and is as far from an end."""
     texts = Enumerated(grammar, LONGEST).texts
     if not texts:
@@ -95,11 +95,11 @@ def check(grammar: Grammar) -> None:
     ],
 )
 def test_circles_of_calls(rules: dict[str, Expression]) -> None:
-    check(Grammar(rules, "a"))
+    check(GrammarRules(rules, "a"))
 
 
 @st.composite
-def circles(draw: st.DrawFn) -> Grammar:
+def circles(draw: st.DrawFn) -> GrammarRules:
     """Grammars of up to four rules whose branches often begin with a call."""
     names = "abcd"[: draw(st.integers(1, 4))]
     called = st.sampled_from([Call(name) for name in names])
@@ -121,12 +121,12 @@ def circles(draw: st.DrawFn) -> Grammar:
     machine: st.SearchStrategy[Expression] = st.builds(StateMachine, st.tuples(steps, steps))
     behind = st.builds(row, st.one_of(series, machine), symbol)
     whole = st.lists(st.one_of(branch, branch, group, series, machine, behind), min_size=1, max_size=3)
-    return Grammar({name: any_of(*draw(whole)) for name in names}, "a")
+    return GrammarRules({name: any_of(*draw(whole)) for name in names}, "a")
 
 
 @tried("many")
 @given(circles())
-def test_random_circles_of_calls(grammar: Grammar) -> None:
+def test_random_circles_of_calls(grammar: GrammarRules) -> None:
     check(grammar)
 
 
@@ -134,7 +134,7 @@ def test_too_many_beginnings_are_refused() -> None:
     twice = {f"n{number}": row(Call(f"n{number - 1}"), Call(f"n{number - 1}")) for number in range(1, 12)}
     rules = {"a": any_of(row(Call("n11"), B, X), Y), "b": any_of(A, X), "n0": Repeat(X, 0, 1), **twice}
     with pytest.raises(LeftRecursion, match="calls itself before it has read anything"):
-        network_of(Grammar(rules, "a"))
+        network_of(GrammarRules(rules, "a"))
 
 
 def test_a_long_circle_is_written_once() -> None:
@@ -145,6 +145,6 @@ def test_a_long_circle_is_written_once() -> None:
         for number in range(size)
     }
     analysis = Analysis(rules)
-    written = without_copies(Grammar(rules, "r0"), analysis).rules
+    written = without_copies(GrammarRules(rules, "r0"), analysis).rules
     assert list(written) == ["r0"]
-    assert NetworkReader(network_of(Grammar(rules, "r0"), analysis)).reads("yxx")
+    assert NetworkReader(network_of(GrammarRules(rules, "r0"), analysis)).reads("yxx")

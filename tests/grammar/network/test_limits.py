@@ -21,7 +21,7 @@ from sfgen.grammar.network.rules import (
     Concatenation,
     CountedList,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -132,7 +132,7 @@ def stands(guide: NetworkGuide) -> tuple[object, ...]:
 
 def test_a_vocabulary_that_cannot_write() -> None:
     with pytest.raises(DeadEnd):
-        TokenNetwork(network_of(Grammar({"s": Literal(b"ab")}, "s")), Vocabulary([b"a"]))
+        TokenNetwork(network_of(GrammarRules({"s": Literal(b"ab")}, "s")), Vocabulary([b"a"]))
 
 
 @pytest.mark.parametrize("room", [None, 0, 3])
@@ -179,7 +179,7 @@ def test_a_rule_that_is_begun_with_a_text_that_must_differ() -> None:
         "pair": Concatenation((name, Literal(b"x"), name, Repeat(Call("r"), 0, 1))),
         "name": Leaf(sfgen.Dfa.from_regex("a+")),
     }
-    tokens = TokenNetwork(network_of(Grammar(rules, "r")), Vocabulary([bytes([byte]) for byte in range(256)]))
+    tokens = TokenNetwork(network_of(GrammarRules(rules, "r")), Vocabulary([bytes([byte]) for byte in range(256)]))
     assert tokens.shortest(tokens.reader.start) == b"axaa!"
     assert tokens.guide().tokens_left() == 5
 
@@ -191,7 +191,7 @@ def test_of_two_ways_to_read_one_is_longer() -> None:
         "r": Concatenation((Literal(b"a"), Repeat(S, 0, 1), Literal(b"xaaba"))),
         "s": nested,
     }
-    tokens = TokenNetwork(network_of(Grammar(rules, "r")), Vocabulary([b"a", b"x", b":", b"b"]))
+    tokens = TokenNetwork(network_of(GrammarRules(rules, "r")), Vocabulary([b"a", b"x", b":", b"b"]))
     guide = tokens.guide(6)
     for token in (0, 1):
         guide.advance(token)
@@ -203,7 +203,7 @@ def test_a_return_from_which_there_is_no_way() -> None:
     """ "[" is read as a list, and as a letter before "ba"; without a token for "b" the latter has no end."""
     item = Alternation((Concatenation((Bytes(((0, 255),)), S, Literal(b"ba"))), Literal(b","), Call("list")))
     rules: dict[str, Expression] = {"s": item, "list": CountedList(b"[", S, b", ", b"]", 1, 9)}
-    tokens = TokenNetwork(network_of(Grammar(rules, "s")), Vocabulary([b"[", b",", b"]", b" ", b"a"]))
+    tokens = TokenNetwork(network_of(GrammarRules(rules, "s")), Vocabulary([b"[", b",", b"]", b" ", b"a"]))
     guide = tokens.guide(5)
     for byte in b"[[,":
         guide.advance(b"[,".index(byte))
@@ -221,12 +221,12 @@ def test_a_way_that_the_bytes_cannot_end_allows_nothing() -> None:
         assert guide.allowed_tokens().tolist() == [2]
 
 
-def doubled(times: int) -> Grammar:
+def doubled(times: int) -> GrammarRules:
     """An ``a``, or a text of 2 ** times of them behind a ``b``; no part of it is an automaton."""
     rules: dict[str, Expression] = {f"r{n}": Concatenation((Call(f"r{n + 1}"),) * 2) for n in range(times)}
     last = Alternation((Literal(b"a"), Concatenation((Literal(b"("), Call(f"r{times}"), Literal(b")")))))
     start = Alternation((Literal(b"a"), Concatenation((Literal(b"b"), Call("r0")))))
-    return Grammar({"start": start, **rules, f"r{times}": last}, "start")
+    return GrammarRules({"start": start, **rules, f"r{times}": last}, "start")
 
 
 LETTERS = Vocabulary([b"a", b"b", b"(", b")", b"aaaa", b"ba", None], end_token_ids=[6])
@@ -244,7 +244,7 @@ def test_a_branch_too_long_for_any_limit_is_shut_under_one(times: int) -> None:
 
 @pytest.mark.parametrize("times", [17, 30, 39])
 def test_the_bytes_of_a_text_that_is_not_written_out_bound_its_tokens(times: int) -> None:
-    tokens = TokenNetwork(network_of(Grammar(doubled(times).rules, "r0")), LETTERS)
+    tokens = TokenNetwork(network_of(GrammarRules(doubled(times).rules, "r0")), LETTERS)
     with pytest.raises(LimitTooSmall, match=f"of 1000 tokens is too small: the shortest text has {2**times:,} bytes"):
         tokens.guide(1000)
     guide = tokens.guide()
@@ -254,7 +254,7 @@ def test_the_bytes_of_a_text_that_is_not_written_out_bound_its_tokens(times: int
 
 
 def test_below_that_bound_the_tokens_are_counted() -> None:
-    tokens = TokenNetwork(network_of(Grammar(doubled(17).rules, "r0")), LETTERS)
+    tokens = TokenNetwork(network_of(GrammarRules(doubled(17).rules, "r0")), LETTERS)
     with pytest.raises(TextTooLong, match=f"has {2**17:,} bytes; those above {LONGEST_TEXT:,} are"):
         tokens.shortest(tokens.guide().position)
     guide = tokens.guide(2**17)
@@ -267,9 +267,9 @@ def test_below_that_bound_the_tokens_are_counted() -> None:
 @pytest.mark.parametrize("times", [40, 60, 200])
 def test_lengths_that_overflow_are_more_than_any_limit(times: int) -> None:
     with pytest.raises(TextTooLong, match="has more than 1,099,511,627,776 bytes"):
-        TokenNetwork(network_of(Grammar(doubled(times).rules, "r0")), LETTERS)
+        TokenNetwork(network_of(GrammarRules(doubled(times).rules, "r0")), LETTERS)
     items = CountedList(b"[", Call("r0"), b",", b"]", 2**31 - 1, None)
-    counted = network_of(Grammar({"list": items, **doubled(times - 20).rules}, "list"))
+    counted = network_of(GrammarRules({"list": items, **doubled(times - 20).rules}, "list"))
     with pytest.raises(TextTooLong, match="has more than 1,099,511,627,776 bytes"):
         TokenNetwork(counted, LETTERS)
 
@@ -277,7 +277,7 @@ def test_lengths_that_overflow_are_more_than_any_limit(times: int) -> None:
 def test_more_ways_than_a_walk_has_room_for() -> None:
     pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
-    tokens = NetworkPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary)
+    tokens = NetworkPositions(network_of(GrammarRules({"pairs": pairs}, "pairs")), vocabulary)
     position = tokens.reader.read(tokens.reader.start, b"((")
     assert position is not None
     many = position * (MOST_CONFIGURATIONS + 1)  # tokens are read one by one then

@@ -26,7 +26,7 @@ from sfgen.grammar.network.rules import (
     Concatenation,
     CountedList,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Series,
@@ -74,7 +74,7 @@ def test_with_bytes_that_are_missing(pair: Pair, data: st.DataObject) -> None:
         position = pair.recogniser.read(position, pair.vocabulary.tokens[token] or b"") or position
 
 
-NUMBERS = Grammar({
+NUMBERS = GrammarRules({
     "whole": Concatenation((Literal(b"["), Series((), Literal(b","), Call("number")), Literal(b"]"), Call("rest"))),
     "number": Leaf(Dfa.from_regex("-?(0|[1-9][0-9]*)")),
     "rest": Concatenation((Call("few"), Call("sum"), Call("few"))),
@@ -84,7 +84,7 @@ NUMBERS = Grammar({
 
 
 @given(st.sampled_from([NUMBERS, *KNOWN[:3]]) | grammars(wide=False, names=()), st.integers(0, 10**6))
-def test_tokens_over_many_rules(grammar: Grammar, seed: int) -> None:
+def test_tokens_over_many_rules(grammar: GrammarRules, seed: int) -> None:
     """All parts of some texts are tokens."""
     chance = random.Random(seed)
     try:
@@ -113,14 +113,14 @@ REAL = {
     "a map": (KNOWN[1], [b"", b"{", b'{"a":', b'{"a":1', b'{"a":{"b":-', b'{"a":{"b":20}']),
     "names that differ": (KNOWN[2], [b"{", b'{"b":1,"', b'{"b":1,"c":{"', b'{"bcb":{},"bc', b'{"a":1']),
     "wide text": (
-        Grammar({
+        GrammarRules({
             "list": Concatenation((Literal(b"["), Series((), Literal(b", "), Call("text")), Literal(b"]"))),
             "text": Leaf(Dfa.from_regex('"[^"\\x00-\\x1f]*"')),
         }, "list"),
         [b"[", b'["', b'["a b", "'],
     ),
     "counted text": (
-        Grammar({"text": quoted_text(b'"', bytes(range(0x61, 0x7B)) + b" ", True, 10, 300)}, "text"),
+        GrammarRules({"text": quoted_text(b'"', bytes(range(0x61, 0x7B)) + b" ", True, 10, 300)}, "text"),
         [b'"', b'"' + b"a" * 8, b'"' + b"a" * 10, b'"' + b"a" * 295, b'"\xc3'],
     ),
 }  # fmt: skip
@@ -207,7 +207,7 @@ def test_what_was_allowed_wrongly_once(
     rules: dict[str, Expression], text: bytes, more: list[bytes | None], allowed: list[bytes]
 ) -> None:
     vocabulary = Vocabulary([*BYTES, *more, None], [256 + len(more)])
-    guide = TokenNetwork(network_of(Grammar(rules, "s")), vocabulary).guide()
+    guide = TokenNetwork(network_of(GrammarRules(rules, "s")), vocabulary).guide()
     guide.advance_bytes(text)
     assert [vocabulary.tokens[token] for token in guide.allowed_tokens().tolist()] == allowed
 
@@ -215,7 +215,7 @@ def test_what_was_allowed_wrongly_once(
 def test_a_character_that_cannot_be_finished() -> None:
     """A counted text where the second byte of a letter is no token."""
     vocabulary = Vocabulary([b'"', b"a", b"\xc3", b"a\xc3", b'a"', None], [5])
-    guide = TokenNetwork(network_of(Grammar({"s": quoted_text(b'"', b"a", True, 1, 3)}, "s")), vocabulary).guide()
+    guide = TokenNetwork(network_of(GrammarRules({"s": quoted_text(b'"', b"a", True, 1, 3)}, "s")), vocabulary).guide()
     guide.advance(0)
     assert guide.allowed_tokens().tolist() == [1, 4]
 
@@ -225,7 +225,7 @@ def test_ways_that_only_longer_tokens_complete() -> None:
     text = Alternation((Literal(b"aa"), Concatenation((Literal(b"a"), Call("x"), Literal(b"a")))))
     x = Concatenation((Literal(b"a"), Alternation((Call("x"), Literal(b""))), Literal(b"b")))
     vocabulary = Vocabulary([b"a", b"b", b"ba"], [1])  # the end token writes no b
-    tokens = TokenNetwork(network_of(Grammar({"s": text, "x": x}, "s")), vocabulary)
+    tokens = TokenNetwork(network_of(GrammarRules({"s": text, "x": x}, "s")), vocabulary)
     for limit in (None, 3):
         guide = tokens.guide(limit)
         guide.advance_bytes(b"aa")
@@ -240,7 +240,7 @@ def test_bytes_from_which_no_token_leads_to_an_end() -> None:
     either = Alternation((Literal(b'"a"'), Literal(b"1")))
     for limit in (None, 2):
         vocabulary = Vocabulary([b'"', b"a", b"1", None], [0, 3])
-        guide = TokenNetwork(network_of(Grammar({"s": either}, "s")), vocabulary).guide(limit)
+        guide = TokenNetwork(network_of(GrammarRules({"s": either}, "s")), vocabulary).guide(limit)
         assert guide.allowed_tokens().tolist() == [2]
         guide.advance_bytes(b'"')
         assert guide.allowed_tokens().tolist() == []

@@ -24,7 +24,7 @@ from sfgen.grammar.network.rules import (
     Concatenation,
     CountedList,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -38,7 +38,7 @@ LETTERS = b'ab\xc3\xa9,"[]()c :'
 MOST = 30
 
 
-def both(grammar: Grammar) -> tuple[Recogniser, NetworkReader]:
+def both(grammar: GrammarRules) -> tuple[Recogniser, NetworkReader]:
     """The recogniser and the reader of a grammar; what has no text for the first has none for the second."""
     try:
         recogniser = BoundedRecogniser(grammar)
@@ -79,12 +79,12 @@ def check(recogniser: Recogniser, reader: NetworkReader, *, distances: bool = Tr
 
 
 @given(grammars(names=()))
-def test_short_texts(grammar: Grammar) -> None:
+def test_short_texts(grammar: GrammarRules) -> None:
     check(*both(grammar))
 
 
 @given(grammars(wide=False, names=ENDLESS_NAMES))
-def test_texts_that_differ(grammar: Grammar) -> None:
+def test_texts_that_differ(grammar: GrammarRules) -> None:
     """How far the end is tells the distance without names that are taken already."""
     check(*both(grammar), distances=False)
 
@@ -102,13 +102,13 @@ FOUND: dict[str, dict[str, Expression]] = {
 
 @pytest.mark.parametrize("name", FOUND)
 def test_what_was_read_wrong_once(name: str) -> None:
-    check(*both(Grammar(FOUND[name], "r")))
+    check(*both(GrammarRules(FOUND[name], "r")))
 
 
 @pytest.mark.parametrize("opening", [b"", b'"'])
 def test_a_text_that_counts_its_first_byte(opening: bytes) -> None:
     text = quoted_text(opening, b"ab", False, 3, 4)
-    check(*both(Grammar({"r": CountedList(b"[", Q, b"a", b"]", 3, None), "q": text}, "r")))
+    check(*both(GrammarRules({"r": CountedList(b"[", Q, b"a", b"]", 3, None), "q": text}, "r")))
 
 
 def test_distinct_items_are_refused() -> None:
@@ -117,11 +117,11 @@ def test_distinct_items_are_refused() -> None:
         "q": Leaf(Dfa.from_regex("a+")),
     }
     with pytest.raises(InternalError, match="distinct"):
-        network_of(Grammar(rules, "r"))
+        network_of(GrammarRules(rules, "r"))
 
 
 @given(grammars())
-def test_a_regular_superset_has_all_texts_and_an_exact_one_no_others(grammar: Grammar) -> None:
+def test_a_regular_superset_has_all_texts_and_an_exact_one_no_others(grammar: GrammarRules) -> None:
     recogniser, reader = both(grammar)
     superset = regular_superset(grammar)
     assert superset is not None
@@ -137,11 +137,13 @@ def test_a_regular_superset_has_all_texts_and_an_exact_one_no_others(grammar: Gr
 
 
 def test_of_rules_that_call_themselves_a_superset_forgets_how_deep_they_are() -> None:
-    pairs = Grammar({"a": Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"b")))}, "a")
+    pairs = GrammarRules(
+        {"a": Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"b")))}, "a"
+    )
     superset = regular_superset(pairs)
     assert superset is not None
     assert superset.dfa.equivalent(Dfa.from_regex(r"\(*b\)*"))
-    twice = Grammar(
+    twice = GrammarRules(
         {"a": Concatenation((Call("b"), Literal(b","), Call("b"))), "b": Leaf(Dfa.from_regex("a{70}"))}, "a"
     )
     exact = regular_superset(twice)

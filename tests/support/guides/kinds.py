@@ -23,7 +23,7 @@ from sfgen.ban.difference import without_banned
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.grammar.language.gbnf import read_gbnf
 from sfgen.grammar.network.network import network_of
-from sfgen.grammar.network.rules import Grammar
+from sfgen.grammar.network.rules import GrammarRules
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
 from sfgen.protocols import GuideSource
@@ -207,7 +207,7 @@ def of_brackets(draw: Any) -> tuple[Language, Make, bool, bool]:
 
 
 def of_grammar(
-    engine: Callable[[Grammar, Vocabulary], GuideSource], looks_ahead: bool, draw: Any
+    engine: Callable[[GrammarRules, Vocabulary], GuideSource], looks_ahead: bool, draw: Any
 ) -> tuple[Language, Make, bool, bool]:
     grammar = draw(st.sampled_from([*KNOWN, None, None, None, None])) or draw(grammars(names=()))
     try:
@@ -295,7 +295,7 @@ def of_template_with_quotation(draw: Any) -> tuple[Language, Make, bool, bool]:
     return finite(repr((text, document))[:80], texts), partial(_begun, template), True, False
 
 
-def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
+def token_network(grammar: GrammarRules, vocabulary: Vocabulary) -> TokenNetwork:
     return TokenNetwork(network_of(grammar), vocabulary)
 
 

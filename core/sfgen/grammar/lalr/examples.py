@@ -30,7 +30,7 @@ def examples(reader: LalrReader, spelled: Callable[[bytes], bytes] = bytes) -> I
     In a grammar with conflicts some may not be texts of it. ``spelled`` spells out the codes of tokens.
     """
     derivations = _Derivations(reader.tables)
-    writer = _Writer(reader, spelled)
+    writer = _ExampleWriter(reader, spelled)
     for rule in range(len(reader.tables.rules)):
         terminals = derivations.through(rule)
         text = None if terminals is None else writer.text(terminals)
@@ -146,7 +146,7 @@ class _Derivations:
         return terminals
 
 
-class _Writer:
+class _ExampleWriter:
     """Writes terminals as characters."""
 
     def __init__(self, reader: LalrReader, spelled: Callable[[bytes], bytes]) -> None:

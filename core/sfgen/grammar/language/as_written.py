@@ -18,7 +18,7 @@ from sfgen.grammar.language.gbnf import Gbnf
 from sfgen.grammar.language.language import Failure, Move, StateOutline, Stretch, Walk
 from sfgen.grammar.network.network import Network, network_as_written
 from sfgen.grammar.network.read import NetworkReader
-from sfgen.grammar.network.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Repeat, Rules
+from sfgen.grammar.network.rules import EMPTY, Alternation, Call, Concatenation, Expression, GrammarRules, Repeat, Rules
 from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition, Node
 from sfgen.grammar.shell.token_symbols import SymbolTokens
 
@@ -33,7 +33,7 @@ class Place(NamedTuple):
     terminal: str
 
 
-def with_terminals(source: Gbnf) -> Grammar:
+def with_terminals(source: Gbnf) -> GrammarRules:
     """Give each literal and class a rule of its own.
 
     >>> from sfgen.grammar.language.gbnf import read_gbnf
@@ -43,7 +43,7 @@ def with_terminals(source: Gbnf) -> Grammar:
     """
     names = {terminal: name for terminal, (name, _) in source.terminals.items() if terminal != EMPTY}
     rules = {name: _with_calls(expression, names) for name, expression in source.grammar.rules.items()}
-    return Grammar({**rules, **{name: terminal for terminal, name in names.items()}}, source.grammar.start)
+    return GrammarRules({**rules, **{name: terminal for terminal, name in names.items()}}, source.grammar.start)
 
 
 def _with_calls(expression: Expression, names: Mapping[Expression, str]) -> Expression:
@@ -72,7 +72,7 @@ class AsWritten:
         self._symbols = symbols
 
     @classmethod
-    def of(cls, source: Gbnf, otherwise: Network, grammar: Grammar | None = None) -> AsWritten:
+    def of(cls, source: Gbnf, otherwise: Network, grammar: GrammarRules | None = None) -> AsWritten:
         """Make the reader of a grammar with a rule for each terminal.
 
         ``otherwise`` is used if the network of all rules passes a limit; ``grammar`` is ``with_terminals(source)``, or

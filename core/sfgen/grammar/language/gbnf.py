@@ -35,7 +35,7 @@ from sfgen.grammar.network.rules import (
     Call,
     Concatenation,
     Expression,
-    Grammar,
+    GrammarRules,
     GrammarTooLarge,
     Leaf,
     Literal,
@@ -80,7 +80,7 @@ class Gbnf:
     """
 
     text: str
-    grammar: Grammar
+    grammar: GrammarRules
     positions: Mapping[str, int]
     terminals: Mapping[Expression, tuple[str, int]]
     symbols: SymbolTokens
@@ -107,7 +107,9 @@ def read_gbnf(text: str, start: str = "root") -> Gbnf:
                 hint = _instead(name, list(reader.rules))
                 raise GrammarError(f"the rule {rule!r} calls {name!r}, which is no rule", text, position, hint=hint)
     _check_size(reader)
-    return Gbnf(text, Grammar(reader.rules, start), reader.positions, reader.terminals, SymbolTokens(reader.symbols))
+    return Gbnf(
+        text, GrammarRules(reader.rules, start), reader.positions, reader.terminals, SymbolTokens(reader.symbols)
+    )
 
 
 def _instead(name: str, names: list[str]) -> str:

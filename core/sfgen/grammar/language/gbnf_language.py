@@ -35,7 +35,7 @@ from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import (
     Bytes,
     Expression,
-    Grammar,
+    GrammarRules,
     GrammarTooLarge,
     Literal,
     Repeat,
@@ -169,7 +169,7 @@ class GbnfLanguage:
         return self._reader
 
     @property
-    def expressions(self) -> Grammar | None:
+    def expressions(self) -> GrammarRules | None:
         """The rules as expressions over bytes."""
         return self._source.grammar
 
@@ -239,9 +239,9 @@ class GbnfLanguage:
         return self._as_written
 
     @property
-    def _spelled(self) -> Grammar:
+    def _spelled(self) -> GrammarRules:
         """The rules as they are written, of which examples are made."""
-        return Grammar(self._as_written.rules, self.start)
+        return GrammarRules(self._as_written.rules, self.start)
 
 
 class GbnfOfTokens(GbnfLanguage):
@@ -266,7 +266,7 @@ class GbnfOfTokens(GbnfLanguage):
         return GbnfTokenGuide(positions, lambda: self._written_by_tokens, max_tokens)
 
     @property
-    def expressions(self) -> Grammar:
+    def expressions(self) -> GrammarRules:
         """The rules as expressions over bytes, by what is written for the symbols."""
         return self._of_text
 
@@ -280,19 +280,21 @@ class GbnfOfTokens(GbnfLanguage):
         return shortest_text(NetworkReader(network_of(self._spelled)))
 
     @cached_property
-    def _of_text(self) -> Grammar:
+    def _of_text(self) -> GrammarRules:
         return self._with_texts(
             lambda symbol: _ANYTHING if symbol.name is None or symbol.is_negated else Literal(symbol.name.encode())
         )
 
     @cached_property
-    def _spelled(self) -> Grammar:
+    def _spelled(self) -> GrammarRules:
         return self._with_texts(lambda symbol: Literal(symbol.spelling.encode()))
 
-    def _with_texts(self, text_of: Callable[[TokenSymbol], Expression]) -> Grammar:
+    def _with_texts(self, text_of: Callable[[TokenSymbol], Expression]) -> GrammarRules:
         """Return the rules with texts in place of the symbols."""
         rules = with_terminals(self._source).rules
-        return Grammar({**rules, **{each.spelling: text_of(each) for each in self._source.symbols.codes}}, self.start)
+        return GrammarRules(
+            {**rules, **{each.spelling: text_of(each) for each in self._source.symbols.codes}}, self.start
+        )
 
     @cached_property
     def _text_reader(self) -> NetworkReader:

@@ -43,7 +43,7 @@ class Grammar:
     """A context-free grammar as a constraint, made by :meth:`from_gbnf` or :meth:`from_lark`.
 
     It is a ``sfgen.protocols.GuidingConstraint``, may be ambiguous, and can be shared between threads. Equal texts with
-    equal start rules are equal. One in GBNF is made of rules as expressions, ``sfgen.grammar.network.rules.Grammar``.
+    equal start rules are equal. One in GBNF is made of expressions, ``sfgen.grammar.network.rules.GrammarRules``.
 
     Args:
         source: What the text of the grammar means.
@@ -208,7 +208,7 @@ class Grammar:
         return self._language.reader
 
     @property
-    def expressions(self) -> rules.Grammar | None:
+    def expressions(self) -> rules.GrammarRules | None:
         """The rules as expressions over bytes; ``None`` for Lark.
 
         Lark's lexer and parser are no such rules.

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sfgen.grammar.lalr.indentation import Indentation
-from sfgen.grammar.network.rules import Grammar
+from sfgen.grammar.network.rules import GrammarRules
 from sfgen.grammar.shell.guide import PositionReader
 from sfgen.printable import line_and_column
 from sfgen.protocols import Guide
@@ -206,7 +206,7 @@ class Language(Protocol):
         """The reader of the guiding texts, byte by byte."""
 
     @property
-    def expressions(self) -> Grammar | None:
+    def expressions(self) -> GrammarRules | None:
         """The rules as expressions over bytes; ``None`` for Lark."""
 
     def accepts(self, text: str | bytes) -> bool:

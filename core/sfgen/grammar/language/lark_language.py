@@ -40,7 +40,7 @@ from sfgen.grammar.lalr.stack import StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.grammar.language.open_rules import OpenRules, name_of
-from sfgen.grammar.network.rules import Grammar, GrammarTooLarge
+from sfgen.grammar.network.rules import GrammarRules, GrammarTooLarge
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
 from sfgen.grammar.shell.read import ByteReader
 from sfgen.grammar.shell.token_symbols import SpelledReading, SymbolGuide, SymbolPositions, SymbolTokens, TextReading
@@ -155,7 +155,7 @@ class LarkLanguage:
         return self._reader
 
     @property
-    def expressions(self) -> Grammar | None:
+    def expressions(self) -> GrammarRules | None:
         """``None``: a lexer and a parser are not rules over bytes."""
         return None
 

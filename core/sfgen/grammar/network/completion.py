@@ -230,8 +230,8 @@ def shortest_text(reader: NetworkReader) -> bytes:
     """Return the shortest text of a network, the smallest of several.
 
     >>> from sfgen.grammar.network.network import network_of
-    >>> from sfgen.grammar.network.rules import Alternation, Grammar, Literal
-    >>> words = Grammar({"word": Alternation((Literal(b"hot"), Literal(b"hi")))}, "word")
+    >>> from sfgen.grammar.network.rules import Alternation, GrammarRules, Literal
+    >>> words = GrammarRules({"word": Alternation((Literal(b"hot"), Literal(b"hi")))}, "word")
     >>> shortest_text(NetworkReader(network_of(words)))
     b'hi'
     """

@@ -21,7 +21,7 @@ from sfgen.grammar.network.rules import (
     Call,
     Concatenation,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Member,
@@ -35,13 +35,13 @@ _MOST_VALUES = 50  # of one automaton
 _MOST_STEPS = 100_000  # from rules to their calls, on all ways
 
 
-def every_text(grammar: Grammar) -> Iterator[str]:
+def every_text(grammar: GrammarRules) -> Iterator[str]:
     """Yield different texts, the shortest first, then one for each part.
 
     A part is a call, a member or a branch. Some texts repeat what must differ: the caller checks them.
 
     >>> from sfgen.grammar.network.rules import Repeat
-    >>> next(every_text(Grammar({"a": Repeat(Literal(b"a"), 2, None)}, "a")))
+    >>> next(every_text(GrammarRules({"a": Repeat(Literal(b"a"), 2, None)}, "a")))
     'aa'
     """
     seen = set[str]()
@@ -215,7 +215,7 @@ class _Texts:
         return _shorter(texts)
 
 
-def _with_places(grammar: Grammar) -> dict[str, Expression]:
+def _with_places(grammar: GrammarRules) -> dict[str, Expression]:
     """Give each place that a text may come through a rule of its own, so that equal calls differ.
 
     Places are calls, members of series, repeated parts, and branches with calls.

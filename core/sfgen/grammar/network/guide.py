@@ -19,11 +19,11 @@ class NetworkGuide(GrammarGuide[NetworkPosition]):
     A guide belongs to one sequence; the network is shared.
 
     >>> from sfgen.grammar.network.network import network_of
-    >>> from sfgen.grammar.network.rules import Call, Concatenation, Grammar, Literal, Repeat
+    >>> from sfgen.grammar.network.rules import Call, Concatenation, GrammarRules, Literal, Repeat
     >>> from sfgen.vocabulary import Vocabulary
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
     >>> vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
-    >>> guide = NetworkGuide(NetworkPositions(network_of(Grammar({"pairs": pairs}, "pairs")), vocabulary))
+    >>> guide = NetworkGuide(NetworkPositions(network_of(GrammarRules({"pairs": pairs}, "pairs")), vocabulary))
     >>> guide.allowed_tokens().tolist()
     [0, 3]
     >>> guide.advance(0)

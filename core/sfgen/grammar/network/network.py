@@ -20,7 +20,7 @@ from sfgen.errors import InternalError, UsageError
 from sfgen.grammar.network.analysis import Analysis
 from sfgen.grammar.network.registers.registers import Joining, RuleRegisters
 from sfgen.grammar.network.rule_automata import RuleAutomaton, automata_of
-from sfgen.grammar.network.rules import CountedText, Grammar, GrammarTooLarge, Leaf
+from sfgen.grammar.network.rules import CountedText, GrammarRules, GrammarTooLarge, Leaf
 from sfgen.grammar.network.simplify import simplify, without_copies
 from sfgen.grammar.network.table import DEAD, IS_DISTINCT, KEEPS_REGISTER, Actions, CallSite, Table
 
@@ -54,18 +54,18 @@ class Network(Table):
         return f"Network(rules={len(self.names)}, states={len(self)}, start={self.names[0]!r})"
 
 
-def network_of(grammar: Grammar, analysis: Analysis | None = None) -> Network:
+def network_of(grammar: GrammarRules, analysis: Analysis | None = None) -> Network:
     """Make the network of a grammar; of one that was analysed, ``analysis`` is what is known of its rules.
 
     >>> from sfgen.grammar.network.rules import Call, Concatenation, Literal, Repeat
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
-    >>> network_of(Grammar({"pairs": pairs}, "pairs"))
+    >>> network_of(GrammarRules({"pairs": pairs}, "pairs"))
     Network(rules=1, states=3, start='pairs')
     """
     return _network(grammar, analysis or Analysis(grammar.rules), simplify)
 
 
-def network_as_written(grammar: Grammar) -> Network:
+def network_as_written(grammar: GrammarRules) -> Network:
     """Make the network of a grammar with all its rules and calls.
 
     It reads the same texts as that of :func:`network_of`, slower: every call pushes a frame, so that positions name
@@ -73,16 +73,16 @@ def network_as_written(grammar: Grammar) -> Network:
 
     >>> from sfgen.grammar.network.rules import Call, Concatenation, Literal
     >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
-    >>> network_of(Grammar(rules, "pair")).names, network_as_written(Grammar(rules, "pair")).names
+    >>> network_of(GrammarRules(rules, "pair")).names, network_as_written(GrammarRules(rules, "pair")).names
     (('pair',), ('pair', 'a'))
     """
     return _network(grammar, Analysis(grammar.rules), without_copies, pushes_all=True)
 
 
 def _network(
-    grammar: Grammar,
+    grammar: GrammarRules,
     analysis: Analysis,
-    simplified: Callable[[Grammar, Analysis], Grammar],
+    simplified: Callable[[GrammarRules, Analysis], GrammarRules],
     *,
     pushes_all: bool = False,
 ) -> Network:

@@ -17,7 +17,7 @@ from sfgen.errors import PatternTooLarge
 from sfgen.grammar.network.analysis import Analysis, calls
 from sfgen.grammar.network.registers.expressions import RegisterRule
 from sfgen.grammar.network.rule_automata import BYTES, RuleAutomaton, RulesAutomaton, automata_of
-from sfgen.grammar.network.rules import NOTHING, Expression, Grammar, GrammarTooLarge
+from sfgen.grammar.network.rules import NOTHING, Expression, GrammarRules, GrammarTooLarge
 from sfgen.grammar.network.simplify import simplify, size
 from sfgen.protocols import Superset
 
@@ -50,7 +50,7 @@ MAX_SUPERSET = 8_000
 """The most states of a superset before the subset construction; a larger one has no product with a ban."""
 
 
-def regular_superset(grammar: Grammar, analysis: Analysis | None = None) -> Superset | None:
+def regular_superset(grammar: GrammarRules, analysis: Analysis | None = None) -> Superset | None:
     """Build an automaton of all texts of a grammar, and of some more (a superset approximation; Nederhof 2000).
 
     A call becomes a jump into a copy of the called rule. A recursive rule has one copy, from which a text may return
@@ -59,7 +59,7 @@ def regular_superset(grammar: Grammar, analysis: Analysis | None = None) -> Supe
 
     >>> from sfgen.grammar.network.rules import Alternation, Call, Concatenation, Literal
     >>> nested = Alternation((Concatenation((Literal(b"("), Call("a"), Literal(b")"))), Literal(b"x")))
-    >>> superset = regular_superset(Grammar({"a": nested}, "a"))
+    >>> superset = regular_superset(GrammarRules({"a": nested}, "a"))
     >>> superset.is_exact, [superset.dfa.accepts(text) for text in ("((x))", "(x", "()")]
     (False, [True, True, False])
     """
@@ -86,7 +86,7 @@ def _forgets(rule: Expression) -> bool:
     return isinstance(rule, RegisterRule) or any(call.distinct for call in calls(rule))
 
 
-def _recursive(grammar: Grammar) -> Collection[str]:
+def _recursive(grammar: GrammarRules) -> Collection[str]:
     """Return the rules on circles of calls, or that lead to one."""
     waits = {name: {call.rule for call in calls(rule)} for name, rule in grammar.rules.items()}
     callers = dict[str, list[str]]()

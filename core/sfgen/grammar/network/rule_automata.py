@@ -42,7 +42,7 @@ from sfgen.grammar.network.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     GrammarTooLarge,
     Leaf,
     Literal,
@@ -77,7 +77,7 @@ class RuleAutomaton(NamedTuple):
     remembers: Remembers = Remembers()
 
 
-def automata_of(grammar: Grammar, nullable: Collection[str]) -> list[RuleAutomaton]:
+def automata_of(grammar: GrammarRules, nullable: Collection[str]) -> list[RuleAutomaton]:
     """Build the automata of simplified rules, some of which have the empty text."""
     automata, together, called = list[RuleAutomaton](), dict[str, Expression](), set[Call]()
     for name, expression in grammar.rules.items():

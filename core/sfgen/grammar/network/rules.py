@@ -201,7 +201,7 @@ NOTHING = Alternation(())
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
+class GrammarRules:
     """Rules, and the rule of a whole text."""
 
     rules: Rules

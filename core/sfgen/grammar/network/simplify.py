@@ -26,7 +26,7 @@ from sfgen.grammar.network.rules import (
     Call,
     Concatenation,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Member,
@@ -58,7 +58,7 @@ class LeftRecursion(UsageError):
         )
 
 
-def simplify(grammar: Grammar, analysis: Analysis) -> Grammar:
+def simplify(grammar: GrammarRules, analysis: Analysis) -> GrammarRules:
     """Rewrite a grammar into rules that can each become an automaton.
 
     The texts stay the same; unreachable rules are dropped. A start without a text is ``NOTHING``.
@@ -72,14 +72,14 @@ def simplify(grammar: Grammar, analysis: Analysis) -> Grammar:
         if name not in simplified:
             simplified[name] = _with_branches_inside(name, rules)
             waiting += [call.rule for call in calls(simplified[name])]
-    return Grammar(_needed(simplified, grammar.start), grammar.start)
+    return GrammarRules(_needed(simplified, grammar.start), grammar.start)
 
 
-def without_copies(grammar: Grammar, analysis: Analysis) -> Grammar:
+def without_copies(grammar: GrammarRules, analysis: Analysis) -> GrammarRules:
     """Simplify a grammar but keep every call, so that positions name the rules as written."""
     lengths = analysis.lengths
     if grammar.start not in lengths:
-        return Grammar({grammar.start: NOTHING}, grammar.start)
+        return GrammarRules({grammar.start: NOTHING}, grammar.start)
     rules = dict[str, Expression]()
     for name, rule in grammar.rules.items():
         left = _pruned(rule, lengths) if name in lengths else None
@@ -88,7 +88,7 @@ def without_copies(grammar: Grammar, analysis: Analysis) -> Grammar:
     recursive = [name for circle in analysis.circles for name in circle if name in rules]
     rules |= {name: _without_left_recursion(name, rules[name]) for name in recursive}
     rules |= _without_circles(rules, recursive, grammar.start, analysis)
-    return Grammar(_needed(rules, grammar.start), grammar.start)
+    return GrammarRules(_needed(rules, grammar.start), grammar.start)
 
 
 def _pruned(expression: Expression, known: Collection[str]) -> Expression | None:

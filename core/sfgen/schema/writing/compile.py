@@ -13,7 +13,7 @@ from functools import partial
 
 from sfgen.errors import SchemaError
 from sfgen.grammar.network.analysis import Analysis
-from sfgen.grammar.network.rules import Alternation, Call, Expression, Grammar, Leaf
+from sfgen.grammar.network.rules import Alternation, Call, Expression, GrammarRules, Leaf
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.conjunction import conjunction_of
 from sfgen.schema.meaning.groups import Group
@@ -71,7 +71,7 @@ class Compiled:
         watches_banned: Whether banned words could not be taken out of all strings, so that a matcher must watch.
     """
 
-    grammar: Grammar
+    grammar: GrammarRules
     analysis: Analysis
     notes: tuple[str, ...]
     descriptions: Mapping[str, str]
@@ -158,7 +158,7 @@ class _Compiler:
             note = "Nothing is required, so {} is valid: require_all asks for all properties."
             notes.append(ParameterText(note, "require_all"))
         return Compiled(
-            Grammar(rules, start),
+            GrammarRules(rules, start),
             analysis,
             (*notes, *dict.fromkeys(self._notes)),
             described(skeletons),
