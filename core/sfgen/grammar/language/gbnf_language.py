@@ -42,7 +42,7 @@ from sfgen.grammar.network.rules import (
 )
 from sfgen.grammar.network.simplify import LeftRecursion
 from sfgen.grammar.network.stack import NetworkPosition
-from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
 from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, TokenSymbol
 from sfgen.printable import line_numbers
 from sfgen.protocols import Guide
@@ -113,7 +113,7 @@ class GbnfLanguage:
         self.start = start
         self._read = source
         self._reader = NetworkReader(network)
-        self._positions = KeptByVocabulary[NetworkPositions]()
+        self._positions = KeptByVocabulary[Any]()
         self._written = KeptByVocabulary[Mapping[int, bytes]]()
         self.origin = origin
         self.format: Format = "gbnf"
@@ -188,8 +188,13 @@ class GbnfLanguage:
 
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens."""
-        positions = self._positions.of(vocabulary, lambda each: NetworkPositions(self.network, each))
-        return GbnfGuide(positions, lambda: self._as_written, max_tokens)
+        positions = self._positions.of(vocabulary, self._make_positions)
+        return self._guides(positions, lambda: self._outlined, max_tokens)
+
+    _guides: type[GbnfGuide] = GbnfGuide
+
+    def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
+        return NetworkPositions(self.network, vocabulary)
 
     def rules(self) -> tuple[RuleOutline, ...]:
         """List all rules in the order of the text, then the reachable terminals."""
@@ -247,23 +252,11 @@ class GbnfLanguage:
 class GbnfOfTokens(GbnfLanguage):
     """The texts of a grammar in GBNF with token symbols."""
 
-    def _set(self, text: str, start: str, source: Later[Gbnf], network: Network, origin: str | None) -> None:
-        super()._set(text, start, source, network, origin)
-        self._symbol_positions = KeptByVocabulary[SymbolPositions[NetworkPosition]]()
+    _guides = GbnfTokenGuide
 
-    def _make_positions(self, vocabulary: Vocabulary) -> SymbolPositions[NetworkPosition]:
-        def make(coded: Vocabulary) -> NetworkPositions:
-            return NetworkPositions(self.network, coded)
-
-        try:
-            return SymbolPositions(vocabulary, self._source.symbols, self.text, make)
-        except GrammarError as error:
-            raise error.of_file(self.origin) from None
-
-    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
-        """Make a guide for one sequence of tokens."""
-        positions = self._symbol_positions.of(vocabulary, self._make_positions)
-        return GbnfTokenGuide(positions, lambda: self._written_by_tokens, max_tokens)
+    def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
+        make = super()._make_positions
+        return SymbolPositions(vocabulary, self._source.symbols, self.text, make, self.origin)
 
     @property
     def expressions(self) -> GrammarRules:

@@ -379,15 +379,8 @@ class LarkOfTokens(LarkLanguage):
     _guides = SymbolGuide
 
     def _make_positions(self) -> Callable[[Vocabulary], PositionMasks[Any]]:
-        return partial(self._by_symbols, super()._make_positions())
-
-    def _by_symbols(
-        self, make: Callable[[Vocabulary], PositionMasks[Any]], vocabulary: Vocabulary
-    ) -> SymbolPositions[Any]:
-        try:
-            return SymbolPositions(vocabulary, self._symbols, self.text, make)
-        except GrammarError as error:
-            raise error.of_file(self.origin) from None
+        make = super()._make_positions()
+        return lambda vocabulary: SymbolPositions(vocabulary, self._symbols, self.text, make, self.origin)
 
     @property
     def tokens(self) -> tuple[str, ...]:

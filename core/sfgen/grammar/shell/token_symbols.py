@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Generic, TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -35,6 +35,7 @@ import numpy as np
 from sfgen.automata.label import characters_from
 from sfgen.errors import GrammarError
 from sfgen.grammar.shell.guide import GrammarGuide, PositionMasks
+from sfgen.grammar.shell.masks import MaskCache
 from sfgen.grammar.shell.read import ByteReader
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask
@@ -43,7 +44,7 @@ from sfgen.vocabulary import Vocabulary
 CODE_BYTES = bytes([*range(0xF5, 0xFF), 0xC0, 0xC1])
 """Bytes that no UTF-8 has; FF, the border between characters in patterns, is another."""
 
-_KEPT = 512  # translated masks
+_KEPT = 16 << 20  # bytes of translated masks
 
 Position = TypeVar("Position", bound=Hashable)
 
@@ -226,6 +227,18 @@ def _by_trie(vocabulary: Vocabulary) -> Vocabulary | None:
     return coded
 
 
+class _Translated(NamedTuple):
+    """A mask with codes, which is held so that its id stays its own, and the mask over the vocabulary."""
+
+    coded: Mask
+    mask: Mask
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of both."""
+        return self.coded.nbytes + self.mask.nbytes
+
+
 class SymbolPositions(Generic[Position]):
     """The tokens that each position of a grammar with token symbols allows; see ``PositionMasks``.
 
@@ -234,6 +247,7 @@ class SymbolPositions(Generic[Position]):
         symbols: The symbols.
         text: The grammar, for errors.
         make: Makes the masks of an engine over a vocabulary.
+        origin: The name of the grammar's file, for errors.
     """
 
     def __init__(
@@ -242,21 +256,24 @@ class SymbolPositions(Generic[Position]):
         symbols: SymbolTokens,
         text: str,
         make: Callable[[Vocabulary], PositionMasks[Position]],
+        origin: str | None = None,
     ) -> None:
         self.vocabulary = vocabulary
         self.symbols = symbols
         size = len(vocabulary)
         number_of = {code: size + number for number, code in enumerate(_codes(symbols.code_size))}
-        self._tokens_of = {
-            number_of[code]: packed(symbols.tokens_of(symbol, vocabulary, text), size)
-            for symbol, code in symbols.codes.items()
-        }
+        try:
+            self._tokens_of = {
+                number_of[code]: packed(symbols.tokens_of(symbol, vocabulary, text), size)
+                for symbol, code in symbols.codes.items()
+            }
+        except GrammarError as error:
+            raise error.of_file(origin) from None
         self._coded = coded_vocabulary(vocabulary, symbols.code_size)
         self._made = make(self._coded)
         self._words = (size + 31) // 32
         self._last_word = np.uint32((1 << (size - 1) % 32 + 1) - 1)
-        self._translated: dict[int, tuple[Mask, Mask]] = {}
-        self._lock = threading.Lock()
+        self._translated = MaskCache[int, _Translated](_KEPT)
 
     @property
     def reader(self) -> ByteReader[Position]:
@@ -275,17 +292,14 @@ class SymbolPositions(Generic[Position]):
         """Replace the codes in a mask by the tokens of their symbols."""
         known = self._translated.get(id(coded))
         if known is not None:
-            return known[1]
+            return known.mask
         mask: Mask = coded[: self._words].copy()
         mask[-1] &= self._last_word
         for number, tokens in self._tokens_of.items():
             if coded.item(number >> 5) >> (number & 31) & 1:
                 mask |= tokens
         mask.setflags(write=False)
-        with self._lock:
-            while len(self._translated) >= _KEPT:
-                del self._translated[next(iter(self._translated))]
-            return self._translated.setdefault(id(coded), (coded, mask))[1]  # the mask is held, so its id stays its own
+        return self._translated.keep(id(coded), _Translated(coded, mask)).mask
 
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
