@@ -14,11 +14,10 @@ from tests.support.grammars.lalr_tables import letter_lexer, random_grammars, ra
 from tests.support.running.tried import some_of, tried
 
 from sfgen.grammar.lalr.completion import LalrCompletion
-from sfgen.grammar.lalr.costs import Readings, byte_costs, labels_of
-from sfgen.grammar.lalr.distances import FAR, TextDistances, explored_safety
-from sfgen.grammar.lalr.items import Items
+from sfgen.grammar.lalr.distances import FAR, TextDistances
 from sfgen.grammar.lalr.read import LalrConfiguration as ReadConfiguration
 from sfgen.grammar.lalr.read import LalrReader
+from sfgen.grammar.lalr.safety import safety_of
 from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
@@ -86,11 +85,12 @@ def check_bound(distances: TextDistances, stacks: StateStacks, configuration: Co
     is_taken = np.array([stacks.after(node, terminal) != NO_STATE for terminal in terminals])
     is_taken &= distances.cost[lexer_state] < FAR
     found = distances.of(lexer_state, node)
-    if (is_taken & distances.safe).any():
+    safety = safety_of(distances)
+    if (is_taken & safety.labels).any():
         assert found < FAR
-        if distances.most_per_level is not None:
-            assert found <= distances.most_per_level * (stacks.depths[node] + 1)
-    if distances.safe.all():
+        if safety.most_per_level is not None:
+            assert found <= safety.most_per_level * (stacks.depths[node] + 1)
+    if safety.labels.all():
         assert is_taken.any() == (found < FAR)
 
 
@@ -112,32 +112,6 @@ def test_random_grammars_and_lexers(data: st.DataObject) -> None:
         assume(False)
     check(tables, data.draw(random_lexers(tables)), limit=60)
     check(tables, letter_lexer(tables, data.draw(st.sampled_from([(), ("A",), ("A", "B")]))), limit=60)
-
-
-SEPARABLE = {
-    ("right recursion", (), False): True,
-    ("right recursion", ("A",), False): False,
-    ("right recursion", ("A",), True): True,
-    ("dangling else", (), False): True,
-    ("dangling else", ("A", "C"), False): False,
-    ("dangling else", ("A",), False): True,
-    ("a shift that loses all texts", (), False): False,
-    ("a shift that loses some texts", (), False): True,
-    ("a shift that leads into a dead end", (), False): False,
-    ("nothing but an endless rule", (), False): False,
-    ("empty rules", (), True): True,
-    ("lists", ("A", "B", "C"), True): True,
-}
-
-
-@pytest.mark.parametrize(("case", "expected"), SEPARABLE.items())
-def test_separable_grammars(case: tuple[str, tuple[str, ...], bool], expected: bool) -> None:
-    name, apart, blanks = case
-    tables = tables_of(GRAMMARS[name] + LETTERS)
-    distances = TextDistances(tables, letter_lexer(tables, apart, blanks), StateStacks(tables))
-    assert distances.safe.all() == expected
-    if expected:
-        assert distances.most_per_level is not None
 
 
 @pytest.mark.parametrize(
@@ -191,47 +165,9 @@ def test_usable_bytes() -> None:
         assert TextDistances(tables, lexer, stacks, usable=flags).of(start, BOTTOM) == expected
 
 
-@pytest.mark.parametrize("name", GRAMMARS)
-def test_units_that_are_given(name: str) -> None:
-    """Units of three bytes' cost: all distances are three times as far."""
-    tables = tables_of(GRAMMARS[name] + LETTERS)
-    stacks = StateStacks(tables)
-    lexer = letter_lexer(tables, ("A", "B"))
-    in_bytes = TextDistances(tables, lexer, stacks)
-    in_units = TextDistances(tables, lexer, stacks, np.minimum(in_bytes.cost * 3, FAR).astype(np.int32))
-    for configuration in Configurations(tables, lexer, stacks).reachable(5, 100):
-        assert in_units.of(*configuration) == min(FAR, 3 * in_bytes.of(*configuration))
-
-
 def test_the_smallest_bytes_come_first() -> None:
     tables = tables_of("start: C A | B C | B B" + LETTERS)
     lexer = letter_lexer(tables)
     stacks = StateStacks(tables)
     reader = LalrReader(tables, lexer, stacks, TextDistances(tables, lexer, stacks))
     assert LalrCompletion(reader, None).text(reader.start) == b"bb"
-
-
-@pytest.mark.parametrize("first", ["A", "B"])
-def test_what_is_taken_tells_levels_apart(first: str) -> None:
-    """C C cannot be written. The parser takes the first C behind one of the openings, and refuses it behind the other.
-
-    What can be written behind both is the same.
-    """
-    other = "AB".replace(first, "")
-    tables = tables_of(f"start: {first} x B | {other} x C C | {other} x B\nx: AB" + LETTERS)
-    lexer = letter_lexer(tables, ("C",))
-    labels = labels_of(lexer)
-    readings = Readings(Items(tables), lexer, labels, byte_costs(lexer, labels))
-    safe = explored_safety(readings.items, readings, 9).labels
-    names = [tables.terminals[terminal].name for terminal, _ in labels]
-    assert [name for name, is_safe in zip(names, safe, strict=False) if not is_safe] == ["C"]
-
-
-def test_nothing_is_known_of_more_nodes_than_are_looked_at() -> None:
-    tables = tables_of(GRAMMARS["dangling else"] + LETTERS)
-    lexer = letter_lexer(tables)
-    labels = labels_of(lexer)
-    readings = Readings(Items(tables), lexer, labels, byte_costs(lexer, labels))
-    found = explored_safety(readings.items, readings, 9, most_nodes=3)
-    assert found.most_per_level is None
-    assert found.labels.tolist() == [False] * len(labels) + [True]

@@ -1,24 +1,19 @@
-"""D(configuration): the fewest units from a configuration to the end of the text.
+"""D(configuration): the fewest bytes from a configuration to the end of the text.
 
 A configuration is a lexer state and a node of the parser's stack. D is the least sum, over all labels, of the cost from
-the lexer state to the label and the cost from the label at the node to the end (see ``costs``).
+the lexer state to the label and the cost from the label at the node to the end. ``costs`` tells why the second depends
+on the label that is pending, so that it is a vector over labels and no sum over the frames of the stack.
 
-Masks only need to know whether D is finite, and D is dear. A label is *safe* if the text can be completed after every
-commit of it that the parser takes, whatever the stack. A configuration that reaches a safe label and whose parser takes
-it needs no D. Safe labels are found in two ways:
-
-* ``_Bounds`` takes a grammar without conflicts. A gap is good if some safe label can be read there for every terminal
-  that its state has an action for. A label is safe if all gaps behind it are good. The largest such set is taken; each
-  nonterminal must have a text. Then each item of the state behind a safe label can be completed by safe labels,
-  whatever is below, because all items of an LR(0) state are valid. This bounds D: complete the cheapest item of each
-  state on the stack, each terminal at its dearest good gap.
-* ``explored_safety`` takes any grammar, and visits one stack node of each node class. Most grammars have few classes;
-  with more than ``MOST_NODES`` nodes nothing is known. Nodes of one class may differ in the terminals that the parser
-  takes, so they are told apart by these as well.
+Few vectors occur, but for a number that is added to all entries. With ``value: "[" value "]" | "1"`` each ``[`` adds
+one byte, and changes nothing else. So nodes of the stack are told apart by their *stack class*: a state with the
+vectors behind its items, of which the least entry is taken off and kept for the node. The class of a node follows from
+its own state and from the class below, by one look-up. Grammars have tens to thousands of classes, made when a stack
+needs them; a stack of ten thousand brackets has two or three.
 """
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,13 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.costs import FAR as FAR
-from sfgen.grammar.lalr.costs import NodeClass, NodeCosts, Readings, by_terminal, byte_costs, labels_of
-from sfgen.grammar.lalr.items import Item, Items, has_conflicts
+from sfgen.grammar.lalr.costs import Readings, by_terminal, byte_costs, labels_of
+from sfgen.grammar.lalr.items import Item, Items
 from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
-
-MOST_NODES = 1_000
-"""The nodes that are visited before the search is given up."""
 
 
 class TextDistances:
@@ -40,54 +32,41 @@ class TextDistances:
 
     Attributes:
         labels: The terminals with their lookahead obligations.
-        cost: The units from each lexer state to the commit of each label, int32 ``[lexer_states, labels + 1]``: 0
-            where it can be committed at once, ``FAR`` where it never can. The last column is the end of the text.
+        cost: The fewest bytes from each lexer state to the commit of each label, int32 ``[lexer_states, labels + 1]``:
+            0 where it can be committed at once, ``FAR`` where it never can. The last column is the end of the text.
+        readings: The costs of all nonterminals.
+        classes: The classes of the stack's nodes.
     """
 
     def __init__(
-        self,
-        tables: ParseTables,
-        lexer: Lexer,
-        stacks: StateStacks,
-        cost: NDArray[np.int32] | None = None,
-        usable: NDArray[np.bool_] | None = None,
+        self, tables: ParseTables, lexer: Lexer, stacks: StateStacks, usable: NDArray[np.bool_] | None = None
     ) -> None:
         self.labels = labels_of(lexer)
-        self.cost: NDArray[np.int32]
-        if cost is None:
-            self.cost = byte_costs(lexer, self.labels, usable)
-        else:
-            self.cost = np.minimum(cost, FAR).astype(np.int32)
+        self.cost = byte_costs(lexer, self.labels, usable)
+        self.readings = Readings(Items(tables), lexer, self.labels, self.cost)
+        self.classes = StackClasses(self.readings, stacks)
         self._tables = tables
         self._lexer = lexer
-        self._stacks = stacks
-        self._items = Items(tables)
-        self._readings = Readings(self._items, lexer, self.labels, self.cost, are_bytes=cost is None and usable is None)
-        self._node_costs = NodeCosts(self._items, self._readings, stacks)
-
-    def behind(self, node: int) -> NDArray[np.int32]:
-        """Return the fewest units behind each label at a node, int32 ``[labels + 1]``; ``FAR`` where it is refused."""
-        return self._node_costs.array(self._node_costs.behind(node))
 
     def of(self, lexer_state: int, node: int) -> int:
-        """Return the fewest units to the end of the text; ``FAR`` where there is no way."""
-        behind = self._node_costs.behind(node)
-        least = int((self.cost[lexer_state] + self._node_costs.vectors[behind.number]).min())
-        return FAR if least >= FAR else least + behind.added
+        """Return the fewest bytes to the end of the text; ``FAR`` where there is no way."""
+        number, added = self.classes.of(node)
+        least = int((self.cost[lexer_state] + self.classes.behind[number]).min())
+        return FAR if least >= FAR else least + added
 
     def of_many(self, lexer_states: NDArray[np.int32], node: int) -> NDArray[np.int32]:
-        """Return the fewest units to the end from several lexer states, int32."""
-        behind = self._node_costs.behind(node)
-        least: NDArray[np.int32] = (self.cost[lexer_states] + self._node_costs.vectors[behind.number]).min(axis=1)
-        return np.where(least >= FAR, np.int32(FAR), least + np.int32(behind.added))
+        """Return the fewest bytes to the end from several lexer states, int32."""
+        number, added = self.classes.of(node)
+        least: NDArray[np.int32] = (self.cost[lexer_states] + self.classes.behind[number]).min(axis=1)
+        return np.where(least >= FAR, np.int32(FAR), least + np.int32(added))
 
     def to_terminals(self, labels: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
-        """Return the fewest units from each lexer state to each terminal, int32 ``[lexer_states, terminals]``.
+        """Return the fewest bytes from each lexer state to each terminal, int32 ``[lexer_states, terminals]``.
 
         No other terminal may end before. ``labels`` are the labels that count, bool ``[labels + 1]``; without, all do.
         """
         cost = self.cost if labels is None or labels.all() else np.where(labels, self.cost, np.int32(FAR))
-        return by_terminal(cost, self._readings.terminals, len(self._tables.terminals))
+        return by_terminal(cost, self.readings.terminals, len(self._tables.terminals))
 
     @cached_property
     def is_empty(self) -> bool:
@@ -95,223 +74,215 @@ class TextDistances:
         start = self._lexer.starts[self._tables.context_of[self._tables.start], 0]
         return start == NO_STATE or self.of(int(start), BOTTOM) >= FAR
 
-    @cached_property
-    def _safety(self) -> _Safety:
-        most_first = int(self.cost[self.cost < FAR].max(initial=0))
-        if has_conflicts(self._items):
-            return explored_safety(self._items, self._readings, most_first)
-        found = _Bounds(self._items, self._readings).safety(most_first)
-        if 2 * found.labels.sum() < len(found.labels):  # little is safe: worth a search of the node classes
-            explored = explored_safety(self._items, self._readings, most_first)
-            return max(explored, found, key=lambda safety: int(safety.labels.sum()))
-        return found
 
-    @property
-    def safe(self) -> NDArray[np.bool_]:
-        """The labels after which every text can be completed, bool ``[labels + 1]``.
-
-        In a large grammar with resolved conflicts only the end of the text is known to be safe.
-        """
-        return self._safety.labels
-
-    @property
-    def most_per_level(self) -> int | None:
-        """The bound of D for each frame of the stack; ``None`` where none is known.
-
-        D is at most this times the depth of the node plus 1, where the parser takes a safe label in reach.
-        """
-        return self._safety.most_per_level
-
-
-class _Safety(NamedTuple):
-    """The safe labels and a bound of D, for all stacks.
+class _Vector(NamedTuple):
+    """The bytes behind each pending label.
 
     Attributes:
-        labels: The safe labels, bool ``[labels + 1]``.
-        most_per_level: D is at most this times the depth of the node plus 1 where the parser takes a safe label in
-            reach; ``None`` where no bound is known.
+        number: The number of the vector from which its least entry is taken off.
+        added: The least entry.
     """
 
-    labels: NDArray[np.bool_]
-    most_per_level: int | None
+    number: int
+    added: int
 
 
-class _Bounds:
-    """Safety and bounds from the gaps of a grammar without conflicts."""
-
-    def __init__(self, items: Items, readings: Readings) -> None:
-        self._items = items
-        self._rests: dict[Item, int] = {}
-        tables = items.tables
-        gaps = _gaps_of(items, readings)
-        rows = np.array([readings.gap(state, obligation) for state, obligation, _ in gaps])
-        known = tables.actions[[state for state, _, _ in gaps]] != 0
-        behind = np.array([label for _, _, label in gaps])  # of the first gap it is the end
-        self._safe = np.ones(len(readings.terminals), dtype=np.bool_)
-        while True:
-            usable = np.where(self._safe, rows, np.int32(FAR))
-            dearest = by_terminal(usable, readings.terminals, len(tables.terminals))
-            is_good = ((dearest < FAR) | ~known).all(axis=1)
-            unsafe = behind[~is_good]
-            unsafe = unsafe[unsafe < len(self._safe) - 1]
-            if not self._safe[unsafe].any():
-                break
-            self._safe[unsafe] = False
-        dearest = dearest[is_good]
-        self._terminal_cost: list[int] = np.where(dearest < FAR, dearest, 0).max(axis=0, initial=0).tolist()
-        self._nonterminal_cost = self._find_nonterminal_costs()
-        is_read = (tables.gotos != NO_STATE).any(axis=0).tolist()
-        self._has_texts = all(
-            cost < FAR for cost, is_one in zip(self._nonterminal_cost, is_read, strict=True) if is_one
-        )
-
-    def safety(self, most_first: int) -> _Safety:
-        """Return the safe labels, and a bound of the distances."""
-        if not self._has_texts:
-            safe = np.zeros_like(self._safe)
-            safe[-1] = True
-            return _Safety(safe, None)
-        return _Safety(self._safe, self._most_per_level(most_first))
-
-    def _most_per_level(self, most_first: int) -> int:
-        tables = self._items.tables
-        most = most_first + self._terminal_cost[-1]
-        for state in range(len(tables.actions)):
-            pops = self._pops(state)
-            most = max([most, *pops.values()])
-            for target in np.unique(tables.actions[state][tables.actions[state] > 0] - 1).tolist():
-                most = max(most, self._pop(target, pops))
-        return most
-
-    def _pops(self, state: int) -> dict[int, int]:
-        """Return the most units from each nonterminal on top of a state until that state is popped."""
-        tables = self._items.tables
-        targets = {int(n): int(tables.gotos[state, n]) for n in np.flatnonzero(tables.gotos[state] != NO_STATE)}
-        pops = {n: 0 if state == tables.start and target == tables.end else FAR for n, target in targets.items()}
-        is_new = True
-        while is_new:
-            is_new = False
-            for nonterminal, target in targets.items():
-                cost = self._pop(target, pops)
-                if cost < pops[nonterminal]:
-                    pops[nonterminal] = cost
-                    is_new = True
-        return pops
-
-    def _pop(self, target: int, pops: dict[int, int]) -> int:
-        """Return the most units from a state on top until the state below is popped."""
-        return min(
-            [
-                self._rest(item) + (pops[self._items.tables.rules[item.rule].nonterminal] if item.read == 1 else 0)
-                for item in self._items.kernels[target]
-            ],
-            default=FAR,
-        )
-
-    def _rest(self, item: Item) -> int:
-        """Return the most units of the cheapest rest of an item."""
-        cost = self._rests.get(item)
-        if cost is None:
-            cost = self._rests[item] = self._sum(self._items.tables.rules[item.rule].symbols[item.read :])
-        return cost
-
-    def _sum(self, symbols: tuple[int, ...]) -> int:
-        """Return the most units of the cheapest text of some symbols."""
-        return sum(self._terminal_cost[s] if s >= 0 else self._nonterminal_cost[-1 - s] for s in symbols)
-
-    def _find_nonterminal_costs(self) -> list[int]:
-        self._nonterminal_cost = [FAR] * len(self._items.rules_of)
-        while True:
-            costs = [
-                min([FAR, *[self._sum(self._items.tables.rules[rule].symbols) for rule in rules]])
-                for rules in self._items.rules_of
-            ]
-            if costs == self._nonterminal_cost:
-                return costs
-            self._nonterminal_cost = costs
+_REFUSED = _Vector(0, 0)
+"""The vector in which all is ``FAR``."""
 
 
-def _gaps_of(items: Items, readings: Readings) -> list[tuple[int, int, int]]:
-    """List the gaps that occur: state, obligation, and the label before.
+def _more(vector: _Vector, added: int) -> _Vector:
+    """Add a number to all entries of a vector."""
+    return vector if vector.number == 0 else _Vector(vector.number, vector.added + added)
 
-    The label before the first gap is the end of the text.
+
+class _StackClass(NamedTuple):
+    """A state with the costs behind each of its items: all that its stack nodes share.
+
+    Attributes:
+        state: The parser's state.
+        behind_items: The costs behind each item of the state.
+        behind_readings: The costs behind nonterminals that are read on top of the state, as far as they are known.
     """
-    tables = items.tables
-    targets = [np.unique(column[column > 0] - 1).tolist() for column in np.ascontiguousarray(tables.actions.T)]
-    end = len(readings.terminals) - 1
-    gaps = [(tables.start, 0, end)]
-    seen_labels = np.zeros(end + 1, dtype=np.bool_)
-    seen_labels[-1] = True
-    for state, obligation, _ in gaps:  # the list grows
-        labels = np.flatnonzero(readings.reached(state, obligation) & ~seen_labels)
-        seen_labels[labels] = True
-        for label in labels.tolist():
-            gaps += [(target, readings.obligations[label], label) for target in targets[readings.terminals[label]]]
-    return gaps
+
+    state: int
+    behind_items: tuple[_Vector, ...]
+    behind_readings: dict[int, _Vector]
 
 
-def explored_safety(items: Items, readings: Readings, most_first: int, most_nodes: int = MOST_NODES) -> _Safety:
-    """Find the safe labels and a bound by visiting stack nodes."""
-    tables = items.tables
-    stacks = StateStacks(tables)
-    node_costs = NodeCosts(items, readings, stacks)
-    taken = _Taken(stacks, items)
-    readable = np.zeros((len(tables.actions), len(readings.terminals)), dtype=np.bool_)
-    for state, obligation, _ in _gaps_of(items, readings):
-        readable[state] |= readings.reached(state, obligation)
-    pushes = [
-        np.unique(np.concatenate([actions[actions > 0] - 1, gotos[gotos != NO_STATE]])).tolist()
-        for actions, gotos in zip(tables.actions, tables.gotos, strict=True)
-    ]
-    safe = np.ones(len(readings.terminals), dtype=np.bool_)
-    most_added, most_behind = 0, 0
-    seen: set[tuple[NodeClass, tuple[int, ...]]] = set()
-    nodes = [BOTTOM]
-    for node in nodes:  # the list grows
-        if len(nodes) > most_nodes:
-            safe[:-1] = False
-            return _Safety(safe, None)
-        behind = node_costs.array(node_costs.behind(node))
-        state, (_, added), bits = stacks.states[node], node_costs.of(node), taken.at(node)
-        is_taken = np.array([bits >> terminal & 1 for terminal in readings.terminals.tolist()], dtype=np.bool_)
-        safe &= ~(readable[state] & is_taken) | (behind < FAR)
-        most_behind = max(most_behind, int(behind[behind < FAR].max(initial=added)) - added)
-        for target in pushes[state]:
-            above = stacks.push(target, node)
-            node_class, added_above = node_costs.of(above)
-            most_added = max(most_added, added_above - added)
-            key = node_class, taken.behind_items(above)
-            if key not in seen:
-                seen.add(key)
-                nodes.append(above)
-    return _Safety(safe, max(most_added, most_first + most_behind))
+class StackClasses:
+    """Finds the class of each stack node, and the costs behind it. Safe to share between threads.
 
+    Attributes:
+        behind: The bytes behind each label with a class on top, to which the node adds its own, int32 ``[classes,
+            labels + 1]``. Rows behind those of the known classes mean nothing.
+    """
 
-class _Taken:
-    """The terminals that the parser takes at nodes, as the bits of integers."""
-
-    def __init__(self, stacks: StateStacks, items: Items) -> None:
+    def __init__(self, readings: Readings, stacks: StateStacks) -> None:
+        self._items = readings.items
+        self._tables = tables = readings.items.tables
+        self._readings = readings
         self._stacks = stacks
-        self._items = items
-        self._known = [np.flatnonzero(actions).tolist() for actions in items.tables.actions]
-        self._found: dict[int, int] = {}
+        refused = np.full(len(readings.terminals), FAR, dtype=np.int32)
+        self._vectors = [refused]  # each int32 ``[labels + 1]``; the least entry is 0, except here
+        self._vector_numbers = {refused.tobytes(): _REFUSED.number}
+        self._before: dict[tuple[int, Item, int], _Vector] = {}
+        self._lesser: dict[tuple[int, int, int], _Vector] = {}
+        self._classes: list[_StackClass] = []
+        self._numbers: dict[tuple[int, tuple[_Vector, ...]], int] = {}
+        self._pushed: dict[tuple[int, int], tuple[int, int]] = {}
+        self.behind = np.tile(refused, (1 << 4, 1))
+        self._lock = threading.Lock()
+        at_end = refused.copy()
+        at_end[-1] = 0
+        self._at_end = self._vector(at_end)
+        self._of = {BOTTOM: (self._class(tables.start, ()), 0)}
 
-    def at(self, node: int) -> int:
-        """Return the terminals that the parser takes at a node."""
-        terminals = self._found.get(node)
-        if terminals is None:
-            after = self._stacks.after
-            known = self._known[self._stacks.states[node]]
-            terminals = sum([1 << terminal for terminal in known if after(node, terminal) != NO_STATE])
-            self._found[node] = terminals
-        return terminals
+    def of(self, node: int) -> tuple[int, int]:
+        """Return the class of a node, and the bytes that the node adds to the costs behind the class."""
+        known = self._of.get(node)
+        if known is None:
+            with self._lock:
+                path = [node]
+                while path[-1] not in self._of:
+                    path.append(self._stacks.below[path[-1]])
+                number, added = self._of[path.pop()]
+                for each in reversed(path):
+                    number, more = self._push(number, self._stacks.states[each])
+                    added += more
+                    known = self._of[each] = number, added
+        assert known is not None
+        return known
 
-    def behind_items(self, node: int) -> tuple[int, ...]:
-        """Return the terminals that the parser takes after each item of a node."""
-        taken = []
-        for item in self._items.kernels[self._stacks.states[node]]:
-            below = self._stacks.pop(node, item.read)
-            nonterminal = self._items.tables.rules[item.rule].nonterminal
-            state = self._items.after(self._stacks.states[below], -1 - nonterminal)
-            taken.append(self.at(self._stacks.push(state, below)))
-        return tuple(taken)
+    # ---- classes ---------------------------------------------------------------------------------------------------
+
+    def _push(self, number: int, state: int) -> tuple[int, int]:
+        """Return the class of a state on top of a class, and the bytes that the push adds."""
+        pushed = self._pushed.get((number, state))
+        if pushed is None:
+            below, vectors = self._classes[number], list[_Vector]()
+            for item in self._items.kernels[state]:
+                if item.read == 1:
+                    vectors.append(self._behind_reading(below, self._tables.rules[item.rule].nonterminal))
+                else:
+                    vectors.append(self._behind_item(below, item))
+            added = min((vector.added for vector in vectors if vector != _REFUSED), default=0)
+            above = self._class(state, tuple([_more(vector, -added) for vector in vectors]))
+            pushed = self._pushed[number, state] = above, added
+        return pushed
+
+    def _class(self, state: int, behind_items: tuple[_Vector, ...]) -> int:
+        """Return the number of a class."""
+        number = self._numbers.get((state, behind_items))
+        if number is None:
+            number = len(self._classes)
+            if number == len(self.behind):
+                self.behind = np.concatenate([self.behind, self.behind])
+            self._classes.append(_StackClass(state, behind_items, {}))
+            self.behind[number] = self._behind(self._classes[-1])
+            self._numbers[state, behind_items] = number
+        return number
+
+    def _behind(self, top: _StackClass) -> NDArray[np.int32]:
+        """Compute the costs behind each label with a class on top, int32 ``[labels + 1]``."""
+        least = _REFUSED
+        for item, vector in zip(self._items.kernels[top.state], top.behind_items, strict=True):
+            least = self._lesser_of(least, self._before_rest(top.state, item, vector))
+        costs = self._array(least)
+        if top.state == self._tables.start:
+            for nonterminal in np.flatnonzero(self._tables.gotos[top.state] == self._tables.end).tolist():
+                read = self._readings.of(top.state, -1 - nonterminal)
+                behind = self._array(self._behind_reading(top, nonterminal))
+                costs[read.labels] = np.minimum(costs[read.labels], (read.costs + behind).min(axis=1))
+        return costs
+
+    def _behind_item(self, below: _StackClass, item: Item) -> _Vector:
+        """Return the costs behind an item whose last symbol was read on top of a class."""
+        return below.behind_items[self._items.kernels[below.state].index(Item(item.rule, item.read - 1))]
+
+    def _behind_reading(self, top: _StackClass, nonterminal: int) -> _Vector:
+        """Return the costs behind each label after a nonterminal on top of a class."""
+        if nonterminal not in top.behind_readings:
+            self._solve(top, nonterminal)
+        return top.behind_readings[nonterminal]
+
+    def _solve(self, top: _StackClass, wanted: int) -> None:
+        """Find the costs behind a nonterminal, and behind those whose rules begin with it.
+
+        A rule of the nonterminal may begin with the nonterminal itself, so costs are lowered until nothing changes.
+        """
+        costs: dict[int, _Vector] = {}
+        uses: dict[int, list[tuple[int, int, Item]]] = {}
+        waiting = [wanted]
+        while waiting:
+            nonterminal = waiting.pop()
+            if nonterminal in costs:
+                continue
+            if nonterminal in top.behind_readings:
+                costs[nonterminal] = top.behind_readings[nonterminal]
+                continue
+            state = self._items.after(top.state, -1 - nonterminal)
+            is_end = top.state == self._tables.start and state == self._tables.end
+            costs[nonterminal] = self._at_end if is_end else _REFUSED
+            for item in self._items.kernels[state]:
+                if item.read == 1:
+                    begun = self._tables.rules[item.rule].nonterminal
+                    uses.setdefault(begun, []).append((nonterminal, state, item))
+                    waiting.append(begun)
+                else:
+                    through = self._before_rest(state, item, self._behind_item(top, item))
+                    costs[nonterminal] = self._lesser_of(costs[nonterminal], through)
+        changed = list(costs)
+        while changed:
+            begun = changed.pop()
+            for nonterminal, state, item in uses.get(begun, ()):
+                least = self._lesser_of(costs[nonterminal], self._before_rest(state, item, costs[begun]))
+                if least != costs[nonterminal]:
+                    costs[nonterminal] = least
+                    changed.append(nonterminal)
+        top.behind_readings.update(costs)
+
+    # ---- vectors ---------------------------------------------------------------------------------------------------
+
+    def _before_rest(self, state: int, item: Item, behind: _Vector) -> _Vector:
+        """Return the costs of the rest of an item, with those behind it."""
+        key = state, item, behind.number
+        before = self._before.get(key)
+        if before is None:
+            rest, behind_rest = self._readings.rest(state, item), self._vectors[behind.number]
+            if rest is None:
+                costs = np.where(self._readings.reduced(state, item.rule), behind_rest, np.int32(FAR))
+            else:
+                costs = np.full(len(behind_rest), FAR, dtype=np.int32)
+                costs[rest.labels] = (rest.costs + behind_rest).min(axis=1)
+            before = self._before[key] = self._vector(costs)
+        return _more(before, behind.added)
+
+    def _lesser_of(self, one: _Vector, other: _Vector) -> _Vector:
+        """Return the lesser of two costs, for each label."""
+        if other in (one, _REFUSED):
+            return one
+        if one == _REFUSED:
+            return other
+        key = one.number, other.number, other.added - one.added
+        lesser = self._lesser.get(key)
+        if lesser is None:
+            shifted = self._vectors[other.number] + np.int32(other.added - one.added)
+            lesser = self._lesser[key] = self._vector(np.minimum(self._vectors[one.number], shifted))
+        return _more(lesser, one.added)
+
+    def _vector(self, array: NDArray[np.int32]) -> _Vector:
+        """Return the vector of an array, int32 ``[labels + 1]``."""
+        least = int(array.min())
+        if least >= FAR:
+            return _REFUSED
+        relative = np.where(array >= FAR, np.int32(FAR), array - np.int32(least))
+        number = self._vector_numbers.setdefault(relative.tobytes(), len(self._vectors))
+        if number == len(self._vectors):
+            self._vectors.append(relative)
+        return _Vector(number, least)
+
+    def _array(self, vector: _Vector) -> NDArray[np.int32]:
+        """Return the array of a vector, int32 ``[labels + 1]``."""
+        relative = self._vectors[vector.number]
+        return np.where(relative >= FAR, np.int32(FAR), relative + np.int32(vector.added))

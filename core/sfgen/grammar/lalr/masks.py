@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.costs import FAR
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
+from sfgen.grammar.lalr.safety import safety_of
 from sfgen.grammar.lalr.stack import BOTTOM, Returns
 from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.lalr.walk import (
@@ -146,7 +147,7 @@ _NO_ENDS = TokenEnds(_NOT_WANTED, np.empty(0, dtype=np.intp), _NOT_WANTED, np.em
 class LalrMasks:
     """Makes and caches the masks of one grammar over one vocabulary. Safe to share between threads.
 
-    A configuration is alive if it reaches a *safe* label that the parser takes (see ``distances``). Mostly
+    A configuration is alive if it reaches a *safe* label that the parser takes (see ``safety``). Mostly
     all labels are safe; where the parser takes only others, the configuration is *doubtful* and needs its distance.
 
     A mask depends on the lexer state and a few states of the stack: its top, and those to which the parser returns
@@ -176,7 +177,9 @@ class LalrMasks:
             dtype=np.int32,
         )
         distances = reader.distances
-        safe, others = (distances.to_terminals(labels) < FAR for labels in (distances.safe, ~distances.safe))
+        self._safety = safety_of(distances)
+        safe_labels = self._safety.labels
+        safe, others = (distances.to_terminals(labels) < FAR for labels in (safe_labels, ~safe_labels))
         self._reach = Reach.of(safe, others & ~safe)
         self._all_doubtful = Reach.of(np.zeros_like(safe), safe | others)
         comes_to = np.packbits(distances.cost < FAR, axis=1)
@@ -289,7 +292,7 @@ class LalrMasks:
         return self._known(mask, depths[node] + pushed, lowest)
 
     def _known(self, mask: Mask, deepest: int, lowest: int) -> _Known:
-        per_level = self._reader.distances.most_per_level
+        per_level = self._safety.most_per_level
         return _Known(TokenMask(mask, FAR if per_level is None else per_level * (deepest + 1)), deepest, lowest)
 
     def _add_classes(self, node: int, tokens: LexemeTokens, mask: Mask, room: _Room) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.distances import FAR, TextDistances
+from sfgen.grammar.lalr.safety import safety_of
 from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.shell.read import StepReader
@@ -94,10 +95,10 @@ class LalrReader(LexerReader[LalrConfiguration]):
         self._context_of: list[int] = tables.context_of.tolist()
         terminals, obligations = lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist()
         bounds = lexer.commit_starts.tolist()
+        self._known_terminals: dict[int, tuple[list[int], list[int]]] = {}
         self._commits = [
             list(zip(terminals[begin:end], obligations[begin:end], strict=True)) for begin, end in pairwise(bounds)
         ]
-        self._known_labels: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}
         self.start: LalrPosition = (LalrConfiguration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
     def lexer_state_at(self, node: int, obligation: int) -> int:
@@ -133,37 +134,23 @@ class LalrReader(LexerReader[LalrConfiguration]):
         return tuple(sorted(alive)) or None
 
     def is_alive(self, lexer_state: int, node: int) -> bool:
-        """Tell whether a configuration can be completed.
-
-        It looks for a safe label, up to the one behind the next terminal, before it computes the distance.
-        """
-        safe, others = self._labels_of(lexer_state)
+        """Tell whether a configuration can be completed: by a safe label, or else by its distance."""
+        safe, others = self._terminals_of(lexer_state)
         if self._takes_any(node, safe):
             return True
-        is_taken = False
-        for terminal, obligation in others:
-            after = self.stacks.after(node, terminal)
-            if after != NO_STATE:
-                is_taken = True
-                gap = self.lexer_state_at(after, obligation)
-                if gap != NO_STATE and self._takes_any(after, self._labels_of(gap)[0]):
-                    return True
-        return is_taken and self.distances.of(lexer_state, node) < FAR
+        return self._takes_any(node, others) and self.distances.of(lexer_state, node) < FAR
 
     def _takes_any(self, node: int, terminals: list[int]) -> bool:
         return any(self.stacks.after(node, terminal) != NO_STATE for terminal in terminals)
 
-    def _labels_of(self, lexer_state: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the terminals of the safe labels that a lexer state reaches, and the other labels."""
-        known = self._known_labels.get(lexer_state)
+    def _terminals_of(self, lexer_state: int) -> tuple[list[int], list[int]]:
+        """Return the terminals of the safe labels that a lexer state reaches, and those of its other labels."""
+        known = self._known_terminals.get(lexer_state)
         if known is None:
-            distances, end = self.distances, len(self.tables.terminals) - 1
-            comes_to, safe = distances.cost[lexer_state] < FAR, distances.safe
-            labels = [*distances.labels, (end, 0)]
-            known = self._known_labels[lexer_state] = (
-                sorted({labels[each][0] for each in np.flatnonzero(comes_to & safe).tolist()}),
-                [labels[each] for each in np.flatnonzero(comes_to & ~safe).tolist() if each < len(labels) - 1],
-            )
+            is_reached, is_safe = self.distances.cost[lexer_state] < FAR, safety_of(self.distances).labels
+            terminals = self.distances.readings.terminals
+            safe, others = (np.unique(terminals[is_reached & labels]).tolist() for labels in (is_safe, ~is_safe))
+            known = self._known_terminals[lexer_state] = safe, others
         return known
 
     def united(self, positions: Sequence[LalrPosition]) -> LalrPosition:
