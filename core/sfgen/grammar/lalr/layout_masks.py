@@ -124,7 +124,8 @@ class _Inside(LalrMasks):
         starts = np.array([0, len(children)], dtype=np.int32)
         children = children[np.argsort(self._vocabulary.trie.bytes[children], kind="stable")]
         nothing = np.empty(0, dtype=np.int32)
-        return LexemeTokens(nothing, np.empty((0, self.words), dtype=np.uint32), label, starts, children, nothing)
+        no_masks = np.empty((0, self.words), dtype=np.uint32)
+        return LexemeTokens(nothing, no_masks, label, starts, children, np.empty(0, dtype=np.bool_))
 
     def _add_behind(self, node: int, tokens: LexemeTokens, mask: Mask) -> None:
         counts = np.zeros(2, dtype=np.int64)

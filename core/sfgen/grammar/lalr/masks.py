@@ -25,6 +25,7 @@ from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.lalr.walk import (
     BELOW,
     ENDS,
+    EXITS,
     FIELDS,
     LOWEST,
     MADE,
@@ -33,17 +34,27 @@ from sfgen.grammar.lalr.walk import (
     PUSHED,
     STATE,
     TOO_MANY,
+    group_of_byte,
+    groups_below,
     join_classes,
+    order_exits,
     read_behind,
     walk_lexeme,
 )
 from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays, allow, words_of
 from sfgen.index.mask_ids import packed, repeat_tokens
 from sfgen.protocols import Int32, Mask
-from sfgen.vocabulary import Vocabulary
+from sfgen.vocabulary import TokenTrie, Vocabulary
+from sfgen.weak_cache import kept_while_it_lives
 
 _ENDS, _MOST_ENDS = 1 << 12, 1 << 22
 """The first room for ends of tokens, and the most numbers of ends."""
+
+_FIRST_BEYOND = 0x80
+"""The first byte beyond ASCII."""
+
+_ROWS = 8
+"""The first room for classes with tokens."""
 
 _NO_MASK: Mask = np.empty(0, dtype=np.uint32)
 _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
@@ -94,7 +105,7 @@ class LexemeTokens(NamedTuple):
         labels: The labels that are committed inside tokens, int32 ``[labels]``.
         child_starts: The first entry in ``children`` of each label, int32 ``[labels + 1]``.
         children: The trie nodes right behind such commits, int32.
-        reached: The lexer states behind tokens that hand no terminal to the parser, ascending, int32.
+        is_reached: The lexer states behind tokens that hand no terminal to the parser, bool ``[lexer_states]``.
     """
 
     lexer_states: Int32
@@ -102,7 +113,12 @@ class LexemeTokens(NamedTuple):
     labels: Int32
     child_starts: Int32
     children: Int32
-    reached: Int32
+    is_reached: NDArray[np.bool_]
+
+    @property
+    def reached(self) -> Int32:
+        """The lexer states behind tokens that hand no terminal to the parser, ascending, int32."""
+        return np.flatnonzero(self.is_reached).astype(np.int32)
 
 
 class Reach(NamedTuple):
@@ -190,8 +206,7 @@ class LalrMasks:
         self._first_of_class = np.unique(self._class_of, return_index=True)[1].astype(np.int32)
         self._lexer_arguments: tuple[Any, ...] = (
             np.ascontiguousarray(lexer.step).reshape(-1), self._sizes, lexer.byte_classes, lexer.commit_starts,
-            commit_labels, trie.bytes, trie.depths, trie.subtree_ends, trie.first_tokens, trie.token_starts,
-            trie.token_ids,
+            commit_labels, trie.bytes, trie.depths, trie.subtree_ends,
         )  # fmt: skip
         self._is_open = _open_bytes(reader, self._labels[1::2]).reshape(-1)
         self._parser_arguments: tuple[Any, ...] = (
@@ -200,6 +215,11 @@ class LalrMasks:
             self._sizes,
         )  # fmt: skip
         self._starts = np.ascontiguousarray(lexer.starts).reshape(-1)
+        self._groups = _groups_below(trie)
+        self._staying = np.zeros(len(lexer.step), dtype=np.uint64)
+        self._behind_beyond = np.ascontiguousarray(lexer.step[:, np.unique(lexer.byte_classes[_FIRST_BEYOND:])])
+        self._goes_beyond: list[bool] = (self._behind_beyond != NO_STATE).any(axis=1).tolist()
+        self._beyond: dict[bytes, _Walked] = {}
         self._lexemes: dict[int, LexemeTokens] = {}
         self._masks = MaskCache[tuple[int, int], _Known]()
         self._returns = Returns(reader.stacks)
@@ -277,16 +297,18 @@ class LalrMasks:
                 mask |= packed(ends.tokens[alive[ends.place_of]], len(self._vocabulary))
                 counts[PUSHED] = max(counts[PUSHED], *[depths[each] for each in ends.nodes.tolist()])
         repeat_tokens(mask, self._vocabulary.trie.repeated_tokens)
-        here = LalrConfiguration(lexer_state, node)
-        lowest_at_end = reader.lowest_at_end(here)
-        pushed, lowest = int(counts[PUSHED]), min(int(room.top[LOWEST]), lowest_at_end)
-        for behind in reader.commits(here):
-            gap = self._of(*behind)
-            mask |= gap.token_mask.mask
-            pushed = max(pushed, gap.deepest - lowest_at_end)
-            lowest = min(lowest, gap.lowest)
-        if reader.accepts((here,)):
-            allow(mask, self._vocabulary.end_token_ids)
+        pushed, lowest = int(counts[PUSHED]), int(room.top[LOWEST])
+        if reader.may_end_at(lexer_state):
+            here = LalrConfiguration(lexer_state, node)
+            lowest_at_end = reader.lowest_at_end(here)
+            lowest = min(lowest, lowest_at_end)
+            for behind in reader.commits(here):
+                gap = self._of(*behind)
+                mask |= gap.token_mask.mask
+                pushed = max(pushed, gap.deepest - lowest_at_end)
+                lowest = min(lowest, gap.lowest)
+            if reader.accepts((here,)):
+                allow(mask, self._vocabulary.end_token_ids)
         mask.setflags(write=False)
         self._keep(lexer_state, node, _Shared(ref(mask), pushed), lowest)
         return self._known(mask, depths[node] + pushed, lowest)
@@ -317,12 +339,13 @@ class LalrMasks:
     ) -> TokenEnds:
         """Add the tokens in which a terminal ends to a mask; return the doubtful ends."""
         ends = np.empty(3 * _ENDS if reach is self._all_doubtful else 0, dtype=np.int64)
-        step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments[:-2]
+        step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments
         while len(tokens.children):
             arguments: tuple[Any, ...] = (
                 node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, self._is_open,
                 room.sets, room.marks, *reach, self._labels, self._starts, self._reader.tables.context_of, step,
-                byte_classes, commit_starts, commit_labels, *trie, *self._stack(room),
+                byte_classes, commit_starts, commit_labels, *trie, self._vocabulary.trie.first_tokens,
+                *self._stack(room),
             )  # fmt: skip
             status = read_behind(*arguments)
             if status != TOO_MANY and (not counts[ENDS] or len(ends)):
@@ -395,44 +418,92 @@ class LalrMasks:
 
     def _walk(self, lexer_state: int, lexer_state_of: Int32) -> LexemeTokens:
         trie, room = self._vocabulary.trie, self._room()
-        all_masks = np.zeros((self._classes, self.words), dtype=np.uint32)
-        counts = np.zeros(1 + self._classes, dtype=np.int64)
         is_reached = np.zeros(len(self._class_of), dtype=np.bool_)
-        while True:
-            status: int = walk_lexeme(
-                lexer_state, counts, all_masks.reshape(-1), self.words, room.exits, room.exit_labels, room.stack,
-                self._class_of, self._is_open, is_reached, lexer_state_of, *self._lexer_arguments,
+        if lexer_state_of.size:
+            self._walk_nodes(lexer_state, 0, len(trie), is_reached, lexer_state_of)
+        else:
+            beyond = self._beyond_ascii(lexer_state) if self._goes_beyond[lexer_state] else None
+            self._walk_nodes(lexer_state, 0, int(trie.roots[_FIRST_BEYOND]), is_reached, lexer_state_of)
+            if beyond is not None:
+                room.add(beyond)
+                is_reached |= beyond.is_reached
+        count, kinds = int(room.counts[EXITS]), 0
+        if count:
+            exits, labels = np.empty((2, count), dtype=np.int32)
+            kinds = order_exits(
+                count, room.exits, room.exit_labels, exits, labels, room.starts, room.kinds, room.kind_starts,
+                trie.bytes,
             )  # fmt: skip
-            if status != TOO_MANY:
-                break
-            room.exits = np.empty(2 * len(room.exits), dtype=np.int32)
-            room.exit_labels = np.empty_like(room.exits)
-        has_tokens = np.flatnonzero(counts[1:])
-        exits, labels = room.exits[: counts[0]], room.exit_labels[: counts[0]]
-        order = np.lexsort((trie.bytes[exits], labels))
-        kinds, firsts = np.unique(labels[order], return_index=True)
-        masks = all_masks[has_tokens]
+        found = room.taken(is_reached)
         return LexemeTokens(
-            self._first_of_class[has_tokens],
-            masks,
-            kinds.astype(np.int32),
-            np.append(firsts, len(exits)).astype(np.int32),
-            exits[order].copy(),
-            np.flatnonzero(is_reached).astype(np.int32),
+            self._first_of_class[found.classes],
+            found.rows,
+            room.kinds[:kinds].copy(),
+            room.kind_starts[: kinds + 1].copy(),
+            found.exits,
+            is_reached,
         )
+
+    def _beyond_ascii(self, lexer_state: int) -> _Walked:
+        """Return the tokens that begin beyond ASCII; lexer states that read these characters alike share them."""
+        trie, key = self._vocabulary.trie, self._behind_beyond[lexer_state].tobytes()
+        if key not in self._beyond:
+            is_reached = np.zeros(len(self._class_of), dtype=np.bool_)
+            self._walk_nodes(lexer_state, int(trie.roots[_FIRST_BEYOND]), len(trie), is_reached, _NOT_WANTED)
+            self._beyond[key] = self._room().taken(is_reached)
+        return self._beyond[key]
+
+    def _walk_nodes(
+        self, lexer_state: int, node: int, end: int, is_reached: NDArray[np.bool_], lexer_state_of: Int32
+    ) -> None:
+        """Walk some nodes of the trie; what is found is left in the scratch memory."""
+        trie, room = self._vocabulary.trie, self._room()
+        while True:
+            room.counts[:], room.row_of[:] = 0, -1
+            arguments: tuple[Any, ...] = (
+                lexer_state, node, end, room.counts, room.rows.reshape(-1), self.words, room.row_of, room.row_classes,
+                room.exits, room.exit_labels, room.stack, self._class_of, self._is_open, self._staying, is_reached,
+                lexer_state_of, self._groups, _GROUP_OF_BYTE, *self._lexer_arguments, trie.token_starts, trie.token_ids,
+            )  # fmt: skip
+            if walk_lexeme(*arguments) != TOO_MANY:
+                return
+            room.grow()
 
     def _room(self) -> _Room:
         room: _Room | None = getattr(self._scratch, "room", None)
         if room is None:
-            room = self._scratch.room = _Room(self._vocabulary)
+            room = self._scratch.room = _Room(self._vocabulary, self._classes, len(self._labels) // 2)
         return room
+
+
+class _Walked(NamedTuple):
+    """What a walk of some trie nodes from a lexer state found.
+
+    Attributes:
+        classes: The classes of lexer states behind tokens, int32 ``[classes]``.
+        rows: The tokens of each, uint32 ``[classes, words]``.
+        exits: The trie nodes right behind the end of a terminal, int32.
+        exit_labels: The label that ends before each, int32.
+        is_reached: The lexer states behind tokens, bool ``[lexer_states]``.
+    """
+
+    classes: Int32
+    rows: NDArray[np.uint32]
+    exits: Int32
+    exit_labels: Int32
+    is_reached: NDArray[np.bool_]
 
 
 class _Room:
     """Scratch memory of one thread."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, classes: int, labels: int) -> None:
         trie = vocabulary.trie
+        self.counts = np.empty(2, dtype=np.int64)
+        self.rows = np.zeros((min(classes, _ROWS), words_of(vocabulary)), dtype=np.uint32)  # zeros between walks
+        self.row_of, self.row_classes = np.empty((2, classes), dtype=np.int32)
+        self.kinds, self.kind_starts = np.empty((2, labels + 1), dtype=np.int32)
+        self.starts = np.zeros(max(labels, 257), dtype=np.int32)  # zeros between walks
         self.exits = np.empty(len(trie) + 64, dtype=np.int32)
         self.exit_labels = np.empty_like(self.exits)
         self.stack = np.empty(trie.max_depth + 1, dtype=np.int32)
@@ -441,6 +512,54 @@ class _Room:
         self.loaded = 0
         self.sets = np.empty(2 * MOST_CONFIGURATIONS, dtype=np.int64)
         self.marks = np.empty(3 * (trie.max_depth + 2), dtype=np.int64)
+
+    def grow(self) -> None:
+        """Make room for twice as many classes and exits."""
+        self.rows = np.zeros((2 * len(self.rows), self.rows.shape[1]), dtype=np.uint32)
+        self.exits, self.exit_labels = np.empty((2, 2 * len(self.exits)), dtype=np.int32)
+
+    def taken(self, is_reached: NDArray[np.bool_]) -> _Walked:
+        """Take out what a walk found."""
+        exits, rows = self.counts.tolist()
+        found = self.rows[:rows].copy()
+        self.rows[:rows] = 0
+        return _Walked(
+            self.row_classes[:rows].copy(),
+            found,
+            self.exits[:exits].copy(),
+            self.exit_labels[:exits].copy(),
+            is_reached,
+        )
+
+    def add(self, walked: _Walked) -> None:
+        """Add what another walk found."""
+        exits, rows = self.counts.tolist()
+        while rows + len(walked.rows) > len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros_like(self.rows)])
+        if exits + len(walked.exits) > len(self.exits):
+            self.exits = np.concatenate([self.exits, walked.exits])
+            self.exit_labels = np.concatenate([self.exit_labels, walked.exit_labels])
+        for group, row in zip(walked.classes.tolist(), walked.rows, strict=True):
+            number = int(self.row_of[group])
+            if number < 0:
+                number = self.row_of[group] = rows
+                self.row_classes[rows] = group
+                rows += 1
+            self.rows[number] |= row
+        self.exits[exits : exits + len(walked.exits)] = walked.exits
+        self.exit_labels[exits : exits + len(walked.exits)] = walked.exit_labels
+        self.counts[:] = exits + len(walked.exits), rows
+
+
+_GROUP_OF_BYTE = group_of_byte()
+
+
+@kept_while_it_lives
+def _groups_below(trie: TokenTrie) -> NDArray[np.uint64]:
+    """Return the groups of the bytes below each trie node, made once."""
+    below = np.empty(len(trie), dtype=np.uint64)
+    groups_below(below, np.zeros(trie.max_depth + 2, dtype=np.uint64), trie.bytes, trie.depths, _GROUP_OF_BYTE)
+    return below
 
 
 def _open_bytes(reader: LalrReader, obligations: Int32) -> NDArray[np.bool_]:

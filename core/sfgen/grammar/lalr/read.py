@@ -168,6 +168,10 @@ class LalrReader(LexerReader[LalrConfiguration]):
                     return True
         return False
 
+    def may_end_at(self, lexer_state: int) -> bool:
+        """Tell whether a terminal, or the text, may end at a lexer state."""
+        return bool(self._commits[lexer_state]) or self._may_end[lexer_state]
+
     def lowest_at_end(self, configuration: LalrConfiguration) -> int:
         """Return the least depth of a node whose state decides what may end here: terminals, or the text."""
         lexer_state, node = configuration

@@ -40,6 +40,7 @@ class StateStacks:
         self._after: dict[tuple[int, int], int] = {}
         self._lowest: dict[tuple[int, int], int] = {}
         self._array = np.zeros((1 << 10, FIELDS), dtype=np.int32)
+        self._flat = self._array[:0].reshape(-1)
         self._copied = 0
         self._lock = threading.Lock()
 
@@ -108,6 +109,8 @@ class StateStacks:
 
     def array(self) -> NDArray[np.int32]:
         """Return state, node below, depth and a zero for each node, int32 ``[FIELDS * nodes]``; read-only."""
+        if len(self.states) == self._copied:
+            return self._flat
         with self._lock:
             count = len(self.states)
             if count > len(self._array):
@@ -118,8 +121,9 @@ class StateStacks:
                 new = slice(self._copied, count)
                 added = np.array([self.states[new], self.below[new], self.depths[new]], dtype=np.int32)
                 self._array[new, :-1] = added.T
+                self._flat = self._array[:count].reshape(-1)
                 self._copied = count
-            return self._array[:count].reshape(-1)
+            return self._flat
 
 
 class Return(NamedTuple):
@@ -169,8 +173,11 @@ class Returns:
             return None
         stacks = self._stacks
         ways = self._ways(max(state, ~state), below)
-        if len(ways) < 2:
-            return next((Return(behind, node, stacks.depths[node]) for behind, node in ways), None)
+        if len(ways) == 1:
+            ((behind, node),) = ways
+            return Return(behind, node, stacks.depths[node])
+        if not ways:
+            return None
         reduced = {self._reduced(*way) for way in ways}
         if len(reduced) == 1:
             return Return(*reduced.pop(), stacks.depths[below])
@@ -179,10 +186,10 @@ class Returns:
 
     def _ways(self, state: int, below: int) -> set[tuple[int, int]]:
         """Return the states, with the nodes below, that follow some rule of a state."""
-        ways = set()
+        ways, stacks = set(), self._stacks
         for read, nonterminal in self._items[state]:
-            node = self._stacks.pop(below, read - 1)
-            behind = self._gotos[self._stacks.states[node]][nonterminal]
+            node = below if read == 1 else stacks.pop(below, read - 1)
+            behind = self._gotos[stacks.states[node]][nonterminal]
             if behind != NO_STATE and (behind, node) != (state, below):  # a left-recursive rule returns to itself
                 ways.add((behind, node))
         return ways

@@ -1,7 +1,8 @@
 """Kernels that find the tokens of a configuration, by a walk of the token trie with the lexer and the parser.
 
 * ``walk_lexeme`` finds the tokens that hand no terminal to the parser, and the trie nodes behind which a terminal ends
-  inside a token. Both depend on the lexer state alone.
+  inside a token. Both depend on the lexer state alone. Where all bytes below a node lead from a lexer state to itself,
+  as letters in a name, the node's tokens are taken as they are.
 * ``read_behind`` reads on at these nodes with the parser's stack.
 * ``join_classes`` adds the tokens of the first kind that lead to a terminal which the parser takes.
 
@@ -11,7 +12,10 @@ token's prefix.
 
 from __future__ import annotations
 
+import string
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.kernels import (
     Flags,
@@ -20,9 +24,12 @@ from sfgen.kernels import (
     Int32s,
     Int32sOut,
     Int64sOut,
+    UInt,
     UInt8s,
     UInt32s,
     UInt32sOut,
+    UInt64s,
+    UInt64sOut,
     kernel,
     part,
 )
@@ -49,6 +56,9 @@ WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, OBLIGATIONS = 0, 1, 2, 3, 4
 PUSHED, ENDS = 0, 1
 """The counts of ``read_behind``."""
 
+EXITS, ROWS = 0, 1
+"""The counts of ``walk_lexeme``."""
+
 MADE, LOWEST = 0, 1
 """The entries of ``top``: the number of made nodes, and the least depth of a node whose state was looked at."""
 
@@ -60,31 +70,88 @@ _NO_TOKEN = 0x80000000
 # ---- the lexer -------------------------------------------------------------------------------------------------------
 
 
+def group_of_byte() -> NDArray[np.uint64]:
+    """Return the bit of each byte's group, uint64 ``[256]``; letters of a kind are a group, a punctuation mark is one.
+
+    Lexers mostly go on in the same state by all bytes of a group, or by none.
+    """
+    kinds = [b"0123456789", b"abcdef", bytes(range(0x67, 0x7B)), b"ABCDEF", bytes(range(0x47, 0x5B))]
+    kinds += [bytes([byte]) for byte in b"\t\n\r " + string.punctuation.encode()]
+    kinds += [bytes(range(0x80, 0xC0)), bytes(range(0xC2, 0xE0)), bytes(range(0xE0, 0xF0)), bytes(range(0xF0, 0xF5))]
+    groups = np.full(256, len(kinds), dtype=np.uint64)  # the rest is a group, too
+    for number, kind in enumerate(kinds):
+        groups[list(kind)] = number
+    return np.uint64(1) << groups
+
+
+@kernel
+def groups_below(
+    below: UInt64sOut, above: UInt64sOut, trie_bytes: UInt8s, depths: Int32s, group_of: UInt64s
+) -> Int:  # fmt: skip
+    """Find the groups of the bytes below each trie node."""
+    # below: out; the bits of the groups, uint64 ``[nodes]``.
+    # above: Zeros for each depth, and two more.
+    # trie_bytes, depths: As in ``TokenTrie``.
+    # group_of: See ``group_of_byte``.
+    for back in range(trie_bytes.size):
+        node = trie_bytes.size - 1 - back
+        depth = np.int64(depths[node])
+        below[node] = above[depth + 1]
+        above[depth + 1] = 0
+        above[depth] |= below[node] | group_of[np.int64(trie_bytes[node])]
+    return 0
+
+
+@part
+def _groups_that_stay(
+    state: Int, step: Int32s, width: Int, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
+    is_open: Flags, group_of: UInt64s,
+) -> UInt:  # fmt: skip
+    """Return the groups whose bytes lead from a lexer state to itself and end no terminal; never 0."""
+    leave = np.uint64(0)
+    for byte in range(256):
+        byte_class = np.int64(byte_classes[byte])
+        stays = step[state * width + byte_class] == state
+        for position in range(commit_starts[state], commit_starts[state + 1]):
+            if is_open[np.int64(commit_labels[position]) * width + byte_class]:
+                stays = False
+        if not stays:
+            leave |= group_of[byte]
+    return ~leave
+
+
 @kernel
 def walk_lexeme(
-    lexer_state: Int, counts: Int64sOut, found: UInt32sOut, words: Int, exits: Int32sOut, exit_labels: Int32sOut,
-    stack: Int32sOut, class_of: Int32s, is_open: Flags, is_reached: FlagsOut, lexer_state_of: Int32sOut,
-    step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
-    trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, token_starts: Int32s, token_ids: Int32s,
+    lexer_state: Int, node: Int, end: Int, counts: Int64sOut, found: UInt32sOut, words: Int, row_of: Int32sOut,
+    row_classes: Int32sOut, exits: Int32sOut, exit_labels: Int32sOut, stack: Int32sOut, class_of: Int32s,
+    is_open: Flags, staying: UInt64sOut, is_reached: FlagsOut, lexer_state_of: Int32sOut, groups: UInt64s,
+    group_of: UInt64s, step: Int32s, sizes: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s,
+    trie_bytes: UInt8s, depths: Int32s, ends: Int32s, token_starts: Int32s, token_ids: Int32s,
 ) -> Int:  # fmt: skip
     """Find the tokens that are read without ending a terminal."""
-    # counts: out; the number of exits, then for each class whether it has tokens.
-    # found: out; the mask of each class of lexer states, uint32 ``[classes * words]``.
+    # node, end: The trie nodes from which to which is walked.
+    # counts: in and out; the number of exits, and of classes with tokens.
+    # found: in and out; the mask of each class of lexer states, uint32 ``[rows * words]``, zeros where none is yet.
     # words: The words of a mask.
+    # row_of: in and out; the row of each class in ``found``, int32 ``[classes]``; -1 for none.
+    # row_classes: in and out; the class of each row.
     # exits: out; the trie nodes right behind the end of a terminal.
     # exit_labels: out; the label that ends before each.
     # stack: Room for a lexer state at each depth.
     # class_of: The class of each lexer state.
     # is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
+    # staying: in and out; the groups that stay in each lexer state; 0 where that is unknown yet.
     # is_reached: out; the lexer states that tokens lead to, bool ``[lexer_states]``.
     # lexer_state_of: out; the lexer state behind each token, int32 ``[tokens]``, or empty if not wanted.
+    # groups: See ``groups_below``.
+    # group_of: See ``group_of_byte``.
     # step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
     # commit_labels: The label of each commit.
-    # trie_bytes, depths, ends, first_tokens, token_starts, token_ids: As in ``TokenTrie``.
-    # Returns 0, or ``TOO_MANY`` without room for the exits.
+    # trie_bytes, depths, ends, token_starts, token_ids: As in ``TokenTrie``.
+    # Returns 0, or ``TOO_MANY`` without room for the exits or classes.
     width = np.int64(sizes[CLASSES])
     stack[0] = lexer_state
-    node, end, exit_count = np.int64(0), np.int64(trie_bytes.size), np.int64(0)
+    exit_count = counts[EXITS]
     while node < end:
         depth = np.int64(depths[node])
         before = np.int64(stack[depth - 1])
@@ -98,23 +165,80 @@ def walk_lexeme(
                     exits[exit_count] = node
                     exit_labels[exit_count] = commit
                     exit_count += 1
-        after = step[before * width + byte]
+        after = np.int64(step[before * width + byte])
         if after < 0:
             node = np.int64(ends[node])
             continue
         stack[depth] = after
-        token = first_tokens[node]
-        if token < _NO_TOKEN:
-            group = np.int64(class_of[after])
-            counts[1 + group] = 1
-            is_reached[after] = True
+        stays = False
+        if ends[node] > node + 1:
+            if staying[after] == 0:
+                staying[after] = _groups_that_stay(
+                    after, step, width, byte_classes, commit_starts, commit_labels, is_open, group_of
+                )
+            stays = groups[node] & ~staying[after] == 0
+        first = np.int64(token_starts[node])
+        node = np.int64(ends[node]) if stays else np.int64(node + 1)
+        last = np.int64(token_starts[node])
+        if first == last:
+            continue
+        is_reached[after] = True
+        group = np.int64(class_of[after])
+        row = np.int64(row_of[group])
+        if row < 0:
+            row = counts[ROWS]
+            if (row + 1) * words > found.size:
+                return TOO_MANY
+            row_of[group], row_classes[row] = row, group
+            counts[ROWS] += 1
+        for position in range(first, last):
+            token = np.int64(token_ids[np.uintp(position)])
+            found[np.uintp(row * words + (token >> 5))] |= np.uint32(1) << np.uint32(token & 31)
             if lexer_state_of.size > 0:
-                for position in range(token_starts[node], token_starts[node + 1]):
-                    lexer_state_of[token_ids[position]] = after
-            found[group * words + np.int64(token >> np.uint32(5))] |= np.uint32(1) << (token & np.uint32(31))
-        node += 1
-    counts[0] = exit_count
+                lexer_state_of[token] = after
+    counts[EXITS] = exit_count
     return 0
+
+
+@kernel
+def order_exits(
+    count: Int, exits: Int32sOut, exit_labels: Int32sOut, room: Int32sOut, room_labels: Int32sOut, starts: Int32sOut,
+    kinds: Int32sOut, kind_starts: Int32sOut, trie_bytes: UInt8s,
+) -> Int:  # fmt: skip
+    """Sort exits by their labels, those of a label by their bytes; return the number of different labels."""
+    # count: The exits.
+    # exits, exit_labels: in and out; see ``walk_lexeme``.
+    # room, room_labels: As long.
+    # starts: Zeros, as many as there are labels, and 257 at least; out, zeros.
+    # kinds, kind_starts: out; the different labels, and the first exit of each, with the end of all.
+    # trie_bytes: As in ``TokenTrie``.
+    for position in range(count):
+        starts[np.int64(trie_bytes[exits[position]]) + 1] += 1
+    for byte in range(256):
+        starts[byte + 1] += starts[byte]
+    for position in range(count):
+        group = np.int64(trie_bytes[exits[position]])
+        room[starts[group]], room_labels[starts[group]] = exits[position], exit_labels[position]
+        starts[group] += 1
+    for number in range(starts.size):
+        starts[number] = 0
+    for position in range(count):
+        starts[room_labels[position]] += 1
+    kind_count, before = np.int64(0), np.int64(0)
+    for number in range(starts.size):
+        if starts[number] > 0:
+            kinds[kind_count], kind_starts[kind_count] = number, before
+            kind_count += 1
+            before += starts[number]
+            starts[number] = before - starts[number]
+    kind_starts[kind_count] = before
+    for position in range(count):
+        label = np.int64(room_labels[position])
+        exits[starts[label]] = room[position]
+        starts[label] += 1
+    for number in range(starts.size):
+        starts[number] = 0
+    return kind_count
 
 
 # ---- the parser ------------------------------------------------------------------------------------------------------
