@@ -380,11 +380,6 @@ class JsonSchema:
     def _superset(self) -> Superset | None:
         return regular_superset(self.compiled.grammar, self.compiled.analysis)
 
-    def _with_bans(self, banned: BannedWords) -> JsonSchema:
-        """Return the schema written without banned words, with the types that are inferred without them."""
-        options = replace(self._options, banned=banned, infer_types=self.compiled.has_inferred)
-        return JsonSchema._of(self._document, options, self._python_type)
-
     @cached_property
     def _validity(self) -> Validity:
         return Validity(self._document)
@@ -424,7 +419,8 @@ class JsonSchema:
 @lru_cache(maxsize=_KEPT)
 def _without_banned(schema: JsonSchema, banned: BannedWords) -> JsonSchema | None:
     """Return the schema without banned words, made once for many texts."""
-    made = schema._with_bans(banned)
+    options = replace(schema.options, banned=banned, infer_types=schema.compiled.has_inferred)
+    made = JsonSchema._of(schema.document, options, schema._python_type)
     return None if made.compiled.watches_banned else made
 
 
