@@ -31,7 +31,7 @@ class Items:
     """The items of all states.
 
     Attributes:
-        kernels: The items of each state with at least one symbol read.
+        kernels: The items of each state with at least one symbol read, ascending.
         readings: A state and a nonterminal for each class of readings.
         reading_of: The class of each nonterminal's reading in each state, int32 ``[states, nonterminals]``; -1
             where it is not read.
@@ -56,7 +56,7 @@ class Items:
             self.first_empty.append(empty)
         self.readings: list[tuple[int, int]] = []
         self.reading_of = self._find_readings()
-        self.kernels = kernel_items(tables)
+        self.kernels = self._find_kernels()
 
     def after(self, state: int, symbol: int) -> int:
         """Return the state behind a symbol; ``NO_STATE`` where it is refused."""
@@ -101,22 +101,15 @@ class Items:
                 reading_of[state, nonterminal] = known[key]
         return reading_of
 
-
-def kernel_items(tables: ParseTables) -> list[list[Item]]:
-    """List the items of each state with at least one symbol read, ascending."""
-    rules_of: list[list[int]] = [[] for _ in tables.nonterminals]
-    for number, rule in enumerate(tables.rules):
-        rules_of[rule.nonterminal].append(number)
-    actions: list[list[int]] = tables.actions.tolist()
-    gotos: list[list[int]] = tables.gotos.tolist()
-    kernels: list[set[Item]] = [set() for _ in actions]
-    for start, nonterminal in np.argwhere(tables.gotos != NO_STATE).tolist():
-        for number in rules_of[nonterminal]:
-            state = start
-            for read, symbol in enumerate(tables.rules[number].symbols, start=1):
-                state = gotos[state][-1 - symbol] if symbol < 0 else actions[state][symbol] - 1
-                kernels[state].add(Item(number, read))
-    return [sorted(items) for items in kernels]
+    def _find_kernels(self) -> list[list[Item]]:
+        kernels: list[set[Item]] = [set() for _ in self._actions]
+        for start, nonterminal in np.argwhere(self.tables.gotos != NO_STATE).tolist():
+            for number in self.rules_of[nonterminal]:
+                state = start
+                for read, symbol in enumerate(self.tables.rules[number].symbols, start=1):
+                    state = self.after(state, symbol)
+                    kernels[state].add(Item(number, read))
+        return [sorted(items) for items in kernels]
 
 
 _Transition = tuple[int, int]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.lalr.items import kernel_items
+from sfgen.grammar.lalr.items import Item
 from sfgen.grammar.lalr.tables import NO_STATE, ParseTables
 from sfgen.grammar.lalr.walk import FIELDS
 
@@ -148,11 +148,10 @@ class Returns:
         reducing: The states that only reduce a rule: nothing can follow there but what can follow behind the return.
     """
 
-    def __init__(self, stacks: StateStacks) -> None:
-        tables = stacks.tables
+    def __init__(self, stacks: StateStacks, kernels: list[list[Item]]) -> None:
+        tables, rules = stacks.tables, stacks.tables.rules
         self._stacks = stacks
         self._gotos: list[list[int]] = tables.gotos.tolist()
-        kernels, rules = kernel_items(tables), tables.rules
         self._items = [sorted({(item.read, rules[item.rule].nonterminal) for item in items}) for items in kernels]
         self.reducing = frozenset(
             state

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.grammar.lalr.distances import FAR
-from sfgen.grammar.lalr.items import Item, kernel_items
+from sfgen.grammar.lalr.items import Item
 from sfgen.grammar.lalr.read import LalrPosition, LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE
@@ -26,12 +26,10 @@ class OpenRules:
         tables = reader.tables
         self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
 
-    # The tables below are large with many terminals, and only needed for descriptions.
+        self.items = reader.distances.readings.items.kernels
+        """The items of each state of the parser."""
 
-    @cached_property
-    def items(self) -> list[list[Item]]:
-        """The kernel items of each state."""
-        return kernel_items(self._reader.tables)
+    # The tables below are large with many terminals, and only needed for descriptions.
 
     @cached_property
     def reach(self) -> NDArray[np.bool_]:

@@ -108,6 +108,17 @@ def alternatives(words: Iterable[str]) -> str:
     return " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
 
 
+def first_few(words: Iterable[str], most: int) -> str:
+    """List the first few words, and how many more there are.
+
+    >>> first_few("abcd", 2), first_few("ab", 2)
+    ('a, b and 2 more', 'a, b')
+    """
+    each = list(words)
+    more = f" and {len(each) - most} more" if len(each) > most else ""
+    return ", ".join(each[:most]) + more
+
+
 def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:
     """Find the known name that a misspelt one was perhaps meant for; empty if none is near.
 
