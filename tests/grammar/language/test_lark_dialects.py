@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from sfgen import Grammar
+from sfgen.compiled_form import compiled_form, of_compiled_form
 from sfgen.errors import GrammarError
 
 TEXTS = ["".join(letters) for size in range(6) for letters in itertools.product("ab", repeat=size)]
@@ -34,7 +35,9 @@ TEXTS = ["".join(letters) for size in range(6) for letters in itertools.product(
 def test_the_same_in_lark(braces: str, plain: str) -> None:
     rule = '\nx: "a" | "b"\n'
     one, other = Grammar.from_lark(braces + rule), Grammar.from_lark(plain + rule)
-    assert [text for text in TEXTS if one.accepts(text)] == [text for text in TEXTS if other.accepts(text)]
+    expected = [text for text in TEXTS if other.accepts(text)]
+    assert [text for text in TEXTS if one.accepts(text)] == expected
+    assert [text for text in TEXTS if of_compiled_form(compiled_form(one)).accepts(text)] == expected
 
 
 def test_tokens_are_counted() -> None:

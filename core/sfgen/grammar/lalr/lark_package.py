@@ -71,7 +71,7 @@ class LarkGrammar:
         self.importer = importer
         self.imported = dict(importer.found)
         self.tables = tables
-        self._build = build or (lambda: _parser(text, start, Importer(text, files=self.imported), indentation))
+        self._build = build or self._read_again
         self._parser: Any = None
         self._lock = threading.Lock()
 
@@ -88,6 +88,11 @@ class LarkGrammar:
         importer = Importer(text, files=imported)
         importer.found.update(imported)
         return cls(text, start, importer, tables, indentation=indentation)
+
+    def _read_again(self) -> Any:
+        """Make lark's parser of a grammar whose tables were known."""
+        importer = Importer(self.text, files=self.imported)
+        return _parser(with_tokens(self.text).text, self.start, importer, self.indentation)
 
     def parse(self, text: str) -> bool:
         """Tell whether lark reads a whole text."""
