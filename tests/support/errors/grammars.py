@@ -57,6 +57,15 @@ GRAMMARS = [
     Case(
         [*_INDEX, 'start: "a"', "--max-blanks", "1001"], 2, "--max-blanks is at most 1000, not 1001"
     ),
+    Case("gen --indenter NL_type=END x", 2, "--indenter says how a grammar is read, and there is none"),
+    Case([*_INDEX, _GOOD, "--indenter", "NL_type=END"], 2, "--indenter says how a Lark grammar is indented"),
+    Case([*_INDEX, 'start: "a"', "--indenter", "END"], 2, "--indenter has NAME=VALUE, not END"),
+    Case([*_INDEX, 'start: "a"', "--indenter", "NL=END"], 2, "an indenter has no option 'NL'"),
+    Case([*_INDEX, 'start: "a"', "--indenter", "tab_len=END"], 2, "tab_len must be a whole number, not 'END'"),
+    Case(
+        [*_INDEX, "start: A IN A OUT\nA: /a/\n%declare IN OUT", "--indenter", "INDENT_type=IN DEDENT_type=OUT"],
+        1, "its indentation needs the terminal _NEWLINE, which no rule uses",
+    ),
     Case(["gen", "--grammar", _GOOD, "--stop", "a", "x"], 2, "--stop cannot be used with a pattern, choices, a schema"),
     Case(["gen", "--grammar", _GOOD, "--engine", "fsm", "x"], 2, "--engine fsm and --grammar cannot be used together"),
     Case(["gen", "--grammar", _GOOD, "--indent", "2", "x"], 2, "--indent says how a schema is written, and there is"),

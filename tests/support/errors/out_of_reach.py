@@ -45,7 +45,6 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("network/regular.py", "name", "it is caught: items that must differ are then nested less, or refused"),
     ("writing/literals.py", "enum: ", "the limit of bytes is passed before"),
     ("lalr/lexer.py", "of all terminals", "the limits of states and steps are passed before"),
-    ("lalr/indentation.py", "reason, text, position", "an indenter of the library's callers names it"),
     ("substring/document.py", "a surrogate code point in the document", "files are UTF-8, which has none"),
     ("substring/substring.py", "documents[{name!r}]", _LIBRARY),
     ("index/saved_text.py", "that sfgen saved", "a command looks first what kind of file it is"),

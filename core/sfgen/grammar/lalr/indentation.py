@@ -21,15 +21,16 @@ demands:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import GrammarError
+from sfgen.errors import GrammarError, UsageError
 from sfgen.grammar.lalr.distances import FAR
 from sfgen.grammar.lalr.lark_errors import definition_of, position_of
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrPosition, LalrReader, LexerReader
@@ -67,10 +68,15 @@ class Indentation:
 
     @classmethod
     def of(cls, indenter: Any) -> Indentation:
-        """Read the options of an indenter of lark's, or of anything with its attributes."""
+        """Read the options of an indenter of lark's, of anything with its attributes, or by their names."""
         if isinstance(indenter, Indentation):
             return indenter
         names = ("NL_type", "INDENT_type", "DEDENT_type", "OPEN_PAREN_types", "CLOSE_PAREN_types", "tab_len")
+        if isinstance(indenter, Mapping):
+            unknown = next((name for name in indenter if name not in names), None)
+            if unknown is not None:
+                raise UsageError(f"an indenter has no option {unknown!r}", hint=f"Its options are {', '.join(names)}.")
+            indenter = SimpleNamespace(**(cls(_NEWLINES[0]).to_dict() | dict(indenter)))
         arguments.given("indenter", indenter, "an Indenter as lark has them", *names)
         newline, indent, dedent = (arguments.text(name, getattr(indenter, name)) for name in names[:3])
         opening, closing = (tuple(arguments.texts(name, getattr(indenter, name))) for name in names[3:5])

@@ -31,6 +31,7 @@ from sfgen.grammar.lalr.lark_quotations import quoted_in, readable, with_texts
 from sfgen.grammar.lalr.lark_tokens import WithTokens, with_tokens
 from sfgen.grammar.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
 from sfgen.grammar.shell.token_symbols import is_code, pattern_of
+from sfgen.parameter_text import ParameterText
 from sfgen.whole_file import read_file
 
 EXTENSION = ".lark"
@@ -311,7 +312,7 @@ class _Converter:
             f"the terminal {name} is declared and has no definition, and no indenter makes it",
             self.text,
             position_of(self.text, rf"%declare[^\n]*?\b({re.escape(name)})\b"),
-            hint=undefined_hint(name),
+            hint=ParameterText(f"{undefined_hint(name)} An indenter's terminals are named (indenter).", "indenter"),
         )
 
     def tables(self) -> ParseTables:

@@ -1,7 +1,8 @@
 """Write grammars to files for one vocabulary, and read them.
 
 The format of the file is that of ``sfgen.index.saved_text``. Its field ``grammar`` is the text, and ``options`` is how
-to read it, as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the imported texts by name.
+to read it, as JSON: ``format``, ``start``, ``max_blanks``, and in ``files`` the imported texts by name; with an unusual
+indenter ``indenter``, its options.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sfgen.index.saved_text import SavedText
 from sfgen.protocols import Tokens
 
 _OPTIONS = ("format", "start", "max_blanks", "files")
+_INDENTER = "indenter"
 
 
 def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
@@ -25,12 +27,13 @@ def save(grammar: Grammar, vocabulary: Tokens, path: str | PathLike[str], *, for
 
 def options_of(grammar: Grammar) -> dict[str, Any]:
     """Return the options of a grammar's text, as :func:`grammar_of` takes them."""
-    return {name: getattr(grammar, name) for name in _OPTIONS} | {"files": dict(grammar.files)}
+    own = {name: value for name, value in grammar.to_dict().items() if name == _INDENTER}
+    return {name: getattr(grammar, name) for name in _OPTIONS} | {"files": dict(grammar.files)} | own
 
 
 def grammar_of(text: str, options: Mapping[str, Any]) -> Grammar:
     """Read a grammar from its text and the options of :func:`options_of`."""
-    if tuple(options) != _OPTIONS:
+    if tuple(options) not in (_OPTIONS, (*_OPTIONS, _INDENTER)):
         raise ValueError("no options")
     return GrammarSource(text, **options).grammar()
 

@@ -106,7 +106,8 @@ class Grammar:
             directory: Where the files lie that it imports (``%import .other (NAME)``).
             files: The texts of these files by their paths, in place of a directory.
             origin: The name of its file, which errors tell; nothing is read from there.
-            indenter: An ``Indenter`` of lark, or an object with its attributes.
+            indenter: An ``Indenter`` of lark, an object with its attributes, or some of these by name, for others than
+                those of ``PythonIndenter``.
 
         Raises:
             GrammarError: lark refuses it, it has terminals that are declared only, or there is no text at all.
@@ -343,6 +344,8 @@ class GrammarSource:
     directory: str | PathLike[str] | None = None  # the folder of imported files; ``None``: no imports
     # the imported texts by name, if known already
     files: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), hash=False)
+    # options of lark's indenter by name, for others than the usual ones; ``None``: those of its terminals' names
+    indenter: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         arguments.text("grammar", self.text)
@@ -350,6 +353,11 @@ class GrammarSource:
             arguments.one_of("grammar_format", self.format, FORMATS)
         if self.start is not None:
             arguments.text("grammar_start", self.start)
+        if self.indenter is not None and self.told_format != "lark":
+            raise UsageError(
+                ParameterText("indenter says how a Lark grammar is indented, and GBNF has no indenter", "indenter"),
+                hint="Leave it out.",
+            )
         if self.max_blanks is None:
             return
         if self.told_format != "lark":
@@ -388,6 +396,7 @@ class GrammarSource:
             directory=self.directory,
             files=self.files or None,
             origin=self.origin,
+            indenter=self.indenter,
         )
 
 
