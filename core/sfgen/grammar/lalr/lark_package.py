@@ -312,7 +312,7 @@ class _Converter:
             f"the terminal {name} is declared and has no definition, and no indenter makes it",
             self.text,
             position_of(self.text, rf"%declare[^\n]*?\b({re.escape(name)})\b"),
-            hint=ParameterText(f"{undefined_hint(name)} An indenter's terminals are named (indenter).", "indenter"),
+            hint=ParameterText(f"{undefined_hint(name)} Terminals of indentation are named (indenter).", "indenter"),
         )
 
     def tables(self) -> ParseTables:
