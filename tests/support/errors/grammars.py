@@ -61,7 +61,7 @@ GRAMMARS = [
     Case([*_INDEX, _GOOD, "--indenter", "NL_type=END"], 2, "--indenter says how a Lark grammar is indented"),
     Case([*_INDEX, 'start: "a"', "--indenter", "END"], 2, "--indenter has NAME=VALUE, not END"),
     Case([*_INDEX, 'start: "a"', "--indenter", "NL=END"], 2, "an indenter has no option 'NL'"),
-    Case([*_INDEX, 'start: "a"', "--indenter", "tab_len=END"], 2, "tab_len must be a whole number, not 'END'"),
+    Case([*_INDEX, 'start: "a"', "--indenter", "tab_len=END"], 2, "tab_len must be a whole number of at least 1"),
     Case(
         [*_INDEX, "start: A IN A OUT\nA: /a/\n%declare IN OUT", "--indenter", "INDENT_type=IN DEDENT_type=OUT"],
         1, "its indentation needs the terminal _NEWLINE, which no rule uses",

@@ -16,6 +16,8 @@ demands:
 * Each rule has as many dedents as indents, and as many closing brackets as opening ones, properly nested. So the levels
   and brackets that are open are those on the parser's stack.
 * An indent stands behind a newline only, a dedent behind a newline or a dedent; brackets have no newlines inside.
+* What a newline would read on may not stand behind the indents and dedents that follow it: they keep its lookahead
+  obligation (``lexer_states``). So no newline stands right behind an indent, even where a rule has one there.
 * A newline terminal reads further lines with any number of spaces. So each column can be reached from any other one.
 """
 
@@ -41,6 +43,7 @@ from sfgen.grammar.shell.token_symbols import CODE_BYTES
 INDENT_CODE, DEDENT_CODE = CODE_BYTES[-2:-1], CODE_BYTES[-1:]
 """The codes of the declared terminals: the last ones, of which tokens of the grammar take the first."""
 
+_OPTIONS = ("NL_type", "INDENT_type", "DEDENT_type", "OPEN_PAREN_types", "CLOSE_PAREN_types", "tab_len")
 _NEWLINES = ("_NEWLINE", "_NL", "NEWLINE", "NL")
 _OPENING, _CLOSING = ("LPAR", "LSQB", "LBRACE"), ("RPAR", "RSQB", "RBRACE")
 _TAB = 8
@@ -68,20 +71,22 @@ class Indentation:
 
     @classmethod
     def of(cls, indenter: Any) -> Indentation:
-        """Read the options of an indenter of lark's, of anything with its attributes, or by their names."""
+        """Read the options of an indenter of lark's, or of anything with its attributes."""
         if isinstance(indenter, Indentation):
             return indenter
-        names = ("NL_type", "INDENT_type", "DEDENT_type", "OPEN_PAREN_types", "CLOSE_PAREN_types", "tab_len")
-        if isinstance(indenter, Mapping):
-            unknown = next((name for name in indenter if name not in names), None)
-            if unknown is not None:
-                raise UsageError(f"an indenter has no option {unknown!r}", hint=f"Its options are {', '.join(names)}.")
-            indenter = SimpleNamespace(**(cls(_NEWLINES[0]).to_dict() | dict(indenter)))
-        arguments.given("indenter", indenter, "an Indenter as lark has them", *names)
-        newline, indent, dedent = (arguments.text(name, getattr(indenter, name)) for name in names[:3])
-        opening, closing = (tuple(arguments.texts(name, getattr(indenter, name))) for name in names[3:5])
+        arguments.given("indenter", indenter, "an Indenter as lark has them", *_OPTIONS)
+        newline, indent, dedent = (arguments.text(name, getattr(indenter, name)) for name in _OPTIONS[:3])
+        opening, closing = (tuple(arguments.texts(name, getattr(indenter, name))) for name in _OPTIONS[3:5])
         width = arguments.whole_number("tab_len", indenter.tab_len, least=1)
         return cls(newline, indent, dedent, opening, closing, width)
+
+    @classmethod
+    def named(cls, options: Mapping[str, Any]) -> Indentation:
+        """Read options by lark's names; others are those of ``PythonIndenter``."""
+        unknown = next((name for name in options if name not in _OPTIONS), None)
+        if unknown is not None:
+            raise UsageError(f"an indenter has no option {unknown!r}", hint=f"Its options are {', '.join(_OPTIONS)}.")
+        return cls.of(SimpleNamespace(**(cls(_NEWLINES[0]).to_dict() | dict(options))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options by lark's names."""

@@ -116,6 +116,8 @@ class LexerStates:
     ) -> None:
         self._tables = tables
         self._layout = layout
+        added = () if layout is None else (layout.indent, layout.dedent)
+        self._added = frozenset(machine.symbols_of(starts[terminal]).bit_length() - 1 for terminal in added)
         self._machine = machine
         self._program = starts
         self._blanks = blanks
@@ -279,7 +281,9 @@ class LexerStates:
 
     def _find_after(self, before: _Alternative, symbol: int) -> list[int]:
         position = self._machine.position(self._trackers.all[before.trackers], symbol)
-        obligation = self._left_of_obligation(before, position)
+        # What may not follow a newline may not follow the indents and dedents behind it.
+        is_added = symbol in self._added
+        obligation = before.obligation if is_added else self._left_of_obligation(before, position)
         if obligation == NO_STATE:
             return []
         threads = self._read(before, position)

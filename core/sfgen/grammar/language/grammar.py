@@ -106,8 +106,7 @@ class Grammar:
             directory: Where the files lie that it imports (``%import .other (NAME)``).
             files: The texts of these files by their paths, in place of a directory.
             origin: The name of its file, which errors tell; nothing is read from there.
-            indenter: An ``Indenter`` of lark, an object with its attributes, or some of these by name, for others than
-                those of ``PythonIndenter``.
+            indenter: An ``Indenter`` of lark, or an object with its attributes.
 
         Raises:
             GrammarError: lark refuses it, it has terminals that are declared only, or there is no text at all.
@@ -396,7 +395,7 @@ class GrammarSource:
             directory=self.directory,
             files=self.files or None,
             origin=self.origin,
-            indenter=self.indenter,
+            indenter=None if self.indenter is None else Indentation.named(self.indenter),
         )
 
 
