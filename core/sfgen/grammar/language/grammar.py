@@ -89,7 +89,7 @@ class Grammar:
         directory: str | PathLike[str] | None = None,
         files: Mapping[str, str] | None = None,
         origin: str | None = None,
-        indenter: Any = None,
+        indenter: Any | None = None,
     ) -> Grammar:
         r"""Read a grammar in Lark's language: its LALR(1) parser and contextual lexer.
 
