@@ -304,6 +304,8 @@ class _Checks:
 class Layout(NamedTuple):
     """The layout at a place of a text.
 
+    In an ``if`` inside of an ``if``, each with two blanks more, the levels are 0, 2 and 4.
+
     Attributes:
         levels: The columns of the open levels, the lowest first; the first is 0.
         brackets: The number of open brackets.

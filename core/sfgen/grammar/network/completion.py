@@ -18,7 +18,7 @@ from sfgen.grammar.network.registers.register import NOTHING_BELOW, Register, te
 from sfgen.grammar.network.registers.texts import NewTexts, NoTextLeft
 from sfgen.grammar.network.stack import Frame, NetworkConfiguration, Node
 from sfgen.grammar.network.table import DEAD, Way
-from sfgen.grammar.shell.completion import END, NO_WAY, Completion, Shortest, shortest_of
+from sfgen.grammar.shell.completion import AT_END, NO_WAY, Completion, Shortest, shortest_of
 from sfgen.index.distance import LONGEST_TEXT
 from sfgen.vocabulary import Vocabulary
 
@@ -88,7 +88,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         while waiting:  # no recursion: a stack may be deep
             last = waiting[-1]
             if last.shortest is None and not last.frames:
-                last.shortest = END
+                last.shortest = AT_END
             if last.shortest is None:
                 unknown = [frame.below for frame in self._open(last) if frame.below.shortest is None]
                 if unknown:

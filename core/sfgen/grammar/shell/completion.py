@@ -39,8 +39,8 @@ class Shortest(NamedTuple):
     tokens: NDArray[np.int32]
 
 
-END = Shortest(b"", np.zeros(1, dtype=np.int32))
-"""The end itself."""
+AT_END = Shortest(b"", np.zeros(1, dtype=np.int32))
+"""The text from the end itself."""
 
 NO_WAY = Shortest(b"", np.full(1, UNREACHABLE, dtype=np.int32))
 """In place of a text, where the engine finds none."""
@@ -71,7 +71,7 @@ class Completion(ABC, Generic[Configuration]):
 
     def _of(self, configuration: Configuration) -> Shortest:
         """Return the shortest text from a configuration to an end, and its tokens."""
-        return self._before(self._text_of(configuration), END)
+        return self._before(self._text_of(configuration), AT_END)
 
     def text(self, position: tuple[Configuration, ...]) -> bytes:
         """Return the shortest text from a position to an end, which must exist."""
