@@ -195,7 +195,6 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         )
         self._base = MaskCache[tuple[int, int, bool], Mask]()
         self._masks = MaskCache[LayoutConfiguration, TokenMask]()
-        self._behind: dict[LayoutPosition, tuple[Int32, NDArray[np.int64]]] = {}
         self._most: dict[LayoutConfiguration, int] = {}
         self._lock = threading.Lock()
         if self.tokens_left(reader.start) >= UNREACHABLE:
@@ -239,7 +238,9 @@ class LayoutPositions(Positions[LayoutConfiguration]):
 
     def _joined(self, position: LayoutPosition) -> Mask:
         mask = super()._joined(position)
-        return mask if self.has_all_bytes else self._fitting(position, mask, int(UNREACHABLE) - 1)
+        if self.has_all_bytes:
+            return mask
+        return self._with_ends(position, self._one_by_one(position, TOKEN_IDS.of(mask), None))
 
     def _by_kernels(self, configuration: LayoutConfiguration) -> Mask:
         """Return the tokens that are not read by themselves, and perhaps others."""
@@ -341,21 +342,7 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return farthest
 
     def _fitting(self, position: LayoutPosition, plain: Mask, room: int) -> Mask:
-        known = self._behind.get(position)
-        if known is None:
-            tokens = np.setdiff1d(TOKEN_IDS.of(plain), self.vocabulary.end_token_ids).astype(np.int32)
-            read, texts = ReadByBytes(self.reader, position), self.vocabulary.tokens
-            numbers = np.array([read.after(texts[token] or b"") for token in tokens.tolist()], dtype=np.intp)
-            left = np.full(len(read.positions), int(UNREACHABLE), dtype=np.int64)
-            for number in np.unique(numbers).tolist():
-                left[number] = self.tokens_left(read.positions[number])
-            known = tokens, left[numbers]
-            with self._lock:
-                if len(self._behind) > _KEPT // 8:
-                    self._behind.clear()
-                self._behind[position] = known
-        fits = known[0][known[1] <= room]
-        return self._with_ends(position, fits)
+        raise TooManyWays  # columns lead to many positions: they are tried
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 

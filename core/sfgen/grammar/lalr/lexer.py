@@ -198,6 +198,9 @@ def _merge(lexer_states: LexerStates, symbols: int, contexts: int) -> _Merged:
     Lexer states are the states of an automaton whose output is their commits and whether the text may end. Equal ones
     are found by partition refinement (Hopcroft, 1971). Obligations are equal if the same lexer state follows in every
     context. Merged obligations may make more states equal, so both are repeated until nothing changes.
+
+    In ``X: "ab" | "cb"`` the states behind ``a`` and behind ``c`` become one. If nothing but a blank may follow ``X``,
+    the obligations that no ``b`` and that no ``d`` follows it are equal.
     """
     step = np.full((len(lexer_states.rows), symbols), NO_STATE, dtype=np.int32)
     for lexer_state, row in enumerate(lexer_states.rows):

@@ -94,10 +94,10 @@ class LalrReader(LexerReader[LalrConfiguration]):
         self._starts: list[list[int]] = lexer.starts.tolist()
         self._context_of: list[int] = tables.context_of.tolist()
         terminals, obligations = lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist()
-        bounds = lexer.commit_starts.tolist()
         self._known_terminals: dict[int, tuple[list[int], list[int]]] = {}
+        starts = lexer.commit_starts.tolist()
         self._commits = [
-            list(zip(terminals[begin:end], obligations[begin:end], strict=True)) for begin, end in pairwise(bounds)
+            list(zip(terminals[begin:end], obligations[begin:end], strict=True)) for begin, end in pairwise(starts)
         ]
         self.start: LalrPosition = (LalrConfiguration(self.lexer_state_at(BOTTOM, 0), BOTTOM),)
 
