@@ -17,7 +17,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.errors import DeadEnd, UsageError
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
-from sfgen.grammar.shell.masks import MaskCache, allow
+from sfgen.grammar.shell.masks import KeptMasks, allow
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS
 from sfgen.protocols import Int32, Mask
@@ -415,7 +415,7 @@ class SubstringTokens:
         document, trie = reader.document, vocabulary.trie
         # Where every byte of the document is a token by itself, no position is a dead end.
         self._steps_byte_by_byte = bool(trie.single_bytes[np.unique(document.data)].all())
-        self._masks = MaskCache[Position, Mask](_KEPT)
+        self._masks = KeptMasks[Position, Mask](_KEPT)
 
     @cached_property
     def _ways(self) -> tuple[Any, ...]:

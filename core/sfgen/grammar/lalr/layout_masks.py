@@ -40,7 +40,7 @@ from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer
 from sfgen.grammar.shell.completion import Completion
-from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays, cannot_be_written
+from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays, cannot_be_written
 from sfgen.grammar.shell.positions import Positions
 from sfgen.grammar.shell.read import REFUSED, ReadByBytes
 from sfgen.index.distance import UNREACHABLE
@@ -193,8 +193,8 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         self._widest_run = max(
             (run.data.count(b" ") + run.data.count(b"\t") * reader.tab_width for run in self._runs), default=0
         )
-        self._base = MaskCache[tuple[int, int, bool], Mask]()
-        self._masks = MaskCache[LayoutConfiguration, TokenMask]()
+        self._base = KeptMasks[tuple[int, int, bool], Mask]()
+        self._masks = KeptMasks[LayoutConfiguration, TokenMask]()
         self._most: dict[LayoutConfiguration, int] = {}
         self._lock = threading.Lock()
         if self.tokens_left(reader.start) >= UNREACHABLE:

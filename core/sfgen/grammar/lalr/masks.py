@@ -41,7 +41,7 @@ from sfgen.grammar.lalr.walk import (
     read_behind,
     walk_lexeme,
 )
-from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays, allow, words_of
+from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays, allow, words_of
 from sfgen.index.mask_ids import packed, repeat_tokens
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
@@ -221,7 +221,7 @@ class LalrMasks:
         self._goes_beyond: list[bool] = (self._behind_beyond != NO_STATE).any(axis=1).tolist()
         self._beyond: dict[bytes, _Walked] = {}
         self._lexemes: dict[int, LexemeTokens] = {}
-        self._masks = MaskCache[tuple[int, int], _Known]()
+        self._masks = KeptMasks[tuple[int, int], _Known]()
         self._returns = Returns(reader.stacks, reader.distances.readings.items.kernels)
         self._by_states: dict[int, dict[int, _ByStates]] = {}
         self._lock = threading.Lock()

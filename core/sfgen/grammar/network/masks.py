@@ -39,7 +39,7 @@ from sfgen.grammar.network.walk import (
     TOO_MANY,
     walk,
 )
-from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays, allow, words_of
+from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays, allow, words_of
 from sfgen.index.mask_ids import repeat_tokens, tokens_of_row
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
@@ -94,12 +94,12 @@ class NetworkMasks:
         walked = _walked(trie)
         self._everywhere = walked.everywhere
         self._trie_arguments: tuple[Any, ...] = walked.nodes, trie.token_starts, trie.token_ids
-        self._local = MaskCache[tuple[int, int], LocalMask]()
+        self._local = KeptMasks[tuple[int, int], LocalMask]()
         self._farthest: dict[int, int] = {}
         self._leaves: dict[int, LeafMasks | None] = {}
         rules, firsts = np.unique(network.rule_of, return_index=True)
         self._firsts: dict[int, int] = dict(zip(rules.tolist(), firsts.tolist(), strict=True))
-        self._masks = MaskCache[NetworkConfiguration, TokenMask]()
+        self._masks = KeptMasks[NetworkConfiguration, TokenMask]()
         self._scratch = threading.local()
 
     def of(self, configuration: NetworkConfiguration) -> TokenMask:

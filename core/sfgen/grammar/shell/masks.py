@@ -56,18 +56,21 @@ Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made", bound=HasBytes)
 
 
-class MaskCache(dict[Key, Made], Generic[Key, Made]):
+class KeptMasks(Generic[Key, Made]):
     """Masks by a key, of which the oldest are forgotten; threads may share it.
 
-    >>> cache = MaskCache[str, Mask](most=4096)
+    Attributes:
+        known: The masks, the oldest first.
+
+    >>> cache = KeptMasks[str, Mask](most=4096)
     >>> for name in "abcd":
     ...     _ = cache.keep(name, np.zeros(256, dtype=np.uint32))
-    >>> list(cache)
+    >>> list(cache.known)
     ['c', 'd']
     """
 
     def __init__(self, most: int | None = None) -> None:
-        super().__init__()
+        self.known: dict[Key, Made] = {}  # Python looks things up faster in a plain dictionary
         self._most = KEPT if most is None else most
         self._bytes = 0
         self._lock = threading.Lock()
@@ -75,12 +78,19 @@ class MaskCache(dict[Key, Made], Generic[Key, Made]):
     def keep(self, key: Key, made: Made) -> Made:
         """Keep a mask, or return that of a faster thread."""
         with self._lock:
-            known = self.setdefault(key, made)
-            if known is made:
+            found = self.known.setdefault(key, made)
+            if found is made:
                 self._bytes += _ENTRY + made.nbytes
-            while self._bytes > self._most and len(self) > 1:
-                self._bytes -= _ENTRY + self.pop(next(iter(self))).nbytes
-            return known
+            while self._bytes > self._most and len(self.known) > 1:
+                self._bytes -= _ENTRY + self.known.pop(next(iter(self.known))).nbytes
+            return found
+
+    def get(self, key: Key) -> Made | None:
+        """Return a mask, if it is known."""
+        return self.known.get(key)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self.known
 
 
 def allow(mask: Mask, tokens: tuple[int, ...]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.grammar.shell.completion import Completion
-from sfgen.grammar.shell.masks import MaskCache, TokenMask, TooManyWays
+from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays
 from sfgen.grammar.shell.read import REFUSED, ByteReader, ReadByBytes
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask, Tokens
@@ -49,8 +49,9 @@ class Positions(ABC, Generic[Configuration]):
     def __init__(self, vocabulary: Tokens) -> None:
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
         self.has_all_bytes = bool(self.vocabulary.trie.single_bytes.all())
-        self._kept = MaskCache[tuple[Configuration, ...], Mask](_KEPT)
-        self._bounded = MaskCache[tuple[tuple[Configuration, ...], int], Mask](_KEPT)
+        self._kept = KeptMasks[tuple[Configuration, ...], Mask](_KEPT)
+        self._known = self._kept.known
+        self._bounded = KeptMasks[tuple[tuple[Configuration, ...], int], Mask](_KEPT)
 
     # ---- what an engine tells ----------------------------------------------------------------------------------------
 
@@ -99,15 +100,19 @@ class Positions(ABC, Generic[Configuration]):
 
     def mask(self, position: tuple[Configuration, ...]) -> Mask:
         """Return the token mask of a position without a limit, end tokens included; read-only."""
-        mask = self._kept.get(position)
-        if mask is None:
-            try:
-                mask = self._joined(position)
-            except TooManyWays:
-                mask = self._with_ends(position, self._one_by_one(position, self.vocabulary.text_token_ids, None))
-            mask.setflags(write=False)
-            mask = self._kept.keep(position, mask)
-        return mask
+        try:
+            return self._known[position]
+        except KeyError:
+            return self._made(position)
+
+    def _made(self, position: tuple[Configuration, ...]) -> Mask:
+        """Make the mask of a position."""
+        try:
+            mask = self._joined(position)
+        except TooManyWays:
+            mask = self._with_ends(position, self._one_by_one(position, self.vocabulary.text_token_ids, None))
+        mask.setflags(write=False)
+        return self._kept.keep(position, mask)
 
     def _joined(self, position: tuple[Configuration, ...]) -> Mask:
         """Join the masks of the configurations."""

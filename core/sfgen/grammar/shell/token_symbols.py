@@ -35,7 +35,7 @@ import numpy as np
 from sfgen.automata.label import characters_from
 from sfgen.errors import GrammarError
 from sfgen.grammar.shell.guide import GrammarGuide, PositionMasks
-from sfgen.grammar.shell.masks import MaskCache
+from sfgen.grammar.shell.masks import KeptMasks
 from sfgen.grammar.shell.read import ByteReader
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask
@@ -273,7 +273,7 @@ class SymbolPositions(Generic[Position]):
         self._made = make(self._coded)
         self._words = (size + 31) // 32
         self._last_word = np.uint32((1 << (size - 1) % 32 + 1) - 1)
-        self._translated = MaskCache[int, _Translated](_KEPT)
+        self._translated = KeptMasks[int, _Translated](_KEPT)
 
     @property
     def reader(self) -> ByteReader[Position]:
