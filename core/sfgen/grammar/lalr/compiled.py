@@ -27,9 +27,12 @@ import numpy as np
 import sfgen
 from sfgen.cache_folders import is_usable, user_folders
 from sfgen.errors import SfgenError
+from sfgen.grammar.lalr.distances import KnownDistances, TextDistances
 from sfgen.grammar.lalr.indentation import Indentation, LayoutTerminals
 from sfgen.grammar.lalr.lark_package import Importer, LarkGrammar, read_lark
 from sfgen.grammar.lalr.lexer import make_lexer
+from sfgen.grammar.lalr.safety import safety_of
+from sfgen.grammar.lalr.stack import StateStacks
 from sfgen.grammar.lalr.tables import Context, Lexer, ParseTables, Rule, Terminal
 from sfgen.index.atomic_write import write_whole
 
@@ -45,6 +48,7 @@ _CODE = ("grammar/lalr", "automata", "regex")
 
 _DIGEST = 32  # bytes
 _HEADER = "header"
+_COST, _SAFE = "cost", "safe"
 _TABLES = ("actions", "gotos", "context_of")
 
 
@@ -54,10 +58,12 @@ class CompiledGrammar(NamedTuple):
     Attributes:
         grammar: The grammar.
         lexer: The scanners of its terminals.
+        distances: What is known of the distances; ``None`` for nothing yet, or where the grammar has no text.
     """
 
     grammar: LarkGrammar
     lexer: Lexer
+    distances: KnownDistances | None = None
 
 
 class _Stored(NamedTuple):
@@ -66,12 +72,14 @@ class _Stored(NamedTuple):
     Attributes:
         tables: The tables.
         lexer: The lexer.
+        distances: What is known of the distances; ``None`` where the grammar has no text.
         imported: The texts of the imported files, by their paths.
         missing: The paths at which lark looked for a file and found none.
     """
 
     tables: ParseTables
     lexer: Lexer
+    distances: KnownDistances | None
     imported: dict[str, str]
     missing: tuple[str, ...]
 
@@ -94,13 +102,24 @@ def compile_lark(
     stored = None if path is None else _load(path, Importer(text, directory, files))
     if stored is not None:
         grammar = LarkGrammar.of_tables(text, start, stored.imported, stored.tables, indentation)
-        return CompiledGrammar(grammar, stored.lexer)
+        return CompiledGrammar(grammar, stored.lexer, stored.distances)
     grammar = read_lark(text, start, directory=directory, files=files, indentation=indentation)
     layout = None if indentation is None else LayoutTerminals.of(grammar.tables, indentation, text)
     lexer = make_lexer(grammar.tables, max_blanks, text, layout)
+    distances = None
     if path is not None:
-        _store(path, _Stored(grammar.tables, lexer, grammar.imported, tuple(sorted(grammar.importer.missing))))
-    return CompiledGrammar(grammar, lexer)
+        distances = _known_distances(grammar.tables, lexer)
+        missing = tuple(sorted(grammar.importer.missing))
+        _store(path, _Stored(grammar.tables, lexer, distances, grammar.imported, missing))
+    return CompiledGrammar(grammar, lexer, distances)
+
+
+def _known_distances(tables: ParseTables, lexer: Lexer) -> KnownDistances | None:
+    distances = TextDistances(tables, lexer, StateStacks(tables))
+    if distances.is_empty:
+        return None
+    safety = safety_of(distances)
+    return KnownDistances(distances.cost, safety.labels, safety.most_per_level)
 
 
 def cache_folder() -> Path | None:
@@ -175,7 +194,7 @@ def _to_bytes(stored: _Stored) -> bytes:
     """Serialize a grammar's tables and lexer."""
     from safetensors.numpy import save
 
-    tables, lexer, imported, missing = stored
+    tables, lexer, distances, imported, missing = stored
     header = {
         "terminals": tables.terminals,
         "nonterminals": tables.nonterminals,
@@ -189,6 +208,9 @@ def _to_bytes(stored: _Stored) -> bytes:
         "missing": missing,
     }
     arrays = {name: getattr(tables, name) for name in _TABLES} | lexer._asdict()
+    if distances is not None:
+        header["most_per_level"] = distances.most_per_level
+        arrays |= {_COST: distances.cost, _SAFE: distances.safe}
     arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return hashlib.sha256(data).digest() + data
@@ -216,4 +238,7 @@ def _from_bytes(data: bytes) -> _Stored | None:
         quotations=tuple(map(tuple, header["quotations"])),
         **{name: arrays.pop(name) for name in _TABLES},
     )
-    return _Stored(tables, Lexer(**arrays), header["imported"], tuple(header["missing"]))
+    distances = None
+    if _COST in arrays:
+        distances = KnownDistances(arrays.pop(_COST), arrays.pop(_SAFE), header["most_per_level"])
+    return _Stored(tables, Lexer(**arrays), distances, header["imported"], tuple(header["missing"]))

@@ -27,6 +27,20 @@ from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
 
+class KnownDistances(NamedTuple):
+    """What masks need of the distances, as it is kept with a grammar: the rest is computed when a limit is near.
+
+    Attributes:
+        cost: See ``TextDistances``.
+        safe: The safe labels, bool ``[labels + 1]``; see ``safety``.
+        most_per_level: The bound for each level of the stack; see ``safety``.
+    """
+
+    cost: NDArray[np.int32]
+    safe: NDArray[np.bool_]
+    most_per_level: int | None
+
+
 class TextDistances:
     """The distances of one lexer and one parser. Safe to share between threads.
 
@@ -34,19 +48,42 @@ class TextDistances:
         labels: The terminals with their lookahead obligations.
         cost: The fewest bytes from each lexer state to the commit of each label, int32 ``[lexer_states, labels + 1]``:
             0 where it can be committed at once, ``FAR`` where it never can. The last column is the end of the text.
-        readings: The costs of all nonterminals.
-        classes: The classes of the stack's nodes.
+        terminals: The terminal of each label, and of the end of the text, intp ``[labels + 1]``.
+        known: What was kept of a grammar that has texts; ``None`` without.
     """
 
     def __init__(
-        self, tables: ParseTables, lexer: Lexer, stacks: StateStacks, usable: NDArray[np.bool_] | None = None
+        self,
+        tables: ParseTables,
+        lexer: Lexer,
+        stacks: StateStacks,
+        usable: NDArray[np.bool_] | None = None,
+        known: KnownDistances | None = None,
     ) -> None:
         self.labels = labels_of(lexer)
-        self.cost = byte_costs(lexer, self.labels, usable)
-        self.readings = Readings(Items(tables), lexer, self.labels, self.cost)
-        self.classes = StackClasses(self.readings, stacks)
+        self.cost = byte_costs(lexer, self.labels, usable) if known is None else known.cost
+        self.terminals = np.array(
+            [*[terminal for terminal, _ in self.labels], len(tables.terminals) - 1], dtype=np.intp
+        )
+        self.known = known
         self._tables = tables
         self._lexer = lexer
+        self._stacks = stacks
+
+    @cached_property
+    def items(self) -> Items:
+        """The items of the parser's states."""
+        return Items(self._tables)
+
+    @cached_property
+    def readings(self) -> Readings:
+        """The costs of all nonterminals."""
+        return Readings(self.items, self._lexer, self.labels, self.cost)
+
+    @cached_property
+    def classes(self) -> StackClasses:
+        """The classes of the stack's nodes."""
+        return StackClasses(self.readings, self._stacks)
 
     def of(self, lexer_state: int, node: int) -> int:
         """Return the fewest bytes to the end of the text; ``FAR`` where there is no way."""
@@ -66,11 +103,13 @@ class TextDistances:
         No other terminal may end before. ``labels`` are the labels that count, bool ``[labels + 1]``; without, all do.
         """
         cost = self.cost if labels is None or labels.all() else np.where(labels, self.cost, np.int32(FAR))
-        return by_terminal(cost, self.readings.terminals, len(self._tables.terminals))
+        return by_terminal(cost, self.terminals, len(self._tables.terminals))
 
     @cached_property
     def is_empty(self) -> bool:
         """Whether the grammar has no text."""
+        if self.known is not None:
+            return False
         start = self._lexer.starts[self._tables.context_of[self._tables.start], 0]
         return start == NO_STATE or self.of(int(start), BOTTOM) >= FAR
 

@@ -12,6 +12,7 @@ Pennello, 1982). Sets of terminals are the bits of integers.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +32,6 @@ class Items:
     """The items of all states.
 
     Attributes:
-        kernels: The items of each state with at least one symbol read, ascending.
-        readings: A state and a nonterminal for each class of readings.
-        reading_of: The class of each nonterminal's reading in each state, int32 ``[states, nonterminals]``; -1
-            where it is not read.
         rules_of: The rules of each nonterminal.
         first_symbols: The symbols with which each nonterminal may begin, through any number of rules: symbols as in
             ``Rule``.
@@ -54,9 +51,6 @@ class Items:
             symbols, empty = self._firsts(nonterminal)
             self.first_symbols.append(symbols)
             self.first_empty.append(empty)
-        self.readings: list[tuple[int, int]] = []
-        self.reading_of = self._find_readings()
-        self.kernels = self._find_kernels()
 
     def after(self, state: int, symbol: int) -> int:
         """Return the state behind a symbol; ``NO_STATE`` where it is refused."""
@@ -83,7 +77,19 @@ class Items:
                     waiting.append(-1 - expansion[0])
         return sorted(symbols), sorted(empty)
 
-    def _find_readings(self) -> NDArray[np.int32]:
+    @property
+    def readings(self) -> list[tuple[int, int]]:
+        """A state and a nonterminal for each class of readings."""
+        return self._found_readings[0]
+
+    @property
+    def reading_of(self) -> NDArray[np.int32]:
+        """The class of each nonterminal's reading in each state, int32 ``[states, nonterminals]``; -1 for none."""
+        return self._found_readings[1]
+
+    @cached_property
+    def _found_readings(self) -> tuple[list[tuple[int, int]], NDArray[np.int32]]:
+        readings = list[tuple[int, int]]()
         tables = self.tables
         shifts = np.maximum(tables.actions, 0) - 1
         after = np.concatenate([shifts, tables.gotos], axis=1)
@@ -96,12 +102,14 @@ class Items:
                 for rule in self.first_empty[nonterminal]:
                     key += self.reduces(state, rule).tobytes()
                 if key not in known:
-                    known[key] = len(self.readings)
-                    self.readings.append((state, nonterminal))
+                    known[key] = len(readings)
+                    readings.append((state, nonterminal))
                 reading_of[state, nonterminal] = known[key]
-        return reading_of
+        return readings, reading_of
 
-    def _find_kernels(self) -> list[list[Item]]:
+    @cached_property
+    def kernels(self) -> list[list[Item]]:
+        """The items of each state with at least one symbol read, ascending."""
         kernels: list[set[Item]] = [set() for _ in self._actions]
         for start, nonterminal in np.argwhere(self.tables.gotos != NO_STATE).tolist():
             for number in self.rules_of[nonterminal]:

@@ -222,7 +222,7 @@ class LalrMasks:
         self._beyond: dict[bytes, _Walked] = {}
         self._lexemes: dict[int, LexemeTokens] = {}
         self._masks = KeptMasks[tuple[int, int], _Known]()
-        self._returns = Returns(reader.stacks, reader.distances.readings.items.kernels)
+        self._returns = Returns(reader.stacks, lambda: reader.distances.items.kernels)
         self._by_states: dict[int, dict[int, _ByStates]] = {}
         self._lock = threading.Lock()
         self._scratch = threading.local()

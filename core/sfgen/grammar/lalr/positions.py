@@ -37,7 +37,8 @@ class LalrPositions(Positions[LalrConfiguration]):
         self._ends_behind: dict[LalrConfiguration, TokenEnds] = {}
         self._lexer_state_of: dict[int, Int32] = {}
         self._lock = threading.Lock()
-        if self.distance(reader.start) >= FAR:
+        # A grammar has a text, so only some bytes that are missing keep it from being written.
+        if not self.has_all_bytes and self.distance(reader.start) >= FAR:
             raise cannot_be_written()
 
     @cached_property

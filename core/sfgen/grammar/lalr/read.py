@@ -148,7 +148,7 @@ class LalrReader(LexerReader[LalrConfiguration]):
         known = self._known_terminals.get(lexer_state)
         if known is None:
             is_reached, is_safe = self.distances.cost[lexer_state] < FAR, safety_of(self.distances).labels
-            terminals = self.distances.readings.terminals
+            terminals = self.distances.terminals
             safe, others = (np.unique(terminals[is_reached & labels]).tolist() for labels in (is_safe, ~is_safe))
             known = self._known_terminals[lexer_state] = safe, others
         return known

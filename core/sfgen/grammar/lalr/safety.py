@@ -55,6 +55,8 @@ class Safety(NamedTuple):
 @kept_while_it_lives
 def safety_of(distances: TextDistances) -> Safety:
     """Find what is safe, by the good gaps where that is possible, else by visiting stack nodes."""
+    if distances.known is not None:
+        return Safety(distances.known.safe, distances.known.most_per_level)
     farthest_label = int(distances.cost[distances.cost < FAR].max(initial=0))
     if has_conflicts(distances.readings.items):
         return explored_safety(distances.readings, farthest_label)

@@ -11,6 +11,8 @@ told by its top state and by the state after each return. Stacks that have these
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -142,23 +144,33 @@ class Return(NamedTuple):
 
 
 class Returns:
-    """Tells where stacks go on when the rule of their top state is reduced. Safe to share between threads.
+    """Tells where stacks go on when the rule of their top state is reduced. Safe to share between threads."""
 
-    Attributes:
-        reducing: The states that only reduce a rule: nothing can follow there but what can follow behind the return.
-    """
-
-    def __init__(self, stacks: StateStacks, kernels: list[list[Item]]) -> None:
-        tables, rules = stacks.tables, stacks.tables.rules
+    def __init__(self, stacks: StateStacks, find_kernels: Callable[[], list[list[Item]]]) -> None:
         self._stacks = stacks
-        self._gotos: list[list[int]] = tables.gotos.tolist()
-        self._items = [sorted({(item.read, rules[item.rule].nonterminal) for item in items}) for items in kernels]
-        self.reducing = frozenset(
+        self._find_kernels = find_kernels
+        self._gotos: list[list[int]] = stacks.tables.gotos.tolist()
+        self._known: dict[tuple[int, int], Return | None] = {}
+
+    @cached_property
+    def _kernels(self) -> list[list[Item]]:
+        return self._find_kernels()
+
+    @cached_property
+    def _items(self) -> list[list[tuple[int, int]]]:
+        """The symbols read, and the nonterminals, of each state's rules."""
+        rules = self._stacks.tables.rules
+        return [sorted({(item.read, rules[item.rule].nonterminal) for item in items}) for items in self._kernels]
+
+    @cached_property
+    def reducing(self) -> frozenset[int]:
+        """The states that only reduce a rule: nothing can follow there but what can follow behind the return."""
+        rules = self._stacks.tables.rules
+        return frozenset(
             state
-            for state, items in enumerate(kernels)
+            for state, items in enumerate(self._kernels)
             if len(items) == 1 and items[0].read == len(rules[items[0].rule].symbols)
         )
-        self._known: dict[tuple[int, int], Return | None] = {}
 
     def of(self, state: int, below: int) -> Return | None:
         """Return where a state on a node goes on; ``None`` at the bottom."""

@@ -19,7 +19,7 @@ from sfgen import arguments
 from sfgen.errors import GrammarError, SfgenError, TextTooLong
 from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.grammar.lalr.completion import LalrCompletion
-from sfgen.grammar.lalr.distances import TextDistances
+from sfgen.grammar.lalr.distances import KnownDistances, TextDistances
 from sfgen.grammar.lalr.examples import examples, fewest_terminals
 from sfgen.grammar.lalr.indentation import (
     Indentation,
@@ -63,7 +63,7 @@ class LarkLanguage:
     """The texts of a grammar in Lark's language; its members are those of ``language.Language``."""
 
     def __init__(self, compiled: CompiledGrammar, max_blanks: int, origin: str | None = None) -> None:
-        grammar, lexer = arguments.instance("compiled", compiled, CompiledGrammar)
+        grammar, lexer, self._known_distances = arguments.instance("compiled", compiled, CompiledGrammar)
         self._grammar = grammar
         self.max_blanks: int | None = max_blanks
         self.origin = origin
@@ -108,7 +108,7 @@ class LarkLanguage:
 
     def _begin(self, lexer: Lexer) -> None:
         """Begin with empty stacks."""
-        self._reader = _reader(self._grammar, lexer)
+        self._reader = _reader(self._grammar, lexer, self._known_distances)
         self._open_rules = OpenRules(self._reader)
         self._positions = KeptByVocabulary[PositionMasks[Any]]()
 
@@ -416,10 +416,10 @@ class LarkIndentedOfTokens(LarkOfTokens, LarkIndented):
     """The texts of a grammar in Lark's language with indentation and token symbols."""
 
 
-def _reader(grammar: LarkGrammar, lexer: Lexer) -> LalrReader:
+def _reader(grammar: LarkGrammar, lexer: Lexer, known: KnownDistances | None = None) -> LalrReader:
     tables = grammar.tables
     stacks = StateStacks(tables)
-    return LalrReader(tables, lexer, stacks, TextDistances(tables, lexer, stacks))
+    return LalrReader(tables, lexer, stacks, TextDistances(tables, lexer, stacks, known=known))
 
 
 def _positions(reader: LalrReader, vocabulary: Vocabulary) -> LalrPositions:

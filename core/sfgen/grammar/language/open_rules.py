@@ -26,10 +26,12 @@ class OpenRules:
         tables = reader.tables
         self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
 
-        self.items = reader.distances.readings.items.kernels
-        """The items of each state of the parser."""
+    # What follows is large with many terminals, and only needed for descriptions.
 
-    # The tables below are large with many terminals, and only needed for descriptions.
+    @property
+    def items(self) -> list[list[Item]]:
+        """The items of each state of the parser."""
+        return self._reader.distances.items.kernels
 
     @cached_property
     def reach(self) -> NDArray[np.bool_]:
