@@ -111,11 +111,11 @@ class _Inside(LalrMasks):
 
     def ends_behind(self, node: int, obligation: int, children: Int32) -> TokenEnds:
         """Return the configurations behind the tokens of :meth:`behind`, alive or dead."""
-        counts = np.zeros(2, dtype=np.int64)
+        counts = np.zeros(3, dtype=np.int64)
         tokens = self._from_gap(node, obligation, children)
         nothing = np.empty(0, dtype=np.uint32)
         below = self._reader.stacks.below[node]
-        return self._read_behind(below, tokens, nothing, counts, self._all_doubtful, self._room())
+        return self._read(below, tokens, nothing, counts, self._all_doubtful, self._room())
 
     def _from_gap(self, node: int, obligation: int, children: Int32) -> LexemeTokens:
         """Return trie nodes as if the last terminal of a gap had ended before them."""
@@ -128,8 +128,8 @@ class _Inside(LalrMasks):
         return LexemeTokens(nothing, no_masks, label, starts, children, np.empty(0, dtype=np.bool_))
 
     def _add_behind(self, node: int, tokens: LexemeTokens, mask: Mask) -> None:
-        counts = np.zeros(2, dtype=np.int64)
-        ends = self._read_behind(node, tokens, mask, counts, self._reach, self._room())
+        counts = np.zeros(3, dtype=np.int64)
+        ends = self._read(node, tokens.behind_ends(), mask, counts, self._reach, self._room())
         if len(ends.nodes):
             alive = np.array(list(map(self._reader.is_alive, ends.lexer_states.tolist(), ends.nodes.tolist())))
             mask |= packed(ends.tokens[alive[ends.place_of]], len(self._vocabulary))

@@ -24,6 +24,7 @@ from sfgen.grammar.lalr.stack import BOTTOM, Returns
 from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.lalr.walk import (
     BELOW,
+    DOUBTS,
     ENDS,
     EXITS,
     FIELDS,
@@ -36,9 +37,8 @@ from sfgen.grammar.lalr.walk import (
     TOO_MANY,
     group_of_byte,
     groups_below,
-    join_classes,
     order_exits,
-    read_behind,
+    read_tokens,
     walk_lexeme,
 )
 from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays, allow, words_of
@@ -52,6 +52,9 @@ _ENDS, _MOST_ENDS = 1 << 12, 1 << 22
 
 _FIRST_BEYOND = 0x80
 """The first byte beyond ASCII."""
+
+_FEW = 64
+"""The most lexer states of a small grammar: the tokens of all are found together, once two were needed."""
 
 _ROWS = 8
 """The first room for classes with tokens."""
@@ -114,6 +117,10 @@ class LexemeTokens(NamedTuple):
     child_starts: Int32
     children: Int32
     is_reached: NDArray[np.bool_]
+
+    def behind_ends(self) -> LexemeTokens:
+        """Return only those in which a terminal ends."""
+        return self._replace(lexer_states=self.lexer_states[:0], masks=self.masks[:0])
 
     @property
     def reached(self) -> Int32:
@@ -218,6 +225,7 @@ class LalrMasks:
         self._groups = _groups_below(trie)
         self._staying = np.zeros(len(lexer.step), dtype=np.uint64)
         self._behind_beyond = np.ascontiguousarray(lexer.step[:, np.unique(lexer.byte_classes[_FIRST_BEYOND:])])
+        self._is_over: list[bool] = ((lexer.step == NO_STATE).all(axis=1) & ~lexer.may_end).tolist()
         self._goes_beyond: list[bool] = (self._behind_beyond != NO_STATE).any(axis=1).tolist()
         self._beyond: dict[bytes, _Walked] = {}
         self._lexemes: dict[int, LexemeTokens] = {}
@@ -236,12 +244,26 @@ class LalrMasks:
         key = lexer_state, node
         known = self._masks.get(key)
         if known is None:
-            known = self._masks.keep(key, self._find(*key) or self._make(*key))
+            gap = self._only_gap(LalrConfiguration(*key))
+            if gap is not None:
+                known = self._of(*gap)
+                known = known._replace(lowest=min(known.lowest, self._reader.lowest_at_end(LalrConfiguration(*key))))
+            known = self._masks.keep(key, known or self._find(*key) or self._make(*key))
         return known
+
+    def _only_gap(self, here: LalrConfiguration) -> LalrConfiguration | None:
+        """Return the gap whose mask a configuration has, as its terminal cannot go on; ``None`` for others."""
+        if not self._is_over[here.lexer_state]:
+            return None
+        gaps = self._reader.commits(here)
+        return gaps[0] if len(gaps) == 1 else None
 
     def is_made(self, lexer_state: int, node: int) -> bool:
         """Tell whether the mask of a configuration is cached."""
-        return (lexer_state, node) in self._masks or self._find(lexer_state, node) is not None
+        if (lexer_state, node) in self._masks or self._find(lexer_state, node) is not None:
+            return True
+        gap = self._only_gap(LalrConfiguration(lexer_state, node))
+        return gap is not None and self.is_made(*gap)
 
     def _find(self, lexer_state: int, node: int) -> _Known | None:
         """Find the mask of a configuration that is read alike."""
@@ -286,11 +308,15 @@ class LalrMasks:
         reader, tokens, room = self._reader, self.lexeme_tokens(lexer_state), self._room()
         depths = reader.stacks.depths
         mask = np.zeros(self.words, dtype=np.uint32)
-        counts = np.zeros(2, dtype=np.int64)
+        counts = np.zeros(3, dtype=np.int64)
         room.top[LOWEST] = depths[node]
-        self._add_classes(node, tokens, mask, room)
-        if len(tokens.children):
-            ends = self._read_behind(node, tokens, mask, counts, self._reach, room)
+        if len(tokens.lexer_states) or len(tokens.children):
+            ends = self._read(node, tokens, mask, counts, self._reach, room)
+            if counts[DOUBTS]:
+                room.top[LOWEST] = depths[BOTTOM]
+                for position, state in enumerate(tokens.lexer_states.tolist()):
+                    if reader.is_alive(state, node):
+                        mask |= tokens.masks[position]
             if len(ends.nodes):
                 room.top[LOWEST] = depths[BOTTOM]  # the distance depends on all states
                 alive = np.array(list(map(reader.is_alive, ends.lexer_states.tolist(), ends.nodes.tolist())))
@@ -317,37 +343,25 @@ class LalrMasks:
         per_level = self._safety.most_per_level
         return _Known(TokenMask(mask, FAR if per_level is None else per_level * (deepest + 1)), deepest, lowest)
 
-    def _add_classes(self, node: int, tokens: LexemeTokens, mask: Mask, room: _Room) -> None:
-        """Add the tokens that hand no terminal to the parser."""
-        states, rows = tokens.lexer_states, tokens.masks.reshape(-1)
-        doubtful = join_classes(node, states, rows, self.words, mask, *self._reach, *self._stack(room))
-        if doubtful == TOO_MANY:
-            raise TooManyWays
-        if doubtful:
-            room.top[LOWEST] = self._reader.stacks.depths[BOTTOM]
-            for position, state in enumerate(states.tolist()):
-                if self._reader.is_alive(state, node):
-                    mask |= tokens.masks[position]
-
     def ends(self, lexer_state: int, node: int) -> TokenEnds:
         """Return the configurations behind tokens in which a terminal ends, alive or dead."""
-        tokens, counts = self.lexeme_tokens(lexer_state), np.zeros(2, dtype=np.int64)
-        return self._read_behind(node, tokens, _NO_MASK, counts, self._all_doubtful, self._room())
+        tokens, counts = self.lexeme_tokens(lexer_state).behind_ends(), np.zeros(3, dtype=np.int64)
+        return self._read(node, tokens, _NO_MASK, counts, self._all_doubtful, self._room())
 
-    def _read_behind(
+    def _read(
         self, node: int, tokens: LexemeTokens, mask: Mask, counts: NDArray[np.int64], reach: Reach, room: _Room
     ) -> TokenEnds:
-        """Add the tokens in which a terminal ends to a mask; return the doubtful ends."""
+        """Add the tokens to a mask; return the doubtful ends behind those in which a terminal ends."""
         ends = np.empty(3 * _ENDS if reach is self._all_doubtful else 0, dtype=np.int64)
         step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments
-        while len(tokens.children):
+        while True:
             arguments: tuple[Any, ...] = (
-                node, tokens.child_starts, tokens.children, tokens.labels, mask, counts, ends, self._is_open,
-                room.sets, room.marks, *reach, self._labels, self._starts, self._reader.tables.context_of, step,
-                byte_classes, commit_starts, commit_labels, *trie, self._vocabulary.trie.first_tokens,
-                *self._stack(room),
+                node, tokens.lexer_states, tokens.masks.reshape(-1), self.words, tokens.child_starts, tokens.children,
+                tokens.labels, mask, counts, ends, self._is_open, room.sets, room.marks, *reach, self._labels,
+                self._starts, self._reader.tables.context_of, step, byte_classes, commit_starts, commit_labels, *trie,
+                self._vocabulary.trie.first_tokens, *self._stack(room),
             )  # fmt: skip
-            status = read_behind(*arguments)
+            status = read_tokens(*arguments)
             if status != TOO_MANY and (not counts[ENDS] or len(ends)):
                 break
             if max(len(ends), len(room.made)) > _MOST_ENDS:
@@ -356,7 +370,7 @@ class LalrMasks:
                 ends = np.empty(max(4 * len(ends), 3 * _ENDS), dtype=np.int64)
             else:
                 room.made = np.empty(4 * len(room.made), dtype=np.int64)
-            counts[ENDS] = 0
+            counts[ENDS] = counts[DOUBTS] = 0
         return self._told(ends[: 3 * counts[ENDS]], room) if counts[ENDS] else _NO_ENDS
 
     def _told(self, ends: NDArray[np.int64], room: _Room) -> TokenEnds:
@@ -404,6 +418,11 @@ class LalrMasks:
         tokens = self._lexemes.get(lexer_state)
         if tokens is None:
             tokens = self._lexemes[lexer_state] = self._walk(lexer_state, _NOT_WANTED)
+            if len(self._lexemes) == 2 and len(self._class_of) <= _FEW:
+                # One by one they take thrice as long, each at a time when nothing of it is in the processor's caches.
+                for each in range(len(self._class_of)):
+                    if each not in self._lexemes:
+                        self._lexemes[each] = self._walk(each, _NOT_WANTED)
         return tokens
 
     def classes_of(self, lexer_states: Int32) -> Int32:

@@ -3,8 +3,8 @@
 * ``walk_lexeme`` finds the tokens that hand no terminal to the parser, and the trie nodes behind which a terminal ends
   inside a token. Both depend on the lexer state alone. Where all bytes below a node lead from a lexer state to itself,
   as letters in a name, the node's tokens are taken as they are.
-* ``read_behind`` reads on at these nodes with the parser's stack.
-* ``join_classes`` adds the tokens of the first kind that lead to a terminal which the parser takes.
+* ``read_tokens`` adds the tokens of the first kind that lead to a terminal which the parser takes, and reads on at
+  these nodes with the parser's stack.
 
 The stack below is loaded. Nodes that a token pushes are made in scratch memory, and dropped when the walk leaves the
 token's prefix.
@@ -53,8 +53,8 @@ MOST_CONFIGURATIONS = 1 << 13
 WIDTH, GOTO_WIDTH, END_TERMINAL, END_STATE, CLASSES, OBLIGATIONS = 0, 1, 2, 3, 4, 5
 """The entries of ``sizes``: columns of the tables, and the terminal and state of the end."""
 
-PUSHED, ENDS = 0, 1
-"""The counts of ``read_behind``."""
+PUSHED, ENDS, DOUBTS = 0, 1, 2
+"""The counts of ``read_tokens``."""
 
 EXITS, ROWS = 0, 1
 """The counts of ``walk_lexeme``."""
@@ -322,18 +322,12 @@ def _is_alive(
     return _DEAD
 
 
-@kernel
-def join_classes(
+@part
+def _join_classes(
     node: Int, classes: Int32s, found: UInt32s, words: Int, mask: UInt32sOut, reach_starts: Int32s, reach: Int32s,
     nodes: Int32s, made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
     """Add the tokens of the classes that are alive; return the number of doubtful ones, or ``TOO_MANY``."""
-    # classes: A lexer state of each class.
-    # found: The mask of each class, uint32 ``[len(classes) * words]``.
-    # words: The words of a mask.
-    # mask: out; the tokens are added, uint32 ``[words]``.
-    # reach_starts, reach: See ``Reach``.
-    # nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
     doubtful = np.int64(0)
     for position in range(classes.size):
         lexer_state = np.int64(classes[position])
@@ -375,25 +369,30 @@ def _commit(
 
 
 @kernel
-def read_behind(
-    node: Int, label_starts: Int32s, children: Int32s, exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut,
-    ends_of: Int64sOut, is_open: Flags, sets: Int64sOut, marks: Int64sOut, reach_starts: Int32s, reach: Int32s,
-    labels: Int32s, starts: Int32s, context_of: Int32s, step: Int32s, byte_classes: UInt8s, commit_starts: Int32s,
-    commit_labels: Int32s, trie_bytes: UInt8s, depths: Int32s, ends: Int32s, first_tokens: UInt32s, nodes: Int32s,
-    made: Int64sOut, top: Int64sOut, actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
+def read_tokens(
+    node: Int, classes: Int32s, found: UInt32s, words: Int, label_starts: Int32s, children: Int32s,
+    exit_labels: Int32s, mask: UInt32sOut, counts: Int64sOut, ends_of: Int64sOut, is_open: Flags, sets: Int64sOut,
+    marks: Int64sOut, reach_starts: Int32s, reach: Int32s, labels: Int32s, starts: Int32s, context_of: Int32s,
+    step: Int32s, byte_classes: UInt8s, commit_starts: Int32s, commit_labels: Int32s, trie_bytes: UInt8s,
+    depths: Int32s, ends: Int32s, first_tokens: UInt32s, nodes: Int32s, made: Int64sOut, top: Int64sOut,
+    actions: Int32s, gotos: Int32s, rules: Int32s, sizes: Int32s,
 ) -> Int:  # fmt: skip
-    """Add the tokens in which a terminal ends, read on with the parser's new stack."""
+    """Add the tokens that end no terminal, and those in which one ends, read on with the parser's new stack."""
+    # classes: A lexer state of each class of the former.
+    # found: The mask of each class, uint32 ``[len(classes) * words]``.
+    # words: The words of a mask.
     # label_starts: The first entry in ``children`` of each exit label, int32 ``[exit labels + 1]``.
     # children: The trie nodes right behind the end of a terminal.
     # exit_labels: The labels that end inside tokens, int32 ``[exit labels]``.
     # mask: out; the tokens are added.
-    # counts: in and out; the most nodes pushed by a token that are left behind it, and the number of ends.
+    # counts: in and out; the most nodes pushed by a token that are left behind it, and the number of ends; out, that of
+    #   doubtful classes.
     # ends_of: out; the doubtful ends: a trie node with a token, its lexer state and its stack node. All made nodes are
     #   kept then. Empty to only count them.
     # is_open: See ``walk_lexeme``.
     # sets: Two numbers of each configuration: lexer state, node.
     # marks: Three numbers of each depth: the begin and end of its set, the number of made nodes.
-    # reach_starts, reach: See ``join_classes``.
+    # reach_starts, reach: See ``Reach``.
     # labels: The terminal and the obligation of each label.
     # starts: See ``Lexer``, flat.
     # context_of: See ``ParseTables``.
@@ -401,6 +400,12 @@ def read_behind(
     # trie_bytes, depths, ends, first_tokens: As in ``TokenTrie``.
     # nodes, made, top, actions, gotos, rules, sizes: See ``after_terminal``.
     # Returns 0, or ``TOO_MANY``.
+    doubtful = _join_classes(
+        node, classes, found, words, mask, reach_starts, reach, nodes, made, top, actions, gotos, rules, sizes
+    )
+    if doubtful == TOO_MANY:
+        return TOO_MANY
+    counts[DOUBTS] = doubtful
     width = np.int64(sizes[CLASSES])
     for number in range(exit_labels.size):
         label = np.int64(exit_labels[number])
