@@ -22,6 +22,7 @@ from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import GrammarTooLarge
+from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.guide import KeptByVocabulary
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.from_pydantic import PydanticType, pydantic_type
@@ -444,7 +445,10 @@ class SchemaGuide(NetworkReadBeside[JsonPosition]):
 
     def describe(self) -> str:
         """Tell the position and what is expected: ``$.address.street: a string``."""
-        there = self._reading()
-        names, rule_of = self.tokens.network.names, self.tokens.network.rule_of
-        running = {names[rule_of[state]] for state, _, _ in self._positions[-1]}
-        return f"{json_path(there.way)}: {expected_at(self._compiled(), there, running)}"
+        return described(self._reading(), self._positions[-1], self.tokens.network, self._compiled())
+
+
+def described(there: JsonPosition, position: NetworkPosition, network: Network, compiled: Compiled) -> str:
+    """Tell a place in a text of a schema, and what is expected there."""
+    running = {network.names[network.rule_of[state]] for state, _, _ in position}
+    return f"{json_path(there.way)}: {expected_at(compiled, there, running)}"

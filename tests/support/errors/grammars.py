@@ -95,6 +95,13 @@ GRAMMARS = [
         files(f__gbnf=f"{_GOOD}\na = b"),
     ),
     Case([*_INDEX, _GOOD, "--grammar-start", "rot"], 1, "there is no rule 'rot'"),
+    # --- schemas in Lark grammars
+    _shown("start: %json true", "behind %json stands a JSON Schema, which begins with { at line 1, column 14"),
+    _shown('start: %json {"a": }', "behind %json stands a JSON Schema, and this is not valid JSON: Expecting value at"),
+    _shown("start: %json " + '{"not":' * 9000, "the schema behind %json is nested too deep"),
+    _shown('start: "a" %json {"type": "strin"}', "%json: "),
+    _shown("start: " + " | ".join(f'"{n}" %json {{"const": {n}}}' for n in range(11)), "has more than 10 schemas at"),
+    _shown("start: _NL %json {} _INDENT\n_NL: /\\n */\n%declare _INDENT _DEDENT", "a grammar with indentation has no"),
     Case([*_INDEX, ""], 1, "cannot read "),
     # --- what is written in it
     _shown('root ::= "a"\n= b', "here stands '=', where a rule begins with its name at line 2, column 1"),
@@ -176,6 +183,7 @@ LARK = [
     _file("start: A\n%import nowhere.A\n", "the grammar nowhere that it imports is nowhere"),
     _file('start: x | y\nx: "a"\ny: "a"\n', "Reduce/Reduce collision"),
     _file(_IMPORTS, "the file words.lark that it imports is missing"),
+    _file(_IMPORTS, "the file words.lark that it imports has %json, which stands in", words__lark="a: %json {}\n"),
     _file(_IMPORTS, "the file words.lark that it imports is not UTF-8", words__lark=b"\xff"),
     Case(
         "gen --grammar g.lark",

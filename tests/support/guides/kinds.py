@@ -88,6 +88,33 @@ LARK_RECURSIVE: list[tuple[str, int, tuple[str, bytes]]] = [
 ]  # fmt: skip
 """Lark grammars, the most blanks, and the same in GBNF, with the bytes of their texts."""
 
+LARK_OF_SCHEMAS: list[tuple[str, int, Known]] = [
+    ('start: "a" %json {"enum": [1, 11]} B\nB: /1*b/', 1, ("a11?1*b", "a1b", 5)),  # any of its texts, not the longest
+    ('start: T %json {"enum": ["a", "ab"]}\nT: /[ab]*x/', 1, ('[ab]*x"ab?"', 'abx"', 5)),
+    (
+        'start: (%json {"enum": [1, 12]} ",")* %json {"enum": ["é"]}\n%ignore " "', 1,
+        (' ?(?:12? ?, ?)*"é" ?', '12,"é ', 4),
+    ),
+    ('start: x x\nx: %json {"enum": [1]} | %json {"enum": [1, 11]}', 1, ("1{2,4}", "1", 5)),
+    ('start: NAME %json {"type": "boolean"}\nNAME: /[ef]+/', 1, ("[ef]+(?:true|false)", "eftruals", 4)),
+    ('start: A %json {"enum": [1, 11]}\nA: /a+(?!1)/', 1, ("a+11?", "a1", 4)),  # it looks at no schema's text
+]  # fmt: skip
+"""Lark grammars with schemas and regular texts."""
+LARK_OF_SCHEMAS_RECURSIVE: list[tuple[str, int, tuple[str, bytes]]] = [
+    (
+        'start: "[" start "]" | %json {"type": "array", "items": {"$ref": "#"}, "maxItems": 1}', 1,
+        ('root ::= "[" root "]" | v\nv ::= "[" v? "]"', b"[]"),
+    ),
+    (
+        'start: "(" start ")" | %json {"enum": [1, 11]} ("+" start)?', 1,
+        ('root ::= "(" root ")" | "1" "1"? ("+" root)?', b"(1+)"),
+    ),
+    (
+        'start: (%json {"type": "array", "items": {"enum": [1]}, "minItems": 1} "," | "1")*', 1,
+        ('root ::= ("[1" (", 1")* "]," | "1")*', b"[1, ]"),
+    ),
+]  # fmt: skip
+
 TEMPLATES: list[tuple[str, Known]] = [
     ("a{{x: regex (ab|ba)*}}b", ("a(ab|ba)*b", "ab", 4)),
     ("{{x: regex a*}}{{y: choices ab, b}}a", ("a*a?ba", "ab", 4)),
@@ -257,8 +284,8 @@ def of_template_with_copies(draw: Any) -> tuple[Language, Make, bool, bool]:
     return language_of(*known), partial(_begun, template), True, False
 
 
-def of_lark(draw: Any) -> tuple[Language, Make, bool, bool]:
-    text, max_blanks, known = draw(st.sampled_from([*LARK, *LARK_RECURSIVE]))
+def of_lark(cases: list[Any], draw: Any) -> tuple[Language, Make, bool, bool]:
+    text, max_blanks, known = draw(st.sampled_from(cases))
     is_regular = not isinstance(known[1], bytes)
     language = language_of(*known) if is_regular else grammatical(read_gbnf(known[0]).grammar, known[1])
     grammar = sfgen.Grammar.from_lark(text, max_blanks=max_blanks)
@@ -312,7 +339,8 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "grammar": partial(of_grammar, token_network, True),
     "grammar, recogniser": partial(of_grammar, BoundedIndex, False),
     "schema": of_schema,
-    "lark": of_lark,
+    "lark": partial(of_lark, [*LARK, *LARK_RECURSIVE]),
+    "lark with schemas": partial(of_lark, [*LARK_OF_SCHEMAS, *LARK_OF_SCHEMAS_RECURSIVE]),
     "substring": of_substring,
     "template": of_template,
     "template with rules": of_template_with_rules,

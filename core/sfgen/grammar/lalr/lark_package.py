@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,11 +28,13 @@ from sfgen.grammar.lalr.lark_errors import (
     undefined_hint,
 )
 from sfgen.grammar.lalr.lark_quotations import quoted_in, readable, with_texts
-from sfgen.grammar.lalr.lark_tokens import WithTokens, with_tokens
+from sfgen.grammar.lalr.lark_tokens import SCHEMA, WithTokens, with_tokens
 from sfgen.grammar.lalr.tables import END, NO_STATE, Context, ParseTables, Rule, Terminal
 from sfgen.grammar.shell.token_symbols import is_code, pattern_of
 from sfgen.parameter_text import ParameterText
 from sfgen.whole_file import read_file
+
+TOKEN_INSIDE = "has a token of the vocabulary inside"
 
 EXTENSION = ".lark"
 """The ending of imported files."""
@@ -104,11 +106,8 @@ class LarkGrammar:
         from lark.exceptions import UnexpectedInput
         from lark.indenter import DedentError
 
-        with self._lock:
-            if self._parser is None:
-                self._parser = self._build()
         try:
-            self._parser.parse(text)
+            self._lark.parse(text)
         except UnexpectedInput as error:
             position = getattr(error, "pos_in_stream", None)
             return Refusal(str(error).split("\n", 1)[0], position if position is not None and position >= 0 else None)
@@ -119,6 +118,37 @@ class LarkGrammar:
                 raise
             return Refusal("the indenter cannot follow it", None)
         return None
+
+    def refusal_of_parts(self, parts: Sequence[tuple[str, str]]) -> Refusal | None:
+        """Explain why lark refuses a text with terminals that are read by others.
+
+        Each part is a text and the spelling of the token that stands behind it; of the last one it is empty. A part is
+        cut into terminals by itself, and the parser goes on.
+        """
+        from lark import Token
+        from lark.exceptions import UnexpectedInput
+
+        names = {spelling: name for name, spelling in with_tokens(self.text).names.items()}
+        reading = self._lark.parse_interactive(parts[0][0])
+        try:
+            for number, (text, spelling) in enumerate(parts):
+                if number:
+                    reading.lexer_thread = self._lark.parse_interactive(text).lexer_thread
+                reading.exhaust_lexer()
+                if spelling:
+                    reading.feed_token(Token(names[spelling], ""))
+            reading.feed_eof()
+        except UnexpectedInput as error:
+            return Refusal(str(error).split("\n", 1)[0], None)
+        return None
+
+    @property
+    def _lark(self) -> Any:
+        """lark's parser, made when it is first needed."""
+        with self._lock:
+            if self._parser is None:
+                self._parser = self._build()
+            return self._parser
 
 
 def read_lark(
@@ -171,18 +201,24 @@ class Importer:
             name = os.path.normpath(os.path.join(folder, path))
             content = self.read(name)
             if content is not None:
+                if any(match["schema"] for match in SCHEMA.finditer(content)):
+                    reason = f"the file {path} that it imports has %json, which stands in the grammar itself only"
+                    raise GrammarError(reason, self._text, self._position_of(path))
                 self.found[name] = content
                 return os.path.join(self.base, name), content
             self.missing.add(name)
         where = "it has no folder" if self._directory is None else f"there is none in {self._directory}"
-        dotted = path.removesuffix(EXTENSION).replace(os.sep, ".")
-        position = position_of(self._text, r"%import\s+(\.+" + re.escape(dotted) + r"\b)")
         raise GrammarError(
             f"the file {path} that it imports is missing: {where}",
             self._text,
-            position,
+            self._position_of(path),
             hint="Put it beside the grammar. lark's own grammars are imported without the dot: %import common.WS",
         )
+
+    def _position_of(self, path: str) -> int | None:
+        """Return the offset at which a file is imported."""
+        dotted = path.removesuffix(EXTENSION).replace(os.sep, ".")
+        return position_of(self._text, r"%import\s+(\.+" + re.escape(dotted) + r"\b)")
 
     def read(self, name: str) -> str | None:
         """Read a file; ``None`` where there is none."""
@@ -277,7 +313,7 @@ class _Converter:
             pattern = terminal.pattern.to_regexp()
             if any(pattern_of(code) in pattern for _, code in self.tokens.values()) and not is_code(pattern):
                 raise GrammarError(
-                    f"the terminal {name} has a token of the vocabulary inside",
+                    f"the terminal {name} {TOKEN_INSIDE}",
                     self.text,
                     definition_of(self.text, name),
                     hint="Tokens stand in rules; a rule may take the terminal's place.",

@@ -24,9 +24,12 @@ from sfgen.errors import GrammarError
 from sfgen.grammar.lalr.lark_quotations import DIRECTIVE, MOST_QUOTATIONS, placeholder, read_quotation
 from sfgen.grammar.shell.token_symbols import CODE_BYTES, TokenSymbol, codes_of, pattern_of
 
-_OTHER_TEXT = r'//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\])*/[imslux]*|->'
+OTHER_TEXT = r'//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\])*/[imslux]*|->'
+"""Comments, literals, patterns and arrows, in which no token stands."""
+SCHEMA = re.compile(rf"(?:{OTHER_TEXT})|(?P<schema>%json(?![A-Za-z0-9_]))[^\S\n]*")
+"""The begin of a schema, or what it does not stand in; see ``sfgen.grammar.language.lark_of_schemas``."""
 _TOKEN = re.compile(
-    rf"(?P<other>{_OTHER_TEXT})|(?P<token><[^>\n]*>?)|(?P<quotation>{DIRECTIVE}\b)|(?P<options>%llguidance\b)"
+    rf"(?P<other>{OTHER_TEXT})|(?P<token><[^>\n]*>?)|(?P<quotation>{DIRECTIVE}\b)|(?P<options>%llguidance\b)"
     r"|\{[ ]*(?P<least>[0-9]*)[ ]*(?P<more>,)?[ ]*(?P<most>[0-9]*)[ ]*\}|(?P<open>[(\[])|(?P<close>[)\]])|(?P<name>\w+)"
 )
 _RANGES = re.compile(r"<\[(\^?)([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*)\]>")

@@ -35,7 +35,7 @@ from sfgen.grammar.lalr.indentation import (
     LayoutReader,
     open_newlines,
 )
-from sfgen.grammar.lalr.masks import LalrMasks, LexemeTokens, TokenEnds, _open_bytes
+from sfgen.grammar.lalr.masks import LalrMasks, LexemeTokens, TokenEnds, open_bytes
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
 from sfgen.grammar.lalr.stack import BOTTOM
 from sfgen.grammar.lalr.tables import NO_STATE, Lexer
@@ -81,7 +81,7 @@ class _Inside(LalrMasks):
         first = len(self._labels) // 2
         self._number_of = {label: first + number for number, label in enumerate(labels)}
         self._labels = np.append(self._labels, np.array(labels, dtype=np.int32).reshape(-1)).astype(np.int32)
-        self._is_open = _open_bytes(reader, self._labels[1::2]).reshape(-1)
+        self._is_open = open_bytes(reader, self._labels[1::2]).reshape(-1)
         actions = reader.tables.actions
         states, by = (actions > 0).nonzero()
         self._entered_by = np.full(len(actions), NO_STATE, dtype=np.int32)
@@ -150,7 +150,7 @@ def newline_ends(reader: LalrReader, newline: int) -> bytes:
     """Return the bytes, but for blanks, on the way from which a newline terminal may end before another byte."""
     lexer, is_open = reader.lexer, open_newlines(reader, newline)
     text_classes = np.setdiff1d(lexer.byte_classes, lexer.byte_classes[list(_CODES)])
-    goes_on = _open_bytes(reader, lexer.commit_obligations)[:, text_classes].any(axis=1)
+    goes_on = open_bytes(reader, lexer.commit_obligations)[:, text_classes].any(axis=1)
     goes_on &= lexer.commit_terminals == newline
     owners = np.repeat(np.arange(len(lexer.step)), np.diff(lexer.commit_starts))
     ends = np.zeros(len(lexer.step) + 1, dtype=np.bool_)  # the last entry stands for ``NO_STATE``

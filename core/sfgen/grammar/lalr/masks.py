@@ -215,7 +215,7 @@ class LalrMasks:
             np.ascontiguousarray(lexer.step).reshape(-1), self._sizes, lexer.byte_classes, lexer.commit_starts,
             commit_labels, trie.bytes, trie.depths, trie.subtree_ends,
         )  # fmt: skip
-        self._is_open = _open_bytes(reader, self._labels[1::2]).reshape(-1)
+        self._is_open = open_bytes(reader, self._labels[1::2]).reshape(-1)
         self._parser_arguments: tuple[Any, ...] = (
             np.ascontiguousarray(tables.actions).reshape(-1), np.ascontiguousarray(tables.gotos).reshape(-1),
             np.array([(rule.nonterminal, len(rule.symbols)) for rule in tables.rules], dtype=np.int32).reshape(-1),
@@ -581,7 +581,7 @@ def _groups_below(trie: TokenTrie) -> NDArray[np.uint64]:
     return below
 
 
-def _open_bytes(reader: LalrReader, obligations: Int32) -> NDArray[np.bool_]:
+def open_bytes(reader: LalrReader, obligations: Int32) -> NDArray[np.bool_]:
     """Tell which byte classes can follow each obligation in some context, bool ``[obligations, byte classes]``."""
     lexer = reader.lexer
     is_open = np.zeros((len(obligations), lexer.step.shape[1]), dtype=np.bool_)

@@ -21,7 +21,7 @@ from sfgen.errors import UsageError
 from sfgen.grammar.lalr.indentation import Indentation
 from sfgen.grammar.language.gbnf_language import gbnf_language
 from sfgen.grammar.language.language import FORMATS, Failure, Format, Language, RuleOutline, StateOutline, Walk
-from sfgen.grammar.language.lark_language import lark_language
+from sfgen.grammar.language.lark_of_schemas import lark_with_schemas
 from sfgen.grammar.network import rules
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.shell.guide import PositionReader
@@ -96,6 +96,8 @@ class Grammar:
         It means what lark says, silent shifts included. Of what ``%ignore`` allows, white space only is written, and
         little of it in a row; whatever lark reads is accepted.
 
+        A rule may have a JSON Schema, ``%json {"type": "object"}``: JSON as ``sfgen.JsonSchema`` writes it.
+
         With ``%declare _INDENT _DEDENT`` and a newline terminal named ``_NEWLINE`` or ``_NL`` it has the indentation of
         lark's ``PythonIndenter``; another one is given as ``indenter``.
 
@@ -116,9 +118,11 @@ class Grammar:
         >>> calls = Grammar.from_lark('start: NAME "(" [start ("," start)*] ")" | NAME\nNAME: /[a-z]+/\n%ignore " "')
         >>> calls.accepts("f(g(x),   y)"), calls.accepts("f(g(x)")
         (True, False)
+        >>> Grammar.from_lark('start: "<call>" %json {"enum": [1, 2]} "</call>"').accepts("<call>2</call>")
+        True
         """
         options: dict[str, Any] = {"directory": directory, "files": files, "origin": origin, "indenter": indenter}
-        return cls(lark_language(text, start, max_blanks=max_blanks, **options))
+        return cls(lark_with_schemas(text, start, max_blanks=max_blanks, **options))
 
     def __repr__(self) -> str:
         """One line, with the beginning of the grammar.

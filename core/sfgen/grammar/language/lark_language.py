@@ -50,7 +50,7 @@ from sfgen.printable import line_and_column
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
 
-_MOST_NODES = 1 << 20
+MOST_NODES = 1 << 20
 """The stack nodes that are kept; with more, later guides begin with a new reader."""
 
 _MORE_BLANKS = ParameterText("Allow more blanks (max_blanks).", "max_blanks")
@@ -195,7 +195,7 @@ class LarkLanguage:
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens."""
         with self._lock:
-            if len(self._reader.stacks) > _MOST_NODES:
+            if len(self._reader.stacks) > MOST_NODES:
                 self._begin(self._reader.lexer)
             positions, make, open_rules = self._positions, self._make_positions(), self._open_rules
         tokens, plain = positions.of(vocabulary, make), self._plain
@@ -304,8 +304,7 @@ class LarkLanguage:
             if not reading.read(character):
                 break
             places.append(rules.at(self._plain(reading.position)))
-        here = self._plain(reading.position)
-        follows, (open_rules, _) = self._expected(rules, here), rules.at(here)
+        follows, (open_rules, _) = self._expected(rules, reading.position), rules.at(self._plain(reading.position))
         failure = Failure.at(text, len(places), follows, open_rules, may_end=reading.accepts())
         return Walk(text, Stretch.of(text, places), failure, follows)
 
@@ -320,9 +319,10 @@ class LarkLanguage:
         """Find where a text fails; ``None`` where the grammar has it."""
         return None if self.accepts(arguments.text("text", text)) else self.walk(text).failure
 
-    def _expected(self, rules: OpenRules, position: LalrPosition) -> tuple[str, ...]:
-        terminals = rules.expected(position)
-        return rules.rules_expected(position) if len(terminals) > _MOST_EXPECTED else terminals
+    def _expected(self, rules: OpenRules, position: Any) -> tuple[str, ...]:
+        """Name what may follow, by terminals, or by rules where they are many."""
+        terminals = rules.expected(self._plain(position))
+        return rules.rules_expected(self._plain(position)) if len(terminals) > _MOST_EXPECTED else terminals
 
 
 class LarkIndented(LarkLanguage):
@@ -427,6 +427,27 @@ def _positions(reader: LalrReader, vocabulary: Vocabulary) -> LalrPositions:
     return LalrPositions(reader if single_bytes.all() else reader.with_bytes(single_bytes), vocabulary)
 
 
+def checked_options(
+    text: str,
+    start: str,
+    max_blanks: int,
+    directory: str | os.PathLike[str] | None,
+    files: Mapping[str, str] | None,
+    origin: str | None,
+) -> tuple[str, str, int, str | os.PathLike[str] | None, Mapping[str, str] | None]:
+    """Check what users give."""
+    text, start = arguments.text("text", text), arguments.text("start", start)
+    max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
+    if directory is not None:
+        directory = arguments.path("directory", directory)
+    if files is not None:
+        files = dict(arguments.mapping("files", files))
+        arguments.texts("files", [*files, *files.values()])
+    if origin is not None:
+        arguments.text("origin", origin)
+    return text, start, max_blanks, directory, files
+
+
 def lark_language(
     text: str,
     start: str = "start",
@@ -438,15 +459,7 @@ def lark_language(
     indenter: Any = None,
 ) -> LarkLanguage:
     """Read a grammar in Lark's language; ``indenter`` is one of lark's, or ``None`` for the usual one."""
-    text, start = arguments.text("text", text), arguments.text("start", start)
-    max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
-    if directory is not None:
-        directory = arguments.path("directory", directory)
-    if files is not None:
-        files = dict(arguments.mapping("files", files))
-        arguments.texts("files", [*files, *files.values()])
-    if origin is not None:
-        arguments.text("origin", origin)
+    text, start, max_blanks, directory, files = checked_options(text, start, max_blanks, directory, files, origin)
     indentation = Indentation.declared_in(text) if indenter is None else Indentation.of(indenter)
     try:
         kind: type[LarkLanguage]

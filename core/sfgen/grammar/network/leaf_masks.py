@@ -304,6 +304,13 @@ def behind(exits: Int32, trie: TokenTrie) -> Behind:
         children = np.empty(count, dtype=np.int32)
 
 
+def by_byte(nodes: Int32, trie: TokenTrie) -> Behind:
+    """Order trie nodes by their bytes."""
+    labels = trie.bytes[nodes]
+    order = np.argsort(labels, kind="stable")
+    return Behind(nodes[order], np.searchsorted(labels[order], np.arange(256), side="right").astype(np.int64))
+
+
 @kernel
 def _list_children(exits: Int32s, children: Int32sOut, starts: Int64sOut, trie_bytes: UInt8s, ends: Int32s) -> Int:
     """List the children of trie nodes, ordered by byte; return their number."""

@@ -50,6 +50,9 @@ _LARGE, _SPARSE = 1_000_000, 16
 rule.
 """
 
+_KEPT_ENDS = 1024
+"""The configurations of which it is kept where the text may end inside tokens."""
+
 _MOST_PLACES = 4096
 """The most places behind tokens that are distinguished near a limit."""
 
@@ -100,6 +103,7 @@ class NetworkMasks:
         rules, firsts = np.unique(network.rule_of, return_index=True)
         self._firsts: dict[int, int] = dict(zip(rules.tolist(), firsts.tolist(), strict=True))
         self._masks = KeptMasks[NetworkConfiguration, TokenMask]()
+        self._ends_behind: dict[NetworkConfiguration, Int32] = {}
         self._scratch = threading.local()
 
     def of(self, configuration: NetworkConfiguration) -> TokenMask:
@@ -203,6 +207,31 @@ class NetworkMasks:
             self._leaves[rule] = None if masks is None or masks.closing_byte is None else masks
         return self._leaves[rule]
 
+    # ---- beyond the text -------------------------------------------------------------------------------------------
+
+    def ends_behind(self, configuration: NetworkConfiguration) -> Int32:
+        """Return the trie nodes right behind those at which the whole text may end, inside a token; int32."""
+        nodes = self._ends_behind.get(configuration)
+        if nodes is None:
+            state, register, node = configuration
+            local = self._local_mask(state, number_of(register))
+            found = [NO_TRIE_NODES if node.frames else local.behind.nodes]
+            starts = [NetworkConfiguration(*frame) for frame in node.frames]
+            if starts and local.behind.nodes.size:
+                found.append(self.read_behind(starts, local.behind)[1])
+            if self._network.accepting[state]:
+                found += [self.ends_behind(each) for each in starts]
+            if len(self._ends_behind) >= _KEPT_ENDS:
+                self._ends_behind.clear()
+            nodes = self._ends_behind[configuration] = np.unique(np.concatenate(found)).astype(np.int32)
+        return nodes
+
+    def read_behind(self, starts: list[NetworkConfiguration], after: Behind) -> tuple[Mask, Int32]:
+        """Read on at some trie nodes; return the tokens there, and the trie nodes right behind ends of the text."""
+        mask, exits = np.zeros(self._words, dtype=np.uint32), self._room().exits
+        counts, _ = self._walk(mask, starts, behind=after, exits=exits)
+        return mask, behind(exits[: counts[EXITS]], self._vocabulary.trie).nodes
+
     # ---- walking ---------------------------------------------------------------------------------------------------
 
     def places(self, position: NetworkPosition) -> Places:
@@ -229,7 +258,7 @@ class NetworkMasks:
     ) -> tuple[list[int], Int32]:
         """Walk the trie and return the counts, see ``walk``, and the doubtful tokens."""
         room = self._room()
-        first_made = room.load(configurations, loaded)
+        first_made = room.load(configurations, loaded, BELOW if exits.size else BOTTOM)
         arguments: tuple[Any, ...] = (
             *(behind or self._everywhere), len(configurations), first_made,
             mask, room.doubtful, exits, group_of, places, room.counts,
@@ -284,8 +313,10 @@ class _FrameRoom:
         self.sets = np.empty(3 * MOST_CONFIGURATIONS, dtype=np.int64)
         self.marks = np.empty(4 * (trie.max_depth + 2), dtype=np.int64)
 
-    def load(self, configurations: list[NetworkConfiguration], loaded: list[Node] | None) -> int:
+    def load(self, configurations: list[NetworkConfiguration], loaded: list[Node] | None, bottom: int) -> int:
         """Write configurations as the first set, with their stack nodes; return the first number of a made node.
+
+        ``bottom`` is the number of the node below a whole text: ``BOTTOM``, or ``BELOW`` if the caller reads on there.
 
         Raises:
             TooManyWays: There is no room for so many.
@@ -296,9 +327,11 @@ class _FrameRoom:
             self.nodes[: len(_WITHOUT_FRAMES)] = _WITHOUT_FRAMES
             self.sets[:3] = configurations[0].state, narrow(configurations[0].register), BELOW
             return _FIRST_NODE
-        if len(configurations) == 1 and loaded is None and (first := self._load_alone(configurations[0])):
+        if len(configurations) == 1 and loaded is None and (first := self._load_alone(configurations[0], bottom)):
             return first
         numbers: dict[Node, int] = {}
+        if bottom == BELOW:
+            numbers = dict.fromkeys(map(_lowest, configurations), BELOW)
         nodes: list[int] = _WITHOUT_FRAMES.tolist()
         frames: list[int] = []
         order: list[Node] = [_BELOW, _BELOW]
@@ -338,7 +371,7 @@ class _FrameRoom:
             loaded[:] = order
         return first_made
 
-    def _load_alone(self, configuration: NetworkConfiguration) -> int:
+    def _load_alone(self, configuration: NetworkConfiguration, bottom: int) -> int:
         """Write a configuration whose stack nodes have one frame each; return 0 if one has more."""
         nodes, frames, below = [*_NO_FRAMES], [0] * (_FIRST_NODE * FRAME_FIELDS), configuration.node
         number = _FIRST_NODE
@@ -348,16 +381,24 @@ class _FrameRoom:
             ((state, register, further),) = below.frames
             nodes += [number, below.distance, below.is_distinct]
             number += 1
-            frames += [state, narrow(register), number if further.frames else BOTTOM, -1]
+            frames += [state, narrow(register), number if further.frames else bottom, -1]
             below = further
         if 2 * number > MOST_MADE:
             return 0
         self.nodes[: len(nodes)] = nodes
         self.frames[: len(frames)] = frames
         self.sets[:3] = (
-            configuration.state, narrow(configuration.register), _FIRST_NODE if configuration.node.frames else BOTTOM,
+            configuration.state, narrow(configuration.register), _FIRST_NODE if configuration.node.frames else bottom,
         )  # fmt: skip
         return number
+
+
+def _lowest(configuration: NetworkConfiguration) -> Node:
+    """Return the node without frames below a configuration; all stacks of a network have the same."""
+    node = configuration.node
+    while node.frames:
+        node = node.frames[0].below
+    return node
 
 
 def _is_sparse(dfa: Dfa) -> bool:

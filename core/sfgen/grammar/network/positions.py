@@ -16,6 +16,7 @@ import numpy as np
 from sfgen.errors import TextTooLong
 from sfgen.grammar.network.completion import NetworkCompletion
 from sfgen.grammar.network.distances import FAR, distances_of
+from sfgen.grammar.network.leaf_masks import by_byte
 from sfgen.grammar.network.masks import NetworkMasks, Places
 from sfgen.grammar.network.network import Network
 from sfgen.grammar.network.read import NetworkReader
@@ -108,6 +109,31 @@ class NetworkPositions(Positions[NetworkConfiguration]):
             ]
         read = ReadByBytes(self.reader, position)
         return [token for token, data in zip(tokens, texts, strict=True) if read.after(data) == REFUSED]
+
+    # ---- beyond the text -------------------------------------------------------------------------------------------
+
+    def ends_behind(self, position: NetworkPosition) -> Int32:
+        """Return the trie nodes right behind those at which the text may end inside a token.
+
+        Distinct texts are not compared.
+
+        Raises:
+            TooManyWays: Each token must be tried.
+        """
+        found = list[Int32]()
+        for configuration in position:
+            self._mask_of(configuration)
+            found.append(self._masks.ends_behind(self._canonical(configuration)))
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found)).astype(np.int32)
+
+    def read_behind(self, position: NetworkPosition, nodes: Int32) -> tuple[Mask, Int32]:
+        """Read on at some trie nodes; return the tokens there, and the nodes as ``ends_behind`` does."""
+        return self._masks.read_behind(list(position), by_byte(nodes, self.vocabulary.trie))
+
+    @property
+    def has_distinct(self) -> bool:
+        """Whether some texts must differ, so that what is read behind a token must be looked at once more."""
+        return bool(self.network.registers.distinct.leaves)
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 It is the walk of ``sfgen.index.masks.one_state`` with a set of configurations at each depth in place of a state. The
 stack nodes below are loaded. Nodes that a token pushes are made in scratch memory, and dropped when the walk leaves the
 token's prefix. Two nodes have no frames: the bottom, and ``BELOW``, which stands for any stack below a rule while the
-tokens inside that rule are found. A trie node at which a rule ends above ``BELOW`` is an *exit*; the caller reads on
-there.
+tokens inside that rule are found, and for what follows a whole text. A trie node at which a rule ends above ``BELOW``
+is an *exit*; the caller reads on there.
 
 ``_step_plainly`` and ``_step_all`` read one byte, as ``NetworkReader.read`` does, over plain numbers. A configuration
 is three numbers in ``sets``: state, register, stack node.
@@ -177,7 +177,9 @@ def walk(
                             counts[DOUBTS] += 1
                 if trie[at + SUBTREE_END] > node + 1 and counts[EXITS] < exits.size:
                     for position in range(marks[4 * depth], top):
-                        leaves = _leaves(position, facts, nodes, frames, sets)
+                        leaves = _leaves(position, top, facts, nodes, frames, sets)
+                        if leaves == TOO_MANY:
+                            return TOO_MANY
                         if leaves != 0:
                             exits[counts[EXITS]] = node
                             counts[EXITS] += 1
@@ -196,20 +198,33 @@ def _distance(position: Int, facts: Int32s, distances: Int64s, members: Int64s, 
 
 
 @part
-def _leaves(position: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64s) -> Int:
-    """Tell whether the rule above ``BELOW`` may end here; ``LEAVES_DISTINCT`` if a distinct call ends with it."""
-    state, node = sets[3 * position], sets[3 * position + 2]
-    leaves = np.int64(1)
-    while facts[FACTS * state + ACCEPTS] != 0:
-        if node == BELOW:
-            return leaves
-        frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+def _leaves(position: Int, top: Int, facts: Int32s, nodes: Int64s, frames: Int64s, sets: Int64sOut) -> Int:
+    """Tell whether the rule above ``BELOW`` may end here; ``LEAVES_DISTINCT`` if a distinct call ends with it.
+
+    Other ways to return wait in ``sets`` from ``top`` on; ``TOO_MANY`` without room for them.
+    """
+    state, node, leaves = sets[3 * position], sets[3 * position + 2], np.int64(1)
+    waiting = top
+    while True:
+        frame = np.int64(-1)
+        if facts[FACTS * state + ACCEPTS] != 0:
+            if node == BELOW:
+                return leaves
+            frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
+            if frame >= 0 and nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0:
+                leaves = np.int64(LEAVES_DISTINCT)
         if frame < 0:
-            return np.int64(0)
-        if nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0:
-            leaves = np.int64(LEAVES_DISTINCT)
+            if waiting == top:
+                return np.int64(0)
+            waiting -= 1
+            frame, leaves = sets[3 * waiting], sets[3 * waiting + 1]
+        further = frames[FRAME_FIELDS * frame + NEXT_FRAME]
+        if further >= 0:
+            if 3 * waiting + 3 > sets.size:
+                return np.int64(TOO_MANY)
+            sets[3 * waiting], sets[3 * waiting + 1] = further, leaves
+            waiting += 1
         state, node = frames[FRAME_FIELDS * frame + FRAME_STATE], frames[FRAME_FIELDS * frame + FRAME_BELOW]
-    return np.int64(0)
 
 
 @part
