@@ -1,9 +1,9 @@
-"""A cache beside objects, whose entries are freed with them."""
+"""Caches beside objects, whose entries are freed with them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import update_wrapper, wraps
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -14,7 +14,7 @@ Made = TypeVar("Made")
 class kept_while_it_lives(Generic[Key, Made]):  # noqa: N801  # a decorator
     """Make something of an object once; an automaton of many megabytes is not kept alive by what is known of it.
 
-    What is made must not refer to the object. Two threads may make it twice.
+    What is made must not refer to the object (see ``kept_with_it``). Two threads may make it twice.
 
     >>> from sfgen import Dfa
     >>> states = kept_while_it_lives(lambda dfa: print("counted") or len(dfa))
@@ -39,3 +39,19 @@ class kept_while_it_lives(Generic[Key, Made]):  # noqa: N801  # a decorator
     def keep(self, key: Key, made: Made) -> None:
         """Keep what was made elsewhere."""
         self._kept[key] = made
+
+
+def kept_with_it(make: Callable[[Key], Made]) -> Callable[[Key], Made]:
+    """Make something of an object once, which may refer to the object: it is kept in the object itself.
+
+    Objects without a dictionary of their own cannot keep anything. All threads get the same.
+    """
+    name = f"{make.__module__}.{make.__qualname__}"
+
+    @wraps(make)
+    def made_of(key: Key) -> Made:
+        kept = vars(key)
+        found: Made = kept[name] if name in kept else kept.setdefault(name, make(key))
+        return found
+
+    return made_of

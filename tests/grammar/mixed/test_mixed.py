@@ -205,3 +205,13 @@ def test_codes_are_lengthened() -> None:
     assert longer.step.tolist() == [[2, 3], [none, none], [none, 3], [none, 4], [none, 1]]
     assert len(longer.may_end) == len(longer.commit_starts) - 1 == 5
     assert lengthened(lexer, {255: 1}).step.tolist() == step.tolist()
+
+
+def test_a_mask_is_told_as_made_only_without_a_limit() -> None:
+    grammar = Grammar.from_lark('start: "a" %json {"enum": [1]} "b"')
+    vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [None], [256])
+    limited, free = grammar.guide(vocabulary, 60), grammar.guide(vocabulary)
+    limited.mask()
+    assert not free.is_ready()  # type: ignore[attr-defined]
+    free.mask()
+    assert free.is_ready()  # type: ignore[attr-defined]

@@ -43,7 +43,7 @@ MAX_FILES = 200
 """The most files that are kept; the oldest go first."""
 
 _SUFFIX = ".tables"
-_CODE = ("grammar/lalr", "automata", "regex")
+_CODE = ("grammar/lalr", "grammar/shell", "automata", "regex")
 """The packages whose code makes the content."""
 
 _DIGEST = 32  # bytes

@@ -50,7 +50,8 @@ from sfgen.vocabulary import Vocabulary
 
 _BLANKS = b" \t"
 _CODES = frozenset(INDENT_CODE + DEDENT_CODE)
-_KEPT = 1024
+_KEPT = 1 << 14
+"""The configurations whose bound in tokens is cached."""
 _FARTHEST = 2048
 """The most bytes, and the highest column, of a bound in tokens."""
 
@@ -303,7 +304,7 @@ class LayoutPositions(Positions[LayoutConfiguration]):
             except TooManyWays:
                 most = int(UNREACHABLE)
             with self._lock:
-                if len(self._most) > 16 * _KEPT:
+                if len(self._most) > _KEPT:
                     self._most.clear()
                 self._most[configuration] = most
         return most

@@ -21,6 +21,7 @@ from sfgen.grammar.lalr.tables import NO_STATE
 from sfgen.grammar.mixed.reader import Inside, MixedPosition, MixedReader
 from sfgen.grammar.network.leaf_masks import behind
 from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.shell.masks import words_of
 from sfgen.index.mask_ids import tokens_of_row
 from sfgen.kernels import Flags, Int, Int32s, Int32sOut, Int64sOut, UInt8s, UInt32s, kernel
 from sfgen.protocols import Int32, Mask
@@ -179,7 +180,7 @@ class _Search:
         self._vocabulary = vocabulary
         self._waiting: dict[_Place, list[Int32]] = {}
         self._seen: dict[_Place, Int32] = {}
-        self._found = np.zeros((len(vocabulary) + 31) // 32, dtype=np.uint32)
+        self._found = np.zeros(words_of(vocabulary), dtype=np.uint32)
         self._nodes: list[Int32] = []  # the trie nodes of tokens that are read outside at their end
 
     def outside(self, configuration: LalrConfiguration, is_crossed: bool, nodes: Int32) -> None:

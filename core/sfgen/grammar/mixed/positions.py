@@ -4,8 +4,8 @@ The mask of a position is the union of the masks of its parts: outside of schema
 each that of ``NetworkPositions``, and the tokens that cross a border (see ``borders``). So the tokens inside of a
 schema are found and kept as those of any schema.
 
-Near a limit the same parts tell which tokens fit. A schema's ``Tail`` is what must follow it. Tokens that cross a
-border are tried one by one.
+Near a limit the same parts tell which tokens fit. For a schema these are those of ``_Followed``, which
+knows what must follow it. Tokens that cross a border are tried one by one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition
 from sfgen.grammar.shell.completion import NO_WAY, Shortest
-from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays
+from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays, words_of
 from sfgen.grammar.shell.read import REFUSED, ReadByBytes
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS, packed
@@ -39,9 +39,12 @@ from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _KEPT = 1024
-"""The cached masks of positions, and what follows schemas."""
+"""The schemas that are cached with what follows them."""
 
-_KEPT_BYTES = 4 << 20
+_MASKS = 16 << 20
+"""The bytes of the cached masks of positions, and of the tokens that cross borders."""
+
+_MASKS_FOLLOWED = 4 << 20
 """The bytes of the cached masks of a schema near a limit, by what follows it."""
 
 OuterReader = Callable[[Sequence[int]], LalrReader]
@@ -84,9 +87,8 @@ class MixedPositions:
         self._borders = Borders(self.reader, self._schemas, vocabulary)
         self._has_distinct = any(schema.has_distinct for schema in written)
         self._not_ends = ~packed(np.array(vocabulary.end_token_ids, dtype=np.int32), len(vocabulary))
-        self._masks: dict[MixedPosition, dict[int | None, Mask]] = {}
-        self._masks_kept = 0
-        self._crossing: dict[MixedPosition, Int32] = {}
+        self._masks = KeptMasks[tuple[MixedPosition, int | None], Mask](_MASKS)
+        self._crossing = KeptMasks[MixedPosition, Int32](_MASKS)
         self._followed_by: dict[tuple[int, LalrConfiguration], NetworkPositions] = {}
         self._lock = threading.Lock()
 
@@ -110,25 +112,19 @@ class MixedPositions:
 
     def is_made(self, position: MixedPosition) -> bool:
         """Tell whether the mask of a position is cached."""
-        return position in self._masks
+        return (position, None) in self._masks
 
     def _remembered(self, position: MixedPosition, room: int | None) -> Mask:
-        by_room = self._masks.get(position, {})
-        mask = by_room.get(room)
+        mask = self._masks.get((position, room))
         if mask is None:
             mask = self._make(position, room)
             mask.setflags(write=False)
-            with self._lock:
-                if self._masks_kept > _KEPT:
-                    self._masks.clear()
-                    self._masks_kept = 0
-                self._masks_kept += 1
-                mask = self._masks.setdefault(position, {}).setdefault(room, mask)
+            mask = self._masks.keep((position, room), mask)
         return mask
 
     def _make(self, position: MixedPosition, room: int | None) -> Mask:
         """Unite the masks of the parts of a position, and the tokens that cross a border."""
-        mask = np.zeros((len(self.vocabulary) + 31) // 32, dtype=np.uint32)
+        mask = np.zeros(words_of(self.vocabulary), dtype=np.uint32)
         if room != 0:
             parts = self.reader.with_borders(position)
             if parts.outer:
@@ -163,10 +159,8 @@ class MixedPositions:
         """Return the tokens that cross a border, and perhaps others."""
         crossing = self._crossing.get(position)
         if crossing is None:
-            crossing = self._find_crossing(self.reader.with_borders(position), None)
-            if len(self._crossing) > _KEPT:
-                self._crossing.clear()
-            self._crossing[position] = crossing
+            found = self._find_crossing(self.reader.with_borders(position), None)
+            crossing = self._crossing.keep(position, found)
         return crossing
 
     def _find_crossing(self, parts: MixedPosition, known: Mask | None) -> Int32:
@@ -279,7 +273,7 @@ class _Followed(NetworkPositions):
 
     def __init__(self, schema: NetworkPositions, outer: _OuterPositions, behind: LalrConfiguration) -> None:
         self.__dict__.update(schema.__dict__)  # reader and masks are the same
-        self._bounded = KeptMasks(_KEPT_BYTES)
+        self._bounded = KeptMasks(_MASKS_FOLLOWED)
         self._distance, tail = outer.following(behind)
         self.__dict__["_completion"] = _FollowedCompletion(schema._completion, self._distance, tail)
 

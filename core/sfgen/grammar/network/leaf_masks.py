@@ -23,6 +23,7 @@ from sfgen.index.mask_store import MaskStore
 from sfgen.kernels import Flags, Int, Int32s, Int32sOut, Int32Table, Int64sOut, UInt8s, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
+from sfgen.weak_cache import kept_with_it
 
 
 class Behind(NamedTuple):
@@ -228,8 +229,13 @@ _LEAVES = 256
 """The leaves of a vocabulary whose masks are kept for other grammars; a grammar keeps those of its own."""
 
 _lock = threading.Lock()
-_masks: WeakKeyDictionary[TokenTrie, dict[tuple[bytes, bytes], LeafMasks]] = WeakKeyDictionary()
 _with_byte: WeakKeyDictionary[TokenTrie, dict[int, tuple[Int32, Int32]]] = WeakKeyDictionary()
+
+
+@kept_with_it
+def _leaves(vocabulary: Vocabulary) -> dict[tuple[bytes, bytes], LeafMasks]:
+    """Return the masks of leaves over a vocabulary, the least recently used first."""
+    return {}
 
 
 def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[np.bool_] | None) -> LeafMasks:
@@ -239,7 +245,7 @@ def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[n
         most = leaf_masks(Leaf(leaf.most), vocabulary, None)
     key = leaf.dfa.digest, b"" if goal is None else goal.tobytes()
     with _lock:
-        kept = _masks.setdefault(vocabulary.trie, {})
+        kept = _leaves(vocabulary)
         found = kept.pop(key, None)
         if found is None:
             found = LeafMasks(leaf.dfa, vocabulary, goal)
@@ -247,7 +253,7 @@ def leaf_masks(leaf: Leaf | CountedText, vocabulary: Vocabulary, goal: NDArray[n
                 found = LeafMasksBut(leaf, vocabulary, most)
             if len(kept) == _LEAVES:
                 del kept[next(iter(kept))]
-        kept[key] = found  # the last one: the first is the least recently used
+        kept[key] = found  # the last one
         return found
 
 

@@ -5,7 +5,7 @@
 * Behind each exit, where the rule ends inside a token, the walk goes on with the stack below: some tens of trie nodes.
 * Where the rule may end before the token, the tokens of the stack below are allowed too.
 
-NetworkMasks are cached by state, register and stack node.
+Masks are cached by state, register and stack node.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class _FrameRoom:
         trie = vocabulary.trie
         self.counts = np.empty(FIELDS_OF_COUNTS, dtype=np.int64)
         self.exits = np.empty(len(trie), dtype=np.int32)
-        self.doubtful = np.zeros((len(vocabulary) + 31) // 32, dtype=np.uint32)  # all zero between walks
+        self.doubtful = np.zeros(words_of(vocabulary), dtype=np.uint32)  # all zero between walks
         self.nodes = np.empty(NODE_FIELDS * MOST_MADE, dtype=np.int64)
         self.frames = np.empty(FRAME_FIELDS * MOST_MADE, dtype=np.int64)
         self.sets = np.empty(3 * MOST_CONFIGURATIONS, dtype=np.int64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from sfgen import arguments
@@ -18,6 +18,7 @@ from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import packed
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
+from sfgen.weak_cache import kept_with_it
 
 Position = TypeVar("Position", bound=Hashable)
 
@@ -80,9 +81,11 @@ class PositionMasks(Protocol[Position]):
 
 
 class KeptByVocabulary(Generic[Made]):
-    """Caches what is made of each vocabulary. It can be shared between threads.
+    """Caches what is made of each vocabulary, as long as this cache and the vocabulary live. Threads may share it.
 
-    Who has it gives what makes it, too: if that was kept here, the two would hold each other.
+    What is made refers to the vocabulary, so it lies there, under the cache. The owner of the cache gives what makes
+    it, too: if the cache kept that, the two would hold each other. Equal vocabularies are told apart, as their names
+    may differ.
 
     >>> sizes = KeptByVocabulary[int]()
     >>> sizes.of(Vocabulary([b"a", b"b"]), len)
@@ -91,15 +94,21 @@ class KeptByVocabulary(Generic[Made]):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: WeakKeyDictionary[Vocabulary, Made] = WeakKeyDictionary()
 
     def of(self, vocabulary: Vocabulary, make: Callable[[Vocabulary], Made]) -> Made:
         """Return the value of a vocabulary; make it the first time."""
         arguments.instance("vocabulary", vocabulary, Vocabulary, hint="A model has one: model.vocabulary.")
         with self._lock:
-            if vocabulary not in self._kept:
-                self._kept[vocabulary] = make(vocabulary)
-            return self._kept[vocabulary]
+            kept: WeakKeyDictionary[KeptByVocabulary[Made], Made] = _by_cache(vocabulary)
+            if self not in kept:
+                kept[self] = make(vocabulary)
+            return kept[self]
+
+
+@kept_with_it
+def _by_cache(vocabulary: Vocabulary) -> WeakKeyDictionary[KeptByVocabulary[Any], Any]:
+    """Return what caches have made of a vocabulary."""
+    return WeakKeyDictionary()
 
 
 class GrammarGuide(BaseGuide[Position]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sfgen import arguments
 
@@ -13,6 +13,9 @@ REFUSED = -1
 
 _KEPT = 1 << 16
 """The cached steps of one byte."""
+
+_UNKNOWN: Any = object()
+"""In place of a step that is not cached."""
 
 Position = TypeVar("Position", bound=Hashable)
 
@@ -91,12 +94,12 @@ class StepReader(ByteReader[Position]):
         after: Position | None = position
         for byte in data:
             key = position, self._kinds[byte]
-            if key in self._steps:
-                after = self._steps[key]
-            else:
+            known = self._steps.get(key, _UNKNOWN)  # one look-up, since another thread may clear them
+            if known is _UNKNOWN:
                 if len(self._steps) > _KEPT:
                     self._steps.clear()
-                after = self._steps[key] = self._read(*key)
+                known = self._steps[key] = self._read(*key)
+            after = known
             if after is None:
                 return None
             position = after
