@@ -212,6 +212,6 @@ def test_a_mask_is_told_as_made_only_without_a_limit() -> None:
     vocabulary = Vocabulary([bytes([byte]) for byte in range(256)] + [None], [256])
     limited, free = grammar.guide(vocabulary, 60), grammar.guide(vocabulary)
     limited.mask()
-    assert not free.is_ready()  # type: ignore[attr-defined]
+    assert not free.is_ready()
     free.mask()
-    assert free.is_ready()  # type: ignore[attr-defined]
+    assert free.is_ready()
