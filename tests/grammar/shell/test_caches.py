@@ -36,7 +36,7 @@ def vocabulary(*names: str) -> Vocabulary:
 @pytest.mark.parametrize("make", MAKE.values(), ids=MAKE)
 def test_vocabularies_and_constraints_do_not_hold_each_other(make: Callable[[], Any]) -> None:
     first, second = make(), make()
-    lasting, passing = vocabulary("<think>"), vocabulary("<think>")
+    lasting, passing = vocabulary("<think>"), vocabulary("<think>", "<call>")
     for constraint in (first, second):
         for each in (lasting, passing):
             constraint.guide(each).mask()

@@ -28,7 +28,7 @@ from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
 
 class KnownDistances(NamedTuple):
-    """What masks need of the distances, as it is kept with a grammar: the rest is computed when a limit is near.
+    """The part of the distances that masks need, kept with a grammar; the rest is computed when a limit is near.
 
     Attributes:
         cost: See ``TextDistances``.

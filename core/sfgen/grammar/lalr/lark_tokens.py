@@ -1,4 +1,4 @@
-"""What llguidance writes in grammars of Lark's language and lark does not know: tokens, quotations, counts.
+"""Parts of llguidance's dialect of Lark's language that lark does not know: tokens, quotations, counts.
 
 ``<think>`` is the one token of that name or text, ``<[128010]>`` the token with that number, ``<[1-3,7]>`` one of
 several, ``<[^1-3,7]>`` any other one, ``<[*]>`` any. They stand in rules, not inside of terminals.

@@ -1,6 +1,6 @@
 """The tokens of a grammar with indentation over one vocabulary.
 
-The kernels of ``walk`` know no layout, and need none for most tokens. What a newline decides is added:
+The kernels of ``walk`` know no layout, and need none for most tokens. This file adds what a newline decides:
 
 * Only behind few bytes may a newline terminal end: blanks, and the newline itself. A token without any but blanks ends
   none inside, unless one is open before it. The kernels read it by a lexer that never ends a newline.

@@ -281,7 +281,7 @@ class LexerStates:
 
     def _find_after(self, before: _Alternative, symbol: int) -> list[int]:
         position = self._machine.position(self._trackers.all[before.trackers], symbol)
-        # What may not follow a newline may not follow the indents and dedents behind it.
+        # Indents and dedents keep the obligation of the newline before them.
         is_added = symbol in self._added
         obligation = before.obligation if is_added else self._left_of_obligation(before, position)
         if obligation == NO_STATE:

@@ -307,7 +307,7 @@ class GbnfOfTokens(GbnfLanguage):
 
 
 _ANYTHING = Repeat(Bytes(((0, 0xFF),)), 1, None)
-"""What is read for a token whose text is not known; half a character may be written for it."""
+"""The bytes that are read for a token whose text is not known; half a character may be written for it."""
 
 
 def gbnf_language(text: str, start: str = "root", origin: str | None = None) -> GbnfLanguage:

@@ -26,7 +26,7 @@ class OpenRules:
         tables = reader.tables
         self._start = tables.nonterminals[int(np.flatnonzero(tables.gotos[tables.start] == tables.end)[0])]
 
-    # What follows is large with many terminals, and only needed for descriptions.
+    # These tables are large with many terminals, and only needed for descriptions.
 
     @property
     def items(self) -> list[list[Item]]:

@@ -1,7 +1,7 @@
-"""What both engines need: all that surrounds the step.
+"""The shell of both engines: all that surrounds the step.
 
-An engine reads one byte from a configuration to others, and knows how far each is from the end. What is built upon that
-is here, once:
+An engine reads one byte from a configuration to others, and knows how far each is from the end. All that is built upon
+that is here, once:
 
 * ``read``: a reader of positions, which are sets of configurations: whole texts, the only byte that can follow, and
   many texts from one position.
