@@ -17,7 +17,8 @@ demands:
   and brackets that are open are those on the parser's stack.
 * An indent stands behind a newline only, a dedent behind a newline or a dedent; brackets have no newlines inside.
 * Indents and dedents keep the lookahead obligation of the newline before them (``lexer_states``): no character by
-  which the newline would go on stands behind them. So no newline stands right behind an indent, even where a rule has one there.
+  which the newline would go on stands behind them. So no newline stands right behind an indent, even where a rule has
+  one there.
 * A newline terminal reads further lines with any number of spaces. So each column can be reached from any other one.
 """
 
