@@ -19,7 +19,7 @@ from lark.indenter import Indenter, PythonIndenter
 import sfgen
 from sfgen import Grammar, Vocabulary
 from sfgen.compiled_form import compiled_form, of_compiled_form
-from sfgen.errors import GrammarError, LimitTooSmall
+from sfgen.errors import GrammarError, LimitTooSmall, UsageError
 from sfgen.grammar.language.lark_language import LarkIndented
 from sfgen.models.uniform import UniformModel
 
@@ -323,6 +323,11 @@ def test_the_indenter_belongs_to_the_grammar() -> None:
     assert other != own
     assert other.to_dict()["indenter"]["tab_len"] == 4
     assert [each.accepts("a\n\tb\n    c\n") for each in (own, other)] == [False, True]
+
+
+def test_an_indenter_is_an_object() -> None:
+    with pytest.raises(UsageError, match=r"Make an object of the class: PythonIndenter\(\)"):
+        Grammar.from_lark(TREE, indenter=PythonIndenter)
 
 
 def test_in_a_template() -> None:

@@ -55,6 +55,7 @@ def test_tokens_are_counted() -> None:
         ("start: x{2}\n  | x{20,} )\nx: /b/", "Unexpected token Token('_RPAR', ')')", "line 2, column 12"),
         ("start: %lark {}", "%lark is llguidance's, a grammar inside of another", "line 1, column 8"),
         ("start: @a", "@name is llguidance's, one of several grammars", "line 1, column 8"),
+        ("start: !<think>", "any other token is written by numbers: <[^1000]>", "line 1, column 8"),
         ("start: A\nA: /a/ & /b/", "terminals are not intersected and negated", "line 2, column 8"),
         ("start: A\nA: ~/b/", "terminals are not intersected and negated", "line 2, column 4"),
         ("start: a\na[lazy]: /b/", "options of a rule in brackets are llguidance's", "line 2, column 2"),

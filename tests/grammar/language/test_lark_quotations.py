@@ -140,7 +140,7 @@ def test_in_short() -> None:
         ('start: %regex {"substring_chars": "\\ud800"}', "substring_chars must be a text"),
         (
             'start: A\nA: %regex {"substring_chars": "ab"}',
-            "the terminal A can match the empty text, which lark does not",
+            "the terminal A can match the empty text, which lark does not allow: '(?:%regex{…})?'",
         ),
         ('start: A\nA: /b$/ %regex {"substring_chars": "ab"}', "an anchor or an atomic group stands beside %regex"),
         ('start: %regex {"substring_chars": "ab"} x', "Rule 'x' used but not defined"),
@@ -150,7 +150,7 @@ def test_refusals(text: str, says: str) -> None:
     with pytest.raises(GrammarError) as refused:
         Grammar.from_lark(text)
     assert says in str(refused.value)
-    assert "\ud800" not in str(refused.value)
+    assert not any(code in str(refused.value) for code in ("\ud800", r"\ud801"))
 
 
 def test_what_is_null_is_not_given() -> None:

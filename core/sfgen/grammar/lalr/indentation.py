@@ -75,7 +75,8 @@ class Indentation:
         """Read the options of an indenter of lark's, or of anything with its attributes."""
         if isinstance(indenter, Indentation):
             return indenter
-        arguments.given("indenter", indenter, "an Indenter as lark has them", *_OPTIONS)
+        hint = f"Make an object of the class: {indenter.__name__}()." if isinstance(indenter, type) else ""
+        arguments.given("indenter", indenter, "an Indenter as lark has them", *_OPTIONS, hint=hint)
         newline, indent, dedent = (arguments.text(name, getattr(indenter, name)) for name in _OPTIONS[:3])
         opening, closing = (tuple(arguments.texts(name, getattr(indenter, name))) for name in _OPTIONS[3:5])
         width = arguments.whole_number("tab_len", indenter.tab_len, least=1)

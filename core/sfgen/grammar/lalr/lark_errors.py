@@ -35,11 +35,12 @@ _MANY = 10**9
 _FOREIGN = (
     (r"%lark\b", "%lark is llguidance's, a grammar inside of another"),
     (r"@\w", "@name is llguidance's, one of several grammars"),
+    (r"!", "! stands before a rule's name, and any other token is written by numbers: <[^1000]>"),
     (r"[&~]", "terminals are not intersected and negated, as in llguidance"),
     (r"(?<=\w)\[[^\n]*\][ \t]*:", "options of a rule in brackets are llguidance's"),
     (r":|(?<=:)", "rules with parameters are llguidance's"),
 )
-"""What llguidance writes where lark stops, and what is said of it."""
+"""What llguidance and GBNF write where lark stops, and what is said of it."""
 
 _WRITTEN_OUT = 50
 """The number of repetitions from which on lark makes rules of them."""

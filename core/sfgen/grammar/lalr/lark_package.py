@@ -334,7 +334,7 @@ class _Converter:
                     hint = "Make it a rule, with a name in small letters: rules may be empty."
                 raise GrammarError(
                     f"the terminal {name} can match the empty text, which lark does not allow: "
-                    f"{readable(str(terminal.pattern))}",
+                    f"{readable(terminal.pattern.value)!r}",
                     self.text,
                     definition_of(self.text, name),
                     hint=hint,

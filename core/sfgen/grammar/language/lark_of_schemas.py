@@ -51,6 +51,7 @@ from sfgen.grammar.shell.token_symbols import (
     pattern_of,
 )
 from sfgen.index.guide import ReadBeside
+from sfgen.parameter_text import ParameterText
 from sfgen.printable import line_and_column
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
@@ -81,10 +82,13 @@ class WithSchemas(NamedTuple):
     def told(self, error: GrammarError) -> GrammarError:
         """Return an error of the replaced text as one of the grammar's own."""
         reason = _PLACEHOLDER.sub(lambda found: shown(self.sources[int(found[1])]), error.reason)
-        reason = reason.replace("different tokens", "different tokens and schemas")
+        hint = error.hint
+        if reason.endswith("different tokens"):
+            reason, hint = f"{reason} and schemas", f"{hint} One schema may be several: anyOf."
         if reason.endswith(TOKEN_INSIDE) and _PLACEHOLDER.search(self.text[error.position :].split("\n", 1)[0]):
             reason = reason.removesuffix(TOKEN_INSIDE) + "has %json inside"
-        return GrammarError(reason, self.written, error.position, hint=error.hint, origin=error.origin)
+            hint = "Schemas stand in rules; a rule may take the terminal's place."
+        return GrammarError(reason, self.written, error.position, hint=hint, origin=error.origin)
 
 
 def with_schemas(text: str) -> WithSchemas:
@@ -105,7 +109,8 @@ def with_schemas(text: str) -> WithSchemas:
         whole = text[found.start() : end]
         if whole not in written:
             if len(written) == _MOST:
-                raise GrammarError(f"the grammar has more than {_MOST} schemas", text, found.start())
+                hint = 'Write several as one: %json {"anyOf": [...]}.'
+                raise GrammarError(f"the grammar has more than {_MOST} schemas", text, found.start(), hint=hint)
             written[whole] = len(written), text[place:end], place
         replaced.append(f"<\0{written[whole][0]}".ljust(len(whole) - 1) + ">")
         place = end
@@ -153,7 +158,10 @@ def _read_schemas(found: WithSchemas) -> tuple[JsonSchema, ...]:
                 line, column = error.position
                 where += sum(len(each) for each in source.splitlines(keepends=True)[: line - 1]) + column - 1
             pointer = f" at {error.pointer}" if error.pointer else ""
-            raise GrammarError(f"%json: {error.fault}{pointer}", found.written, where, hint=error.hint) from None
+            hint = error.hint
+            if isinstance(hint, ParameterText) and "schema_dir" in hint.parameters:
+                hint = 'Copy it into this schema, under "$defs".'
+            raise GrammarError(f"%json: {error.fault}{pointer}", found.written, where, hint=hint) from None
         schemas.append(schema)
     return tuple(schemas)
 
