@@ -11,7 +11,7 @@ from typing import Any
 
 import lark
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lark.exceptions import LarkError
 from lark.indenter import Indenter, PythonIndenter
@@ -162,6 +162,8 @@ TEXTS_OF_LINES = st.lists(
 )
 
 
+@example("tree", [("", "a"), ("  ", "b:c"), (" ", "a")], "\n")
+@example("tree", [("", "a"), ("  ", "b:c"), ("", "a")], "\n")
 @given(st.sampled_from(sorted(TEXTS)), TEXTS_OF_LINES, st.sampled_from(["\n", "", "\r\n", "\n\n  "]))
 def test_texts_are_read_as_lark_reads_them(name: str, lines: list[tuple[str, str]], end: str) -> None:
     """The reader of any blanks agrees with lark's parser, and tells where a text fails."""
