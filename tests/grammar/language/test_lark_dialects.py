@@ -30,6 +30,8 @@ TEXTS = ["".join(letters) for size in range(6) for letters in itertools.product(
         ("%llguidance {}\nstart: x", "start: x"),
         ('%llguidance {\n "no_forcing": true\n}\nstart: x', "start: x"),
         ("_two{y}: y y\nstart: _two{x}{2}", "_two{y}: y y\nstart: _two{x}~2"),
+        ("_two{y}: y y\nstart: _two{x}{1,}", "_two{y}: y y\nstart: _two{x}+"),
+        ('_in{y, z}: y z\nstart: "a" _in{"b", x}{2,}', '_in{y, z}: y z\nstart: "a" _in{"b", x}~2 _in{"b", x}*'),
     ],
 )
 def test_the_same_in_lark(braces: str, plain: str) -> None:
@@ -61,6 +63,9 @@ def test_tokens_are_counted() -> None:
         ("start: a\na[lazy]: /b/", "options of a rule in brackets are llguidance's", "line 2, column 2"),
         ("start: a::1\na::_: /b/", "rules with parameters are llguidance's", "line 1, column 9"),
         ('%llguidance {"x": 1}\nstart: "a"', "%llguidance has options that are not known here", "line 1, column 12"),
+        ("start: x{" + "9" * 5000 + ",}\nx: /a/", "lark refuses it", "int"),
+        ("%llguidance " + "[" * 100_000, "%llguidance has options that are not known here", "line 1, column 12"),
+        ("%llguidance " + "1" * 5000, "%llguidance has options that are not known here", "line 1, column 12"),
         ('%llguidance\nstart: "a"', "%llguidance has options that are not known here", "line 1, column 12"),
     ],
 )

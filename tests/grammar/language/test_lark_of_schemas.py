@@ -149,6 +149,8 @@ def test_a_model_writes_thoughts_and_a_call() -> None:
     [
         ('start: "a"\n  %json 1', "behind %json stands a JSON Schema, which begins with {", (2, 9)),
         ('start: %json {"a": tru}', "this is not valid JSON: Expecting value", (1, 20)),
+        ("start: %json [" + "1" * 5000, "behind %json stands a JSON Schema, which begins with {", (1, 14)),
+        ('start: %json {"a": ' + "1" * 5000 + "}", "a number in it has too many digits", (1, 14)),
         ('start: %json {\n  "type": "strin"}', "%json: ", (2, 11)),
         ('start: %json {\n "properties": {"a": {"minimum": "x"}}}', "/properties/a/minimum", (2, 34)),
         ('start: %json {"$ref": "other.json"}', 'Copy it into this schema, under "$defs"', (1, 23)),

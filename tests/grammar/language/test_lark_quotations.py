@@ -131,6 +131,8 @@ def test_in_short() -> None:
     [
         ("start: %regex", "%regex is not followed by JSON: Expecting value at line 1, column 8"),
         ("start: %regex {1}", "not followed by JSON: Expecting property name enclosed in double quotes"),
+        ("start: %regex " + "[" * 100_000, "not followed by JSON: it is nested too deep"),
+        ("start: %regex " + "1" * 5000, "not followed by JSON: a number in it has too many digits"),
         ("start: %regex []", "%regex is followed by no object of JSON at line 1, column 15"),
         ("start: %regex {}", "%regex has one field at line 1, column 15"),
         ('start: %regex {"type": "number"}', "%regex has no field 'type' at line 1, column 15"),

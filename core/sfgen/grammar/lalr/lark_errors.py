@@ -263,7 +263,7 @@ class _Counter:
         """Return the counts; ``None`` where the text cannot be followed."""
         try:
             count = self._any()
-        except RecursionError:
+        except (RecursionError, ValueError):  # the latter of a count with thousands of digits
             return None
         return (
             None if self._next is not None else _Definition(position, max(count, self._most), self._parts, self._names)

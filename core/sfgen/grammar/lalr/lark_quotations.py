@@ -54,7 +54,7 @@ def read_quotation(text: str, position: int) -> Quotation:
     begin = position + len(DIRECTIVE)
     begin += len(text[begin:]) - len(text[begin:].lstrip())
     try:
-        options, end = json.JSONDecoder().raw_decode(text, begin)
+        options, end = read_json(text, begin)
     except json.JSONDecodeError as error:
         raise GrammarError(f"{DIRECTIVE} is not followed by JSON: {error.msg}", text, position, hint=_HINT) from None
     if not isinstance(options, dict):
@@ -70,6 +70,18 @@ def read_quotation(text: str, position: int) -> Quotation:
         kind = "a list of texts" if name == _FIELDS[0] else "a text"
         raise GrammarError(f"{name} must be {kind}, not empty", text, begin, hint=_HINT)
     return Quotation(pieces, end)
+
+
+def read_json(text: str, position: int) -> tuple[Any, int]:
+    """Read JSON at an offset of a grammar; return its value and the offset behind it, or raise ``JSONDecodeError``."""
+    try:
+        return json.JSONDecoder().raw_decode(text, position)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise json.JSONDecodeError("it is nested too deep", text, position) from None
+    except ValueError:  # of Python's conversion of digits
+        raise json.JSONDecodeError("a number in it has too many digits", text, position) from None
 
 
 def _pieces(name: str, value: Any) -> tuple[str, ...]:

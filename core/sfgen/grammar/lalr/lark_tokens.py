@@ -21,7 +21,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from sfgen.errors import GrammarError
-from sfgen.grammar.lalr.lark_quotations import DIRECTIVE, MOST_QUOTATIONS, placeholder, read_quotation
+from sfgen.grammar.lalr.lark_quotations import DIRECTIVE, MOST_QUOTATIONS, placeholder, read_json, read_quotation
 from sfgen.grammar.shell.token_symbols import CODE_BYTES, TokenSymbol, codes_of, pattern_of
 
 OTHER_TEXT = r'//[^\n]*|\#[^\n]*|"(?:\\.|[^"\\\n])*"|/(?!/)(?:\\.|[^/\\])*/[imslux]*|->'
@@ -30,7 +30,7 @@ SCHEMA = re.compile(rf"(?:{OTHER_TEXT})|(?P<schema>%json(?![A-Za-z0-9_]))[^\S\n]
 """The begin of a schema, or what it does not stand in; see ``sfgen.grammar.language.lark_of_schemas``."""
 _TOKEN = re.compile(
     rf"(?P<other>{OTHER_TEXT})|(?P<token><[^>\n]*>?)|(?P<quotation>{DIRECTIVE}\b)|(?P<options>%llguidance\b)"
-    r"|\{[ ]*(?P<least>[0-9]*)[ ]*(?P<more>,)?[ ]*(?P<most>[0-9]*)[ ]*\}|(?P<open>[(\[])|(?P<close>[)\]])|(?P<name>\w+)"
+    r"|\{[ ]*(?P<least>[0-9]*)[ ]*(?P<more>,)?[ ]*(?P<most>[0-9]*)[ ]*\}|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<name>\w+)"
 )
 _RANGES = re.compile(r"<\[(\^?)([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*)\]>")
 _ANY = "<[*]>"
@@ -171,7 +171,7 @@ def _extensions(text: str) -> Iterator[_Extension]:
         elif match["token"]:
             yield _Extension(start, at, match["token"])
         elif match["open"]:
-            opened.append(start)
+            opened.append(part if match["open"] == "{" else start)  # a template begins with its name
         part = opened.pop() if match["close"] and opened else start
 
 
@@ -185,14 +185,15 @@ def _count(least: str, more: str | None, most: str) -> str:
         return f"~{least or 0}..{most}" if more else ""
     if not least:
         return ""
-    return "*+"[int(least)] if more and int(least) < 2 else f"~{least}"
+    few = least.lstrip("0")
+    return ("+" if few else "*") if more and few in ("", "1") else f"~{least}"
 
 
 def _end_of_options(text: str, position: int) -> int:
     """Read the options of llguidance at an offset, which may be such as are about its speed; return their end."""
     begin = position + len(text[position:]) - len(text[position:].lstrip())
     try:
-        options, end = json.JSONDecoder().raw_decode(text, begin)
+        options, end = read_json(text, begin)
     except json.JSONDecodeError:
         options, end = None, begin
     if not isinstance(options, dict) or options.keys() - {"no_forcing"}:

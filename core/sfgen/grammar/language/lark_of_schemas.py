@@ -26,6 +26,7 @@ from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.indentation import Indentation
 from sfgen.grammar.lalr.lark_errors import definition_of
 from sfgen.grammar.lalr.lark_package import TOKEN_INSIDE, LarkGrammar
+from sfgen.grammar.lalr.lark_quotations import read_json
 from sfgen.grammar.lalr.lark_tokens import SCHEMA, with_tokens
 from sfgen.grammar.lalr.lexer import make_lexer
 from sfgen.grammar.lalr.read import LalrPosition, LalrReader
@@ -125,12 +126,10 @@ def _end_of_json(text: str, place: int) -> int:
     if text[place : place + 1] != "{":
         raise GrammarError("behind %json stands a JSON Schema, which begins with {", text, place, hint=hint)
     try:
-        return json.JSONDecoder().raw_decode(text, place)[1]
+        return read_json(text, place)[1]
     except json.JSONDecodeError as error:
         reason = f"behind %json stands a JSON Schema, and this is not valid JSON: {error.msg}"
         raise GrammarError(reason, text, error.pos, hint=hint) from None
-    except RecursionError:
-        raise GrammarError("the schema behind %json is nested too deep", text, place) from None
 
 
 def shown(source: str) -> str:
