@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from sfgen.errors import GrammarError
-from sfgen.grammar.lalr import compiled
+from sfgen.grammar.lalr import compiled, lark_tokens, lexer_states, ordered_threads
 from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.grammar.lalr.lark_package import read_lark
+from sfgen.grammar.shell import token_symbols
 
 TEXT = 'start: "if" NAME+\nNAME: /[a-z]+\\b/\n%import common.WS\n%ignore WS'
 
@@ -122,3 +123,10 @@ def test_lark_is_imported_when_a_text_is_judged_only() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "True"]
+
+
+def test_the_key_depends_on_the_code_that_the_content_is_made_by() -> None:
+    """Tables have the codes of token symbols, which another package gives."""
+    packages = {f"sfgen.{package.replace('/', '.')}" for package in compiled._CODE}
+    for module in (lexer_states, lark_tokens, ordered_threads, token_symbols):
+        assert module.__package__ in packages

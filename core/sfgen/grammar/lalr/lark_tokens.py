@@ -30,7 +30,8 @@ SCHEMA = re.compile(rf"(?:{OTHER_TEXT})|(?P<schema>%json(?![A-Za-z0-9_]))[^\S\n]
 """The begin of a schema, or what it does not stand in; see ``sfgen.grammar.language.lark_of_schemas``."""
 _TOKEN = re.compile(
     rf"(?P<other>{OTHER_TEXT})|(?P<token><[^>\n]*>?)|(?P<quotation>{DIRECTIVE}\b)|(?P<options>%llguidance\b)"
-    r"|\{[ ]*(?P<least>[0-9]*)[ ]*(?P<more>,)?[ ]*(?P<most>[0-9]*)[ ]*\}|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<name>\w+)"
+    r"|\{[ ]*(?P<least>[0-9]*)[ ]*(?P<more>,)?[ ]*(?P<most>[0-9]*)[ ]*\}"
+    r"|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<name>\w+)"
 )
 _RANGES = re.compile(r"<\[(\^?)([0-9]{1,9}(?:-[0-9]{1,9})?(?:,[0-9]{1,9}(?:-[0-9]{1,9})?)*)\]>")
 _ANY = "<[*]>"
