@@ -464,8 +464,8 @@ class SubstringTokens:
         """Return the token ids of a mask, ascending; read-only."""
         return TOKEN_IDS.of(mask)
 
-    def is_made(self, position: Position) -> bool:
-        """Tell whether the mask of a position is made, or takes microseconds."""
+    def is_made(self, position: Position, room: int | None) -> bool:
+        """Tell whether the mask of a position is made, or takes microseconds, near a limit or not."""
         return position.high - position.low <= _FEW or position in self._masks
 
     def fits(self, position: Position, room: int | None) -> bool:

@@ -110,9 +110,9 @@ class MixedPositions:
         """Return the token ids of a mask, ascending; read-only."""
         return TOKEN_IDS.of(mask)
 
-    def is_made(self, position: MixedPosition) -> bool:
-        """Tell whether the mask of a position is cached."""
-        return (position, None) in self._masks
+    def is_made(self, position: MixedPosition, room: int | None) -> bool:
+        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
+        return (position, room) in self._masks
 
     def _remembered(self, position: MixedPosition, room: int | None) -> Mask:
         mask = self._masks.get((position, room))

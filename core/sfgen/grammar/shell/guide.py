@@ -67,8 +67,8 @@ class PositionMasks(Protocol[Position]):
     def allowed_tokens(self, mask: Mask) -> Int32:
         """Return the token ids of a mask, ascending; read-only."""
 
-    def is_made(self, position: Position) -> bool:
-        """Tell whether the mask of a position is cached."""
+    def is_made(self, position: Position, room: int | None) -> bool:
+        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
 
     def fits(self, position: Position, room: int | None) -> bool:
         """Tell whether ``room`` tokens complete the text; ``None``: any number."""
@@ -175,7 +175,7 @@ class GrammarGuide(BaseGuide[Position]):
 
     def is_ready(self) -> bool:
         """Tell whether the mask here is cached, or needs no making."""
-        return self._ended or self.room == 0 or self.tokens.is_made(self._positions[-1])
+        return self._ended or self.room == 0 or self.tokens.is_made(self._positions[-1], self.room)
 
     def _after(self, token_id: int) -> Position | None:
         vocabulary, room = self.vocabulary, self.room

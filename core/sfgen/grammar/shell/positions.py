@@ -168,8 +168,8 @@ class Positions(ABC, Generic[Configuration]):
         """Return the token ids of a mask, ascending; read-only."""
         return TOKEN_IDS.of(mask)
 
-    def is_made(self, position: tuple[Configuration, ...]) -> bool:
-        """Tell whether the mask of a position is cached, or the masks that it is joined of."""
+    def is_made(self, position: tuple[Configuration, ...], room: int | None) -> bool:
+        """Tell whether the mask of a position is cached, or the masks that it is joined of, near a limit or not."""
         return position in self._kept or all(map(self._is_mask_made, position))
 
     # ---- the way to the end ----------------------------------------------------------------------------------------

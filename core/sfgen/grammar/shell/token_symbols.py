@@ -305,9 +305,9 @@ class SymbolPositions(Generic[Position]):
         """Return the token ids of a mask, ascending; read-only."""
         return TOKEN_IDS.of(mask)
 
-    def is_made(self, position: Position) -> bool:
-        """Tell whether the mask of a position is cached."""
-        return self._made.is_made(position)
+    def is_made(self, position: Position, room: int | None) -> bool:
+        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
+        return self._made.is_made(position, room)
 
     def fits(self, position: Position, room: int | None) -> bool:
         """Tell whether ``room`` tokens complete the text; ``None``: any number."""
