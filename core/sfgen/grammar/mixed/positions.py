@@ -38,13 +38,13 @@ from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
-_KEPT = 1024
+_KEPT = 128
 """The schemas that are cached with what follows them."""
 
 _MASKS = 16 << 20
 """The bytes of the cached masks of positions, and of the tokens that cross borders."""
 
-_MASKS_FOLLOWED = 4 << 20
+_MASKS_FOLLOWED = 1 << 20
 """The bytes of the cached masks of a schema near a limit, by what follows it."""
 
 OuterReader = Callable[[Sequence[int]], LalrReader]
