@@ -48,7 +48,7 @@ _CODE = ("grammar/lalr", "grammar/shell", "automata", "regex")
 
 _DIGEST = 32  # bytes
 _HEADER = "header"
-_COST, _SAFE = "cost", "safe"
+_COST, _SAFE, _KERNELS = "cost", "safe", "kernels"
 _TABLES = ("actions", "gotos", "context_of")
 
 
@@ -119,7 +119,9 @@ def _known_distances(tables: ParseTables, lexer: Lexer) -> KnownDistances | None
     if distances.is_empty:
         return None
     safety = safety_of(distances)
-    return KnownDistances(distances.cost, safety.labels, safety.most_per_level)
+    items = [(state, *item) for state, kernel in enumerate(distances.items.kernels) for item in kernel]
+    kernels = np.array(items, dtype=np.int32).reshape(-1, 3)
+    return KnownDistances(distances.cost, safety.labels, safety.most_per_level, kernels)
 
 
 def cache_folder() -> Path | None:
@@ -210,7 +212,7 @@ def _to_bytes(stored: _Stored) -> bytes:
     arrays = {name: getattr(tables, name) for name in _TABLES} | lexer._asdict()
     if distances is not None:
         header["most_per_level"] = distances.most_per_level
-        arrays |= {_COST: distances.cost, _SAFE: distances.safe}
+        arrays |= {_COST: distances.cost, _SAFE: distances.safe, _KERNELS: distances.kernels}
     arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
     return hashlib.sha256(data).digest() + data
@@ -240,5 +242,5 @@ def _from_bytes(data: bytes) -> _Stored | None:
     )
     distances = None
     if _COST in arrays:
-        distances = KnownDistances(arrays.pop(_COST), arrays.pop(_SAFE), header["most_per_level"])
+        distances = KnownDistances(arrays.pop(_COST), arrays.pop(_SAFE), header["most_per_level"], arrays.pop(_KERNELS))
     return _Stored(tables, Lexer(**arrays), distances, header["imported"], tuple(header["missing"]))

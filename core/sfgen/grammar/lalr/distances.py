@@ -34,11 +34,13 @@ class KnownDistances(NamedTuple):
         cost: See ``TextDistances``.
         safe: The safe labels, bool ``[labels + 1]``; see ``safety``.
         most_per_level: The bound for each level of the stack; see ``safety``.
+        kernels: The state, the rule and the symbols read of each item in ``Items.kernels``, int32 ``[items, 3]``.
     """
 
     cost: NDArray[np.int32]
     safe: NDArray[np.bool_]
     most_per_level: int | None
+    kernels: NDArray[np.int32]
 
 
 class TextDistances:
@@ -74,6 +76,13 @@ class TextDistances:
     def items(self) -> Items:
         """The items of the parser's states."""
         return Items(self._tables)
+
+    def kernel(self, state: int) -> list[Item]:
+        """Return the items of a state with at least one symbol read; see ``Items``."""
+        if self.known is None:
+            return self.items.kernels[state]
+        first, end = np.searchsorted(self.known.kernels[:, 0], (state, state + 1))
+        return [Item(rule, read) for _, rule, read in self.known.kernels[first:end].tolist()]
 
     @cached_property
     def readings(self) -> Readings:

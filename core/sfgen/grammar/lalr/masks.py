@@ -230,7 +230,7 @@ class LalrMasks:
         self._beyond: dict[bytes, _Walked] = {}
         self._lexemes: dict[int, LexemeTokens] = {}
         self._masks = KeptMasks[tuple[int, int], _Known]()
-        self._returns = Returns(reader.stacks, lambda: reader.distances.items.kernels)
+        self._returns = Returns(reader.stacks, reader.distances.kernel)
         self._by_states: dict[int, dict[int, _ByStates]] = {}
         self._lock = threading.Lock()
         self._scratch = threading.local()
@@ -277,7 +277,7 @@ class LalrMasks:
                 return None if mask is None else self._known(mask, stacks.depths[node] + found.pushed, depth)
             if found is not None:
                 here = found
-            elif state not in returns.reducing:
+            elif not returns.only_reduces(state):
                 return None
             behind = returns.of(state, below)
             if behind is None:
@@ -299,7 +299,7 @@ class LalrMasks:
                 # A stack that is told apart by the lookaheads of a reduction alone may have been looked at deeper.
                 if behind is None or isinstance(found, _Shared):
                     return
-                if found is not None or state not in returns.reducing:
+                if found is not None or not returns.only_reduces(state):
                     inner: dict[int, _ByStates] = {} if found is None else found
                     here[state] = here = inner
                 state, below, _ = behind

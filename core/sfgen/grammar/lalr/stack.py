@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -146,31 +145,26 @@ class Return(NamedTuple):
 class Returns:
     """Tells where stacks go on when the rule of their top state is reduced. Safe to share between threads."""
 
-    def __init__(self, stacks: StateStacks, find_kernels: Callable[[], list[list[Item]]]) -> None:
+    def __init__(self, stacks: StateStacks, kernel_of: Callable[[int], list[Item]]) -> None:
         self._stacks = stacks
-        self._find_kernels = find_kernels
+        self._kernel_of = kernel_of
         self._gotos: list[list[int]] = stacks.tables.gotos.tolist()
         self._known: dict[tuple[int, int], Return | None] = {}
+        self._items_of: dict[int, tuple[list[tuple[int, int]], bool]] = {}
 
-    @cached_property
-    def _kernels(self) -> list[list[Item]]:
-        return self._find_kernels()
+    def _items(self, state: int) -> tuple[list[tuple[int, int]], bool]:
+        """Return the symbols read, and the nonterminals, of a state's rules, and whether it only reduces a rule."""
+        found = self._items_of.get(state)
+        if found is None:
+            rules, items = self._stacks.tables.rules, self._kernel_of(state)
+            read = sorted({(item.read, rules[item.rule].nonterminal) for item in items})
+            only_reduces = len(items) == 1 and items[0].read == len(rules[items[0].rule].symbols)
+            found = self._items_of[state] = read, only_reduces
+        return found
 
-    @cached_property
-    def _items(self) -> list[list[tuple[int, int]]]:
-        """The symbols read, and the nonterminals, of each state's rules."""
-        rules = self._stacks.tables.rules
-        return [sorted({(item.read, rules[item.rule].nonterminal) for item in items}) for items in self._kernels]
-
-    @cached_property
-    def reducing(self) -> frozenset[int]:
-        """The states that only reduce a rule: nothing can follow there but what can follow behind the return."""
-        rules = self._stacks.tables.rules
-        return frozenset(
-            state
-            for state, items in enumerate(self._kernels)
-            if len(items) == 1 and items[0].read == len(rules[items[0].rule].symbols)
-        )
+    def only_reduces(self, state: int) -> bool:
+        """Tell whether a state only reduces a rule: nothing can follow there but what can follow behind the return."""
+        return self._items(state)[1]
 
     def of(self, state: int, below: int) -> Return | None:
         """Return where a state on a node goes on; ``None`` at the bottom."""
@@ -198,7 +192,7 @@ class Returns:
     def _ways(self, state: int, below: int) -> set[tuple[int, int]]:
         """Return the states, with the nodes below, that follow some rule of a state."""
         ways, stacks = set(), self._stacks
-        for read, nonterminal in self._items[state]:
+        for read, nonterminal in self._items(state)[0]:
             node = below if read == 1 else stacks.pop(below, read - 1)
             behind = self._gotos[stacks.states[node]][nonterminal]
             if behind != NO_STATE and (behind, node) != (state, below):  # a left-recursive rule returns to itself
@@ -207,7 +201,7 @@ class Returns:
 
     def _reduced(self, state: int, below: int) -> tuple[int, int]:
         """Reduce as long as a state does nothing else."""
-        while state in self.reducing:
+        while self.only_reduces(state):
             ways = self._ways(state, below)
             if len(ways) != 1:
                 break
