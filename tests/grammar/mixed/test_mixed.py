@@ -215,3 +215,10 @@ def test_a_mask_is_told_as_made_only_without_a_limit() -> None:
     assert not free.is_ready()
     free.mask()
     assert free.is_ready()
+
+
+def test_no_token_is_allowed_in_a_schema_behind_which_nothing_can_be_written() -> None:
+    grammar = Grammar.from_lark('start: "(" start ")" | %json {"enum": [1, 11]}')
+    guide = grammar.guide(Vocabulary([b"1", b"((", None], [2]))
+    guide.advance_bytes(b"(")
+    assert guide.allowed_tokens().tolist() == []

@@ -147,7 +147,7 @@ class MixedPositions:
 
     def _mask_inside(self, inside: Inside, room: int | None) -> Mask:
         schema = self._schemas[inside.schema]
-        if schema is None:
+        if schema is None or not (self._is_exact or any(map(self._can, inside.behind))):
             return np.zeros_like(self._not_ends)
         if room is None:
             return schema.mask(inside.inner)
