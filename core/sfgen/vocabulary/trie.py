@@ -166,6 +166,19 @@ class TokenTrie:
         """The number of nodes, the root not counted."""
         return len(self.bytes)
 
+    def leads_to(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Tell which nodes are marked, or have a marked one below them.
+
+        Args:
+            marked: Some nodes, bool ``[nodes]``.
+
+        Returns:
+            bool ``[nodes]``.
+        """
+        before = np.cumsum(np.append(0, marked))
+        leads: NDArray[np.bool_] = before[self.subtree_ends] > before[:-1]
+        return leads
+
     def along(self, data: builtins.bytes) -> list[int]:
         """Return the nodes along some bytes, while tokens begin so.
 

@@ -40,6 +40,13 @@ def labels_of(lexer: Lexer) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(set(commits)))
 
 
+def commit_labels(lexer: Lexer, labels: tuple[tuple[int, int], ...]) -> NDArray[np.int32]:
+    """Return the label of each commit, int32 ``[commits]``."""
+    number_of = {label: number for number, label in enumerate(labels)}
+    commits = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
+    return np.array([number_of[commit] for commit in commits], dtype=np.int32)
+
+
 def byte_costs(
     lexer: Lexer, labels: tuple[tuple[int, int], ...], usable: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int32]:

@@ -17,7 +17,7 @@ from weakref import ReferenceType, ref
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.grammar.lalr.costs import FAR
+from sfgen.grammar.lalr.costs import FAR, commit_labels
 from sfgen.grammar.lalr.read import LalrConfiguration, LalrReader
 from sfgen.grammar.lalr.safety import safety_of
 from sfgen.grammar.lalr.stack import BOTTOM, Returns
@@ -184,9 +184,6 @@ class LalrMasks:
         tables, lexer, trie = reader.tables, reader.lexer, vocabulary.trie
         self.words = words_of(vocabulary)
         labels = reader.distances.labels
-        number_of = {label: number for number, label in enumerate(labels)}
-        commits = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
-        commit_labels = np.array([number_of[commit] for commit in commits], dtype=np.int32)
         self._labels = np.array(labels, dtype=np.int32).reshape(-1)
         self._sizes = np.array(
             [
@@ -213,7 +210,7 @@ class LalrMasks:
         self._first_of_class = np.unique(self._class_of, return_index=True)[1].astype(np.int32)
         self._lexer_arguments: tuple[Any, ...] = (
             np.ascontiguousarray(lexer.step).reshape(-1), self._sizes, lexer.byte_classes, lexer.commit_starts,
-            commit_labels, trie.bytes, trie.depths, trie.subtree_ends,
+            commit_labels(lexer, labels), trie.bytes, trie.depths, trie.subtree_ends,
         )  # fmt: skip
         self._is_open = open_bytes(reader, self._labels[1::2]).reshape(-1)
         self._parser_arguments: tuple[Any, ...] = (

@@ -33,6 +33,7 @@ from sfgen.kernels import (
     kernel,
     part,
 )
+from sfgen.vocabulary.trie import NO_TOKEN
 
 REFUSED = -1
 """In place of a stack node: the parser does not take the terminal."""
@@ -63,8 +64,6 @@ MADE, LOWEST = 0, 1
 """The entries of ``top``: the number of made nodes, and the least depth of a node whose state was looked at."""
 
 _DEAD, _ALIVE, _DOUBTFUL = 0, 1, 2
-
-_NO_TOKEN = 0x80000000
 
 
 # ---- the lexer -------------------------------------------------------------------------------------------------------
@@ -459,7 +458,7 @@ def read_tokens(
                     continue
                 marks[before + 3], marks[before + 4], marks[before + 5] = end, last, top[MADE]
                 token = first_tokens[at]
-                if token < _NO_TOKEN:
+                if token < NO_TOKEN:
                     for each in range(end, last):
                         is_asked = sets[2 * each] == asked_state and sets[2 * each + 1] == asked_node
                         if not is_asked or asked_node >= lasting:

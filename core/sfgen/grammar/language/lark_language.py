@@ -10,6 +10,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -461,7 +462,7 @@ def lark_language(
     """Read a grammar in Lark's language; ``indenter`` is one of lark's, or ``None`` for the usual one."""
     text, start, max_blanks, directory, files = checked_options(text, start, max_blanks, directory, files, origin)
     indentation = Indentation.declared_in(text) if indenter is None else Indentation.of(indenter)
-    try:
+    with errors_told(text, origin):
         kind: type[LarkLanguage]
         if with_tokens(text).symbols:
             kind = LarkOfTokens if indentation is None else LarkIndentedOfTokens
@@ -471,6 +472,13 @@ def lark_language(
             text, start, max_blanks=max_blanks, directory=directory, files=files, indentation=indentation
         )
         return kind(compiled, max_blanks, origin)
+
+
+@contextmanager
+def errors_told(text: str, origin: str | None) -> Iterator[None]:
+    """Tell the file, and the rule that is too large, in the errors of a grammar."""
+    try:
+        yield
     except GrammarError as error:
         raise error.of_file(origin) from None
     except GrammarTooLarge as error:

@@ -24,7 +24,6 @@ from sfgen.grammar.lalr.compiled import CompiledGrammar, compile_lark
 from sfgen.grammar.lalr.completion import LalrCompletion
 from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.indentation import Indentation
-from sfgen.grammar.lalr.lark_errors import definition_of
 from sfgen.grammar.lalr.lark_package import TOKEN_INSIDE, LarkGrammar
 from sfgen.grammar.lalr.lark_quotations import read_json
 from sfgen.grammar.lalr.lark_tokens import SCHEMA, with_tokens
@@ -38,12 +37,12 @@ from sfgen.grammar.language.lark_language import (
     LarkLanguage,
     LarkOfTokens,
     checked_options,
+    errors_told,
     lark_language,
 )
 from sfgen.grammar.language.open_rules import OpenRules
 from sfgen.grammar.mixed.positions import MixedPositions
 from sfgen.grammar.mixed.reader import Inside, MixedPosition, MixedReader, Span, lengthened
-from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
 from sfgen.grammar.shell.token_symbols import (
     SymbolGuide,
@@ -398,22 +397,21 @@ def lark_with_schemas(
 ) -> LarkLanguage:
     """Read a grammar in Lark's language, which may have schemas; see ``lark_language``."""
     text, start, max_blanks, directory, files = checked_options(text, start, max_blanks, directory, files, origin)
-    found: WithSchemas | None = None
-    try:
+    with errors_told(text, origin):
         found = with_schemas(text)
-        if not found.sources:
-            return lark_language(
-                text, start, max_blanks=max_blanks, directory=directory, files=files, origin=origin, indenter=indenter
-            )
-        if indenter is not None or Indentation.declared_in(text) is not None:
-            place = found.text.index("<\0")
-            raise GrammarError("a grammar with indentation has no %json", text, place, hint="Leave one of them out.")
-        schemas = _read_schemas(found)
-        compiled = compile_lark(found.text, start, max_blanks=max_blanks, directory=directory, files=files)
-        return LarkOfSchemas(compiled, max_blanks, origin, found, schemas)
-    except GrammarError as error:
-        raise (error if found is None else found.told(error)).of_file(origin) from None
-    except GrammarTooLarge as error:
-        error.position = definition_of(text, error.rule)
-        error.tell_where(text, origin)
-        raise
+        try:
+            if not found.sources:
+                return lark_language(
+                    text, start, max_blanks=max_blanks, directory=directory, files=files, origin=origin,
+                    indenter=indenter,
+                )  # fmt: skip
+            if indenter is not None or Indentation.declared_in(text) is not None:
+                place = found.text.index("<\0")
+                raise GrammarError(
+                    "a grammar with indentation has no %json", text, place, hint="Leave one of them out."
+                )
+            schemas = _read_schemas(found)
+            compiled = compile_lark(found.text, start, max_blanks=max_blanks, directory=directory, files=files)
+            return LarkOfSchemas(compiled, max_blanks, origin, found, schemas)
+        except GrammarError as error:
+            raise found.told(error) from None

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.grammar.lalr.costs import commit_labels
 from sfgen.grammar.lalr.masks import open_bytes
 from sfgen.grammar.lalr.read import LalrConfiguration
 from sfgen.grammar.lalr.tables import NO_STATE
@@ -26,12 +27,12 @@ from sfgen.index.mask_ids import tokens_of_row
 from sfgen.kernels import Flags, Int, Int32s, Int32sOut, Int64sOut, UInt8s, UInt32s, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
+from sfgen.vocabulary.trie import NO_TOKEN
 
 _TOO_MANY = -1
 _ENDS, _GAPS, _DOORS = 0, 1, 2
 """The counts of ``_walk_outside``."""
 
-_NO_TOKEN = 0x80000000
 
 _Place: TypeAlias = "tuple[LalrConfiguration, bool] | Inside"
 """Where tokens are read on: outside, and whether a border was crossed before; or inside of a schema."""
@@ -65,10 +66,8 @@ class Borders:
         self._schemas = list(schemas)
         self._vocabulary = vocabulary
         lexer, trie = reader.outer.lexer, vocabulary.trie
-        self._labels: list[tuple[int, int]] = list(reader.outer.distances.labels)
-        number_of = {label: number for number, label in enumerate(self._labels)}
-        commits = zip(lexer.commit_terminals.tolist(), lexer.commit_obligations.tolist(), strict=True)
-        commit_labels = np.array([number_of[commit] for commit in commits], dtype=np.int32)
+        self._labels = reader.outer.distances.labels
+        label_of = commit_labels(lexer, self._labels)
         # The first bytes of schemas count as open behind every terminal, and lead to a border.
         firsts = np.zeros(256, dtype=np.bool_)
         for schema, inner in enumerate(reader.inner):
@@ -81,13 +80,13 @@ class Borders:
                 is_door |= lexer.step[:, label] != NO_STATE
         self._is_door = is_door
         self._everywhere = np.ones(len(trie), dtype=np.bool_)
-        self._leads = _nodes_towards(trie, firsts)
+        self._leads = trie.leads_to(firsts[trie.bytes])
         self.are_anywhere = 4 * int(self._leads.sum()) > len(trie)  # most tokens have a byte with which a schema begins
         is_open = open_bytes(reader.outer, np.array([obligation for _, obligation in self._labels], dtype=np.int32))
         is_open[:, lexer.byte_classes[firsts]] = True
         self._arguments: tuple[Any, ...] = (
             firsts, is_door, is_open.reshape(-1), np.ascontiguousarray(lexer.step).reshape(-1), lexer.step.shape[1],
-            lexer.byte_classes, lexer.commit_starts, commit_labels, trie.bytes, trie.depths, trie.subtree_ends,
+            lexer.byte_classes, lexer.commit_starts, label_of, trie.bytes, trie.depths, trie.subtree_ends,
             trie.first_tokens,
         )  # fmt: skip
         self._roots = np.unique(trie.roots[:-1][trie.roots[1:] > trie.roots[:-1]]).astype(np.int32)
@@ -258,13 +257,6 @@ class _Room:
         self.found = [np.empty(2 * len(each), dtype=np.int32) for each in self.found]
 
 
-def _nodes_towards(trie: TokenTrie, firsts: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the trie nodes with one of some bytes on them or below, bool ``[nodes]``."""
-    before = np.cumsum(np.append(0, firsts[trie.bytes]))
-    towards: NDArray[np.bool_] = before[trie.subtree_ends] > before[:-1]
-    return towards
-
-
 def _grouped(nodes: Int32, keys: Int32) -> dict[int, Int32]:
     """Group trie nodes by their keys; each ascending."""
     if not nodes.size:
@@ -322,7 +314,7 @@ def _walk_outside(
             if after < 0:
                 node = np.int64(subtree_ends[node])
                 continue
-            if takes_ends != 0 and first_tokens[node] < _NO_TOKEN:
+            if takes_ends != 0 and first_tokens[node] < NO_TOKEN:
                 if counts[_ENDS] == ends.size:
                     return _TOO_MANY
                 ends[counts[_ENDS]], end_states[counts[_ENDS]] = node, after

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -32,7 +32,7 @@ from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.stack import NetworkConfiguration, NetworkPosition
 from sfgen.grammar.shell.completion import NO_WAY, Shortest
 from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays, words_of
-from sfgen.grammar.shell.read import REFUSED, ReadByBytes
+from sfgen.grammar.shell.read import ReadByBytes
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask
@@ -151,8 +151,7 @@ class MixedPositions:
             return np.zeros_like(self._not_ends)
         if room is None:
             return schema.mask(inside.inner)
-        usable = [self._followed(inside.schema, each) for each in inside.behind if self._can(each)]
-        masks = [followed.bounded_mask(inside.inner, room) for followed in usable]
+        masks = [followed.bounded_mask(inside.inner, room) for followed in self._endings(inside)]
         return np.bitwise_or.reduce(masks) if masks else np.zeros_like(self._not_ends)
 
     def _crossing_of(self, position: MixedPosition) -> Int32:
@@ -173,16 +172,9 @@ class MixedPositions:
     def _that_fit(self, position: MixedPosition, tokens: Int32, room: int | None) -> Mask:
         """Return the mask of those tokens, of some, after which the text can be completed."""
         if tokens.size and not (room is None and self._is_exact and not self._has_distinct):
+            left = None if room is None else room - 1
             read = ReadByBytes(self.reader, position)
-            known: dict[int, bool] = {REFUSED: False}
-            fitting = []
-            for token in tokens.tolist():
-                number = read.after(self.vocabulary.tokens[token] or b"")
-                if number not in known:
-                    known[number] = self.fits(read.positions[number], None if room is None else room - 1)
-                if known[number]:
-                    fitting.append(token)
-            tokens = np.array(fitting, dtype=np.int32)
+            tokens = read.fitting(tokens, self.vocabulary.tokens, lambda after: self.fits(after, left))
         return packed(tokens, len(self.vocabulary))
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
@@ -191,14 +183,19 @@ class MixedPositions:
         """Tell whether the usable bytes complete the text from a configuration outside of schemas."""
         return self.reader.outer.to_end.of(*behind) < FAR
 
-    def _followed(self, schema: int, behind: LalrConfiguration) -> NetworkPositions:
+    def _endings(self, inside: Inside) -> Iterator[NetworkPositions]:
+        """Yield the tokens of an open schema for each configuration behind it from which the text can be completed."""
+        schema = self._schemas[inside.schema]
+        if schema is not None:
+            for behind in filter(self._can, inside.behind):
+                yield self._followed(inside.schema, schema, behind)
+
+    def _followed(self, number: int, schema: NetworkPositions, behind: LalrConfiguration) -> NetworkPositions:
         """Return the tokens of a schema behind which the text goes on from a configuration."""
-        key = schema, behind
+        key = number, behind
         followed = self._followed_by.get(key)
         if followed is None:
-            positions = self._schemas[schema]
-            assert positions is not None, "it can be written"
-            followed = _Followed(positions, self._outer, behind)
+            followed = _Followed(schema, self._outer, behind)
             with self._lock:
                 if len(self._followed_by) > _KEPT:
                     self._followed_by.clear()
@@ -209,20 +206,15 @@ class MixedPositions:
         """Tell whether ``room`` tokens are enough to complete the text."""
         if position.outer and self._outer.fits(position.outer, room):
             return True
-        for number, inner, behind in position.inside:
-            if self._schemas[number] is not None:
-                for each in behind:
-                    if self._can(each) and self._followed(number, each).fits(inner, room):
-                        return True
-        return False
+        return any(
+            followed.fits(inside.inner, room) for inside in position.inside for followed in self._endings(inside)
+        )
 
     def tokens_left(self, position: MixedPosition) -> int:
         """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
         least = self._outer.tokens_left(position.outer) if position.outer else int(UNREACHABLE)
-        for number, inner, behind in position.inside:
-            if self._schemas[number] is not None:
-                usable = [self._followed(number, each) for each in behind if self._can(each)]
-                least = min([least, *(followed.tokens_left(inner) for followed in usable)])
+        for inside in position.inside:
+            least = min([least, *(followed.tokens_left(inside.inner) for followed in self._endings(inside))])
         return least
 
     def shortest(self, position: MixedPosition) -> bytes:
@@ -230,12 +222,9 @@ class MixedPositions:
         ways = [(self._outer.distance(position.outer), partial(self._outer.shortest, position.outer))]
         if not position.outer:
             ways.clear()
-        for number, inner, behind in position.inside:
-            if self._schemas[number] is not None:
-                for each in behind:
-                    if self._can(each):
-                        followed = self._followed(number, each)
-                        ways.append((followed.distance(inner), partial(followed.shortest, inner)))
+        for inside in position.inside:
+            for followed in self._endings(inside):
+                ways.append((followed.distance(inside.inner), partial(followed.shortest, inside.inner)))
         least = min(distance for distance, _ in ways)
         return min((text() for distance, text in ways if distance == least), key=lambda text: (len(text), text))
 

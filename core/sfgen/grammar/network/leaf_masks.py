@@ -262,8 +262,7 @@ def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:
     with _lock:
         kept = _with_byte.setdefault(trie, {})
         if byte not in kept:
-            before = np.cumsum(np.append(0, trie.bytes == byte))
-            nodes = np.flatnonzero(before[trie.subtree_ends] > before[:-1]).astype(np.int32)
+            nodes = np.flatnonzero(trie.leads_to(trie.bytes == byte)).astype(np.int32)
             kept[byte] = nodes, np.searchsorted(nodes, trie.subtree_ends[nodes]).astype(np.int32)
         return kept[byte]
 

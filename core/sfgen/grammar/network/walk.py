@@ -38,6 +38,7 @@ from sfgen.kernels import (
     kernel,
     part,
 )
+from sfgen.vocabulary.trie import NO_TOKEN
 
 NODE_FIELDS = 3
 FIRST_FRAME, NODE_DISTANCE, NODE_IS_DISTINCT = 0, 1, 2
@@ -77,8 +78,6 @@ LEAVES_DISTINCT = 2
 BYTE, DEPTH, SUBTREE_END, FIRST_TOKEN = range(4)
 TRIE_FIELDS = 4
 """What a walk looks up of a trie node, side by side: byte, depth, end of the subtree, and the first token."""
-
-_NO_TOKEN = 0x80000000
 
 
 @kernel
@@ -154,7 +153,7 @@ def walk(
                     is_read = True
                 top = marks[4 * depth + 1]
                 token = np.uint32(trie[at + FIRST_TOKEN])
-                if token < _NO_TOKEN:
+                if token < NO_TOKEN:
                     distance = np.int64(FAR)
                     doubtful = marks[4 * depth + 3] != 0
                     for position in range(marks[4 * depth], top):

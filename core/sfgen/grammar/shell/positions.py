@@ -16,7 +16,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.grammar.shell.completion import Completion
 from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays
-from sfgen.grammar.shell.read import REFUSED, ByteReader, ReadByBytes
+from sfgen.grammar.shell.read import ByteReader, ReadByBytes
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
@@ -149,15 +149,7 @@ class Positions(ABC, Generic[Configuration]):
     def _one_by_one(self, position: tuple[Configuration, ...], tokens: Int32, room: int | None) -> Int32:
         """Return the tokens, of some, after which ``room`` tokens complete the text."""
         read = ReadByBytes(self.reader, position)
-        fits: dict[int, bool] = {REFUSED: False}
-        fitting = []
-        for token in tokens.tolist():
-            number = read.after(self.vocabulary.tokens[token] or b"")
-            if number not in fits:
-                fits[number] = self.fits(read.positions[number], room)
-            if fits[number]:
-                fitting.append(token)
-        return np.array(fitting, dtype=np.int32)
+        return read.fitting(tokens, self.vocabulary.tokens, lambda after: self.fits(after, room))
 
     def _with_ends(self, position: tuple[Configuration, ...], tokens: Int32) -> Mask:
         """Return a mask of some text tokens, with the end tokens if the text may end; read-only."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from sfgen import arguments
+from sfgen.protocols import Int32
 
 REFUSED = -1
 """In place of a position's number: the bytes are refused."""
@@ -130,6 +133,17 @@ class ReadByBytes(Generic[Position]):
             if number == REFUSED:
                 break
         return number
+
+    def fitting(self, tokens: Int32, texts: Sequence[bytes | None], fits: Callable[[Position], bool]) -> Int32:
+        """Return the tokens, of some, that lead to a position that fits; each position is asked once."""
+        known, fitting = {REFUSED: False}, []
+        for token in tokens.tolist():
+            number = self.after(texts[token] or b"")
+            if number not in known:
+                known[number] = fits(self.positions[number])
+            if known[number]:
+                fitting.append(token)
+        return np.array(fitting, dtype=np.int32)
 
     def _step(self, number: int, byte: int) -> int:
         """Read a byte at a position for the first time."""
