@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.token_stacks import Byte, Item, Token, TokenStacks
+from tests.oracles.token_stacks import Byte, Item, Token
+from tests.support.grammars.token_walks import VOCABULARY, Rules, check_walk, oracle_of
 
 import sfgen
 from sfgen import Grammar, Vocabulary
@@ -175,16 +176,12 @@ def test_texts_and_comments_are_no_tokens() -> None:
 
 # ---- against stacks of tokens --------------------------------------------------------------------------------------
 
-_TOKENS: list[bytes | None] = [b"a", b"b", "é".encode()[:1], "é".encode()[1:], b"ab", b"ba", "é".encode(), b"aa"]
-_TOKENS += [None, None, b"bb", None]
-_RANDOM = Vocabulary(_TOKENS, end_token_ids=[11], names={8: "<x>", 9: "<y>", 11: "<end>"})
 _EVERY = {*range(11)}
 _SETS = {
     "<x>": {8}, "<[8]>": {8}, "<[0]>": {0}, "<[6,9]>": {6, 9}, "<[2-4]>": {2, 3, 4}, "<[^8]>": _EVERY - {8},
     "<[*]>": _EVERY,
 }  # fmt: skip
 _TERMINALS = [*_SETS, '"a"', '"b"', '"é"']
-Rules = dict[str, list[list[Item]]]
 
 
 def _items(spelling: str) -> list[Item]:
@@ -215,30 +212,20 @@ def simple_grammars(draw: st.DrawFn) -> tuple[str, Rules]:
 def test_random_walks(written: tuple[str, Rules], draws: random.Random) -> None:
     """Every token that the stacks read is allowed, and no other; a walk within a limit ends complete."""
     text, rules = written
-    oracle = TokenStacks(rules, _TOKENS, _RANDOM.end_token_ids)
+    oracle = oracle_of(rules)
     grammar = Grammar.from_lark(text)
-    guide, stacks = grammar.guide(_RANDOM), oracle.start
-    for _ in range(5):
-        expected = oracle.allowed(stacks)
-        assert guide.allowed_tokens().tolist() == expected
-        assert guide.is_accepting is oracle.accepts(stacks)
-        text_tokens = [token for token in expected if token not in _RANDOM.end_token_ids]
-        if not text_tokens:
-            assert guide.is_finished
-            break
-        token = draws.choice(text_tokens)
-        guide.describe()
-        guide.advance(token)
-        stacks = oracle.read(stacks, token)
-    least = grammar.guide(_RANDOM).tokens_left()
+    check_walk(grammar.guide(VOCABULARY), oracle, draws, 5)
+    least = grammar.guide(VOCABULARY).tokens_left()
     fewest = oracle.fewest(oracle.start, 3)
     assert fewest is None or fewest <= least
-    guide, stacks, ids = grammar.guide(_RANDOM, least + 1), oracle.start, list[int]()
-    while tokens := [token for token in guide.allowed_tokens().tolist() if token not in _RANDOM.end_token_ids]:
+    guide, stacks, ids = grammar.guide(VOCABULARY, least + 1), oracle.start, list[int]()
+    while tokens := [token for token in guide.allowed_tokens().tolist() if token not in VOCABULARY.end_token_ids]:
         assert set(tokens) <= set(oracle.allowed(stacks))
         ids.append(draws.choice(tokens))
         guide.advance(ids[-1])
         stacks = oracle.read(stacks, ids[-1])
     assert oracle.accepts(stacks)
     assert len(ids) <= least + 1
-    assert grammar.accepts(b"".join(grammar.written(_RANDOM).get(token) or _TOKENS[token] or b"" for token in ids))
+    assert grammar.accepts(
+        b"".join(grammar.written(VOCABULARY).get(token) or VOCABULARY.tokens[token] or b"" for token in ids)
+    )

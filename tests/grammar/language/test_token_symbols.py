@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.oracles.token_stacks import Byte, Item, Token, TokenStacks
+from tests.oracles.token_stacks import Byte, Item, Token
+from tests.support.grammars.token_walks import VOCABULARY, Rules, check_walk, oracle_of
 from tests.support.models.gguf import write_gguf
 from tests.support.running.installed import needs_package
 
@@ -248,15 +249,11 @@ def test_a_template_is_of_texts() -> None:
 
 # ---- against other readers -----------------------------------------------------------------------------------------
 
-_TOKENS: list[bytes | None] = [b"a", b"b", "é".encode()[:1], "é".encode()[1:], b"ab", b"ba", "é".encode(), b"aa"]
-_TOKENS += [None, None, b"bb", None]
-_RANDOM = Vocabulary(_TOKENS, end_token_ids=[11], names={8: "<x>", 9: "<y>", 11: "<end>"})
 _SETS = {
     "<x>": {8}, "<[8]>": {8}, "<y>": {9}, "<[0]>": {0}, "<[6]>": {6}, "<[2]>": {2}, "!<x>": {*range(11)} - {8},
     "!<[0]>": {*range(11)} - {0}, "!<y>": {*range(11)} - {9},
 }  # fmt: skip
 _SPELLINGS = {'"a"': "a", '"ab"': "ab", '"é"': "é", "[ab]": "", '"b"': "b"}
-Rules = dict[str, list[list[Item]]]
 
 
 @st.composite
@@ -291,41 +288,31 @@ def written_grammars(draw: st.DrawFn) -> tuple[str, Rules]:
 def test_random_walks(written: tuple[str, Rules], draws: random.Random) -> None:
     """Every token that the stacks read is allowed, and no other."""
     text, rules = written
-    oracle = TokenStacks(rules, _TOKENS, _RANDOM.end_token_ids)
-    guide, stacks = Grammar.from_gbnf(text).guide(_RANDOM), oracle.start
-    for _ in range(6):
-        expected = oracle.allowed(stacks)
-        assert guide.allowed_tokens().tolist() == expected
-        assert guide.is_accepting is oracle.accepts(stacks)
-        text_tokens = [token for token in expected if token not in _RANDOM.end_token_ids]
-        if not text_tokens:
-            assert guide.is_finished
-            break
-        token = draws.choice(text_tokens)
-        guide.describe()
-        guide.advance(token)
-        stacks = oracle.read(stacks, token)
+    oracle = oracle_of(rules)
+    check_walk(Grammar.from_gbnf(text).guide(VOCABULARY), oracle, draws, 6)
 
 
 @given(written_grammars(), st.integers(0, 3), st.randoms(use_true_random=False))
 def test_random_walks_within_a_limit(written: tuple[str, Rules], more: int, draws: random.Random) -> None:
     """A walk ends complete within its limit; no token is allowed that the stacks refuse, or cannot complete."""
     text, rules = written
-    oracle = TokenStacks(rules, _TOKENS, _RANDOM.end_token_ids)
+    oracle = oracle_of(rules)
     grammar = Grammar.from_gbnf(text)
-    least = grammar.guide(_RANDOM).tokens_left()
+    least = grammar.guide(VOCABULARY).tokens_left()
     fewest = oracle.fewest(oracle.start, 4)
     assert fewest is None or fewest <= least
     limit = least + more
-    guide, stacks, room = grammar.guide(_RANDOM, limit), oracle.start, limit
-    whole = sfgen.generate(UniformModel(_RANDOM), "", index=sfgen.Index(grammar, _RANDOM), max_tokens=max(limit, 1))
+    guide, stacks, room = grammar.guide(VOCABULARY, limit), oracle.start, limit
+    whole = sfgen.generate(
+        UniformModel(VOCABULARY), "", index=sfgen.Index(grammar, VOCABULARY), max_tokens=max(limit, 1)
+    )
     assert grammar.accepts(b"".join(_written(grammar, token) for token in whole.token_ids))
     while True:
         tokens = guide.allowed_tokens().tolist()
         assert tokens
         assert set(tokens) <= set(oracle.allowed(stacks))
         token = draws.choice(tokens)
-        if token in _RANDOM.end_token_ids:
+        if token in VOCABULARY.end_token_ids:
             break
         room -= 1
         guide.advance(token)
@@ -338,7 +325,7 @@ def test_random_walks_within_a_limit(written: tuple[str, Rules], more: int, draw
 
 
 def _written(grammar: Grammar, token: int) -> bytes:
-    return grammar.written(_RANDOM).get(token) or _RANDOM.tokens[token] or b""
+    return grammar.written(VOCABULARY).get(token) or VOCABULARY.tokens[token] or b""
 
 
 _LLAMA_GRAMMARS = [
