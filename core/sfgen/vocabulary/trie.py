@@ -166,19 +166,6 @@ class TokenTrie:
         """The number of nodes, the root not counted."""
         return len(self.bytes)
 
-    def leads_to(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Tell which nodes are marked, or have a marked one below them.
-
-        Args:
-            marked: Some nodes, bool ``[nodes]``.
-
-        Returns:
-            bool ``[nodes]``.
-        """
-        before = np.cumsum(np.append(0, marked))
-        leads: NDArray[np.bool_] = before[self.subtree_ends] > before[:-1]
-        return leads
-
     def along(self, data: builtins.bytes) -> list[int]:
         """Return the nodes along some bytes, while tokens begin so.
 
@@ -251,6 +238,13 @@ class TokenTrie:
             array = getattr(self, field.name)
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
+
+
+def leading_to(trie: TokenTrie, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell of each node whether it is marked, or has a marked one below it."""
+    before = np.cumsum(np.append(0, marked))
+    leads: NDArray[np.bool_] = before[trie.subtree_ends] > before[:-1]
+    return leads
 
 
 def _first_level(

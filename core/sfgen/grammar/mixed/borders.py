@@ -27,7 +27,7 @@ from sfgen.index.mask_ids import tokens_of_row
 from sfgen.kernels import Flags, Int, Int32s, Int32sOut, Int64sOut, UInt8s, UInt32s, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
-from sfgen.vocabulary.trie import NO_TOKEN
+from sfgen.vocabulary.trie import NO_TOKEN, leading_to
 
 _TOO_MANY = -1
 _ENDS, _GAPS, _DOORS = 0, 1, 2
@@ -80,7 +80,7 @@ class Borders:
                 is_door |= lexer.step[:, label] != NO_STATE
         self._is_door = is_door
         self._everywhere = np.ones(len(trie), dtype=np.bool_)
-        self._leads = trie.leads_to(firsts[trie.bytes])
+        self._leads = leading_to(trie, firsts[trie.bytes])
         self.are_anywhere = 4 * int(self._leads.sum()) > len(trie)  # most tokens have a byte with which a schema begins
         is_open = open_bytes(reader.outer, np.array([obligation for _, obligation in self._labels], dtype=np.int32))
         is_open[:, lexer.byte_classes[firsts]] = True

@@ -23,6 +23,7 @@ from sfgen.index.mask_store import MaskStore
 from sfgen.kernels import Flags, Int, Int32s, Int32sOut, Int32Table, Int64sOut, UInt8s, kernel
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
+from sfgen.vocabulary.trie import leading_to
 from sfgen.weak_cache import kept_with_it
 
 
@@ -262,7 +263,7 @@ def _nodes_with(trie: TokenTrie, byte: int) -> tuple[Int32, Int32]:
     with _lock:
         kept = _with_byte.setdefault(trie, {})
         if byte not in kept:
-            nodes = np.flatnonzero(trie.leads_to(trie.bytes == byte)).astype(np.int32)
+            nodes = np.flatnonzero(leading_to(trie, trie.bytes == byte)).astype(np.int32)
             kept[byte] = nodes, np.searchsorted(nodes, trie.subtree_ends[nodes]).astype(np.int32)
         return kept[byte]
 
