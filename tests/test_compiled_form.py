@@ -17,8 +17,8 @@ from sfgen import Dfa, Grammar, Index, JsonSchema, Substring, Template, load_mod
 from sfgen.compiled_form import CompiledForm, Later, compiled_form, of_compiled_form
 from sfgen.decoding.plain_forms import source_of
 from sfgen.errors import SfgenError
-from sfgen.lalr import compiled as lalr_compiled
-from sfgen.language import gbnf_language
+from sfgen.grammar.lalr import compiled as lalr_compiled
+from sfgen.grammar.language import gbnf_language
 from sfgen.schema import json_schema
 
 VOCABULARY = load_model("tiny").vocabulary
@@ -66,7 +66,7 @@ def nothing_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_schema, "network_of", refuse)
     monkeypatch.setattr(gbnf_language, "network_of", refuse)
     monkeypatch.setattr(gbnf_language, "read_gbnf", refuse)
-    monkeypatch.setattr("sfgen.grammar.distances._distances", refuse)
+    monkeypatch.setattr("sfgen.grammar.network.distances._distances", refuse)
     monkeypatch.setattr(lalr_compiled, "make_lexer", refuse)
     monkeypatch.setattr(lalr_compiled, "read_lark", refuse)
     monkeypatch.setattr("sfgen.template.sequence.automaton_of", refuse)
@@ -193,7 +193,7 @@ def test_a_part_is_read_when_it_is_asked_for() -> None:
 
 
 def test_masks_of_strings_are_shared_with_those_made_here() -> None:
-    from sfgen.grammar.leaf_masks import leaf_masks
+    from sfgen.grammar.network.leaf_masks import leaf_masks
 
     here = JsonSchema({"type": "array", "items": {"type": "string"}, "minItems": 1})
     twin = again(here)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 import typer
 from tests.support.sources.documents import DOCUMENTS, ROOT, anchors, commands_not_run, links, name_of
-from tests.support.sources.imports import imports, modules
+from tests.support.sources.imports import APART, imports, modules, package_of
 
 from sfgen_cli.app import app
 
@@ -108,10 +108,10 @@ def test_the_graph_of_imports_is_that_of_the_sources() -> None:
     drawn = set(re.findall(r"^  (\w+) --> (\w+)$", ARCHITECTURE, re.MULTILINE))
     packages = {package for edge in drawn for package in edge}
     made = {
-        (_package(module), _package(target))
+        (package_of(module), package_of(target))
         for module, targets in imports(modules()).items()
         for target in targets
-        if {_package(module), _package(target)} <= packages and _package(module) != _package(target)
+        if {package_of(module), package_of(target)} <= packages and package_of(module) != package_of(target)
     }
     assert drawn <= made
     reached = set(drawn)
@@ -141,7 +141,7 @@ def test_the_architecture_names_files() -> None:
 def test_every_package_has_one_room() -> None:
     packages = [package for room in [*SIX_ROOMS, *BESIDE] for package in room]
     there = {path.parent.name for path in (ROOT / "core" / "sfgen").glob("*/__init__.py")}
-    assert sorted(packages) == sorted({*there, "protocols", "sfgen_cli"})
+    assert sorted(packages) == sorted({*there, *APART.values(), "protocols", "sfgen_cli"})
 
 
 def test_a_room_imports_the_rooms_above_it() -> None:
@@ -150,7 +150,7 @@ def test_a_room_imports_the_rooms_above_it() -> None:
         (module, target)
         for module, targets in imports(modules()).items()
         for target in targets
-        if number.get(_package(module), len(number)) < number.get(_package(target), 0)
+        if number.get(package_of(module), len(number)) < number.get(package_of(target), 0)
     }
     assert not wrong
 
@@ -160,7 +160,3 @@ def test_each_word_of_the_glossary_is_defined_once() -> None:
     assert len(terms) > 40
     assert len(terms) == len(set(terms))
     assert terms == sorted(terms, key=str.lower)
-
-
-def _package(module: str) -> str:
-    return module.split(".")[1] if module.startswith("sfgen.") else module.partition(".")[0]

@@ -11,7 +11,7 @@ from tests.support.sources.imports import ROOT, modules
 _ADAPTERS = {
     "core/sfgen/numba_internals.py": "numba",
     "core/sfgen/regex/python_re.py": "re",
-    "core/sfgen/lalr/lark_package.py": "lark",
+    "core/sfgen/grammar/lalr/lark_package.py": "lark",
     "core/sfgen/models/transformers_internals.py": "transformers, torch and accelerate",
     "core/sfgen/models/tiny/blas_threads.py": "numpy",
     "core/sfgen/serve/run.py": "multiprocessing",
@@ -41,7 +41,7 @@ def test_each_adapter_names_the_parts_of_its_own_packages(found: dict[str, set[s
         assert all(package in _ADAPTERS[path] for package in packages), path
     # Some of what is known to be there.
     assert "_attn_implementation" in found["core/sfgen/models/transformers_internals.py"]
-    assert "_parse_table" in found["core/sfgen/lalr/lark_package.py"]
+    assert "_parse_table" in found["core/sfgen/grammar/lalr/lark_package.py"]
     assert "typer._click.exceptions.UsageError" in found["cli/sfgen_cli/shell/typer_internals.py"]
     assert "numba.core.compiler.CompilerBase" in found["core/sfgen/numba_internals.py"]
 

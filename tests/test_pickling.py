@@ -26,7 +26,7 @@ from tests.support.processes.pickled import fields, masks_along, told
 import sfgen
 from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Sampler, Substring, Vocabulary
 from sfgen.errors import ModelError, SfgenError, VocabularyError
-from sfgen.language.language import Language
+from sfgen.grammar.language.language import Language
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.uniform import UniformModel
 from sfgen.models.zip_model import ZipModel

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
         index,
         integrations,
         jobs,
-        lalr,
-        language,
         models,
         protocols,
         reference,
@@ -54,9 +52,9 @@ if TYPE_CHECKING:
         stream,
     )
     from sfgen.errors import SfgenError
+    from sfgen.grammar.language.grammar import Grammar
     from sfgen.index import Index
     from sfgen.jobs import Job, job_records, run_job
-    from sfgen.language.grammar import Grammar
     from sfgen.models import load_model
     from sfgen.models.spec import ModelSpec
     from sfgen.models.transformers_model import from_transformers
@@ -80,7 +78,7 @@ _HOME = {
     "Event": "sfgen.decoding",
     "Finished": "sfgen.decoding",
     "GenerationConfig": "sfgen.decoding",
-    "Grammar": "sfgen.language.grammar",
+    "Grammar": "sfgen.grammar.language.grammar",
     "Guide": "sfgen.protocols",
     "Index": "sfgen.index",
     "Job": "sfgen.jobs",

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfgen.language.gbnf import read_gbnf
+from sfgen.grammar.language.gbnf import read_gbnf
 
 from .schema_cases import CASES as SCHEMAS
 from .schema_values import texts

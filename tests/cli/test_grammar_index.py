@@ -132,3 +132,18 @@ def test_a_saved_grammar_is_shown(sfgen: Sfgen, here: Path) -> None:
 def test_the_start_rule(sfgen: Sfgen) -> None:
     assert sfgen(*INDEX, "--grammar-start", "other", "--examples", "3").out == "x\n"
     assert "grammar      sum.gbnf, gbnf, from other" in sfgen(*INDEX, "--grammar-start", "other").out
+
+
+def test_an_indenter_is_kept_with_its_grammar(sfgen: Sfgen, here: Path) -> None:
+    text = "start: line+\nline: /[a-z]/ END [IN line+ OUT]\nEND: /(\\n\\t* *)+/\n%declare IN OUT\n"
+    (here / "own.lark").write_text(text, encoding="utf-8")
+    own = ["--grammar", "own.lark", "--indenter", "NL_type=END INDENT_type=IN DEDENT_type=OUT tab_len=2"]
+    assert sfgen("check", *own, "--text", "a\n\tb\n  c\nd\n").code == 0
+    assert sfgen("check", *own, "--text", "a\n\tb\n   c\n d\n").code == 1
+    assert sfgen("index", *own, "--save", "saved").code == 0
+    saved = sfgen("index", "saved", "--path", "a\n\tb\n  c\n")
+    assert (saved.code, saved.err) == (0, "")
+    assert "no text of the grammar" in sfgen("index", "saved", "--path", "a\n\tb\n c\n").out
+    refused = sfgen("index", "--grammar", "own.lark")
+    assert refused.code == 1
+    assert refused.err.endswith("Terminals of indentation are named (--indenter).\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.support.sources.imports import Graph, imports, modules
+from tests.support.sources.imports import Graph, imports, modules, package_of
 
 _LIBRARY, _COMMAND_LINE = "sfgen", "sfgen_cli"
 
@@ -27,22 +27,16 @@ def import_graph() -> str:
 def _between_packages(graph: Graph) -> Graph:
     """Imports between packages; single files, which every package may import, are left out."""
     packages = {
-        _package(module)
+        package_of(module)
         for module in graph
-        if module.startswith(f"{_LIBRARY}.") and (module.count(".") > 1 or _package(module) == "protocols")
+        if module.startswith(f"{_LIBRARY}.") and (module.count(".") > 1 or package_of(module) == "protocols")
     }
     between: Graph = {package: set() for package in {*packages, _COMMAND_LINE}}
     for module, targets in graph.items():
-        found = {_package(target) for target in targets} & set(between)
-        if (package := _package(module)) in between:
+        found = {package_of(target) for target in targets} & set(between)
+        if (package := package_of(module)) in between:
             between[package] |= found - {package}
     return between
-
-
-def _package(module: str) -> str:
-    """The package of the library that a module belongs to, or the command line."""
-    outermost, *inner = module.split(".")
-    return inner[0] if inner and outermost == _LIBRARY else outermost
 
 
 def _reached(package: str, graph: Graph) -> set[str]:

@@ -16,8 +16,8 @@ from tests.support.models.generated import END, OTHER_END, json_vocabulary, prom
 
 from sfgen import Grammar, Index
 from sfgen.errors import LimitTooSmall, UsageError
+from sfgen.grammar.language.gbnf import read_gbnf
 from sfgen.integrations.transformers import GuidedLogitsProcessor
-from sfgen.language.gbnf import read_gbnf
 
 VOCABULARY = json_vocabulary()
 ENDS = [END, OTHER_END]

@@ -36,10 +36,10 @@ from sfgen.errors import (
     SfgenError,
     UsageError,
 )
-from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.language.gbnf import read_gbnf
+from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.index.mask_ids import bits_of_row
 from sfgen.integrations.request import ConstraintRequest, MasksTokens, RequestTexts
-from sfgen.language.gbnf import read_gbnf
 from sfgen.protocols import Mask
 
 VOCABULARY = json_vocabulary()

@@ -92,7 +92,15 @@ def test_killed_workers_are_replaced(expected: list[dict[str, Any]], tmp_path: P
         over.set()
         killer.join()
     assert killed
-    assert lines_of(file) == expected
+    # A text far ahead is killed two times where its second process is hit, too, while the other writes earlier lines.
+    lost = 0
+    for line, whole in zip(lines_of(file), expected, strict=True):
+        if line != whole:
+            error = line.pop("error")
+            assert "a second one, too" in error
+            assert line == {key: value for key, value in whole.items() if key not in {"text", "finish_reason"}}
+            lost += 1
+    assert lost <= len(killed) // 2
 
 
 DEADLY = """

@@ -6,7 +6,7 @@ from hypothesis import reject
 from tests.oracles.recogniser import Position, Recogniser, RecogniserIndex
 
 from sfgen import Vocabulary
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.network.rules import GrammarRules
 
 MOST = 300
 """Stacks by which a text is read; a test case with more is given up."""
@@ -26,6 +26,6 @@ class BoundedRecogniser(Recogniser):
 class BoundedIndex(RecogniserIndex):
     """The same as a source of guides."""
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
+    def __init__(self, grammar: GrammarRules, vocabulary: Vocabulary) -> None:
         super().__init__(grammar, vocabulary)
         self.recogniser = BoundedRecogniser(grammar)

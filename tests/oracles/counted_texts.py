@@ -5,7 +5,7 @@ Independent of the engine, but for the automaton and the counts of the text.
 
 from __future__ import annotations
 
-from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.grammar.network.rules import CountedText, Leaf
 
 
 def reads(text: Leaf | CountedText, data: bytes) -> bool:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from sfgen import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,
@@ -21,7 +21,7 @@ from sfgen.grammar.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -72,7 +72,7 @@ class Enumerated:
         longest: The most bytes.
     """
 
-    def __init__(self, grammar: Grammar, longest: int) -> None:
+    def __init__(self, grammar: GrammarRules, longest: int) -> None:
         self.grammar = grammar
         self.longest = longest
         self.alphabet = sorted(alphabet_of(grammar.rules.values()))

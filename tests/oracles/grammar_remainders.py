@@ -13,7 +13,7 @@ from functools import cache
 from typing import TypeAlias
 
 from sfgen.automata import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,
@@ -22,7 +22,7 @@ from sfgen.grammar.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -67,7 +67,7 @@ Remainder: TypeAlias = tuple[Rest | None, Names]
 class Rests:
     """The rests of a grammar's rules, and their steps."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: GrammarRules) -> None:
         self._grammar = grammar
         self._made: dict[tuple[int, Done, Rest | None], Rest] = {}
 
@@ -262,7 +262,7 @@ def called_rules(expression: Expression) -> set[str]:
     return set()
 
 
-def leaf_of(grammar: Grammar, rule: str) -> Dfa:
+def leaf_of(grammar: GrammarRules, rule: str) -> Dfa:
     """Return the automaton of a rule that is a leaf."""
     expression = grammar.rules[rule]
     if not isinstance(expression, Leaf):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from sfgen.lalr.stack import BOTTOM, Stacks
-from sfgen.lalr.tables import NO_STATE, Lexer, ParseTables
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
+from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 
 Configuration = tuple[int, int]
 """A lexer state and a node."""
@@ -18,7 +18,7 @@ Configuration = tuple[int, int]
 class Configurations:
     """What the configurations of a lexer and a parser lead to."""
 
-    def __init__(self, tables: ParseTables, lexer: Lexer, stacks: Stacks) -> None:
+    def __init__(self, tables: ParseTables, lexer: Lexer, stacks: StateStacks) -> None:
         self._tables = tables
         self._lexer = lexer
         self._stacks = stacks

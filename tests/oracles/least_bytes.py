@@ -19,7 +19,7 @@ from typing import TypeAlias, TypeVar
 from tests.oracles.grammar_remainders import Done, Names, Remainder, Rest, counted_step, leaf_of
 
 from sfgen.automata import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,
@@ -28,7 +28,7 @@ from sfgen.grammar.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -50,7 +50,7 @@ _EMPTY: Ways = {(): 0}
 class Least:
     """A table of the fewest bytes that complete a remainder."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: GrammarRules) -> None:
         self._grammar = grammar
         self._rules: dict[str, int] = {}
         self._states: dict[int, dict[int, int]] = {}

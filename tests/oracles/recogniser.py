@@ -1,7 +1,7 @@
 """Oracle of the pushdown engine: a recogniser of grammars by sets of stacks.
 
 Independent of the engine's networks, tables, distances and kernels. It shares with it the rules of a grammar
-(``sfgen.grammar.rules``), the automata of their leaves, and the loop of a guide (``BaseGuide``).
+(``sfgen.grammar.network.rules``), the automata of their leaves, and the loop of a guide (``BaseGuide``).
 
 A *frame* is one text of a rule that is being read: what is still to be read of it, the names that were read in it, and
 the frame that called it. A position is the set of all frames that may read the next byte, one for each way to read the
@@ -22,7 +22,7 @@ from tests.oracles.least_bytes import Least
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.network.rules import GrammarRules
 from sfgen.index import BaseGuide
 from sfgen.vocabulary import Vocabulary
 
@@ -61,9 +61,9 @@ class Recogniser:
         start: The position of the empty text.
         left_recursive: The rules that call themselves before they read a byte.
 
-    >>> from sfgen.grammar.rules import Alternation, Call, Concatenation, Grammar, Literal
+    >>> from sfgen.grammar.network.rules import Alternation, Call, Concatenation, GrammarRules, Literal
     >>> pair = Concatenation((Literal(b"("), Call("pair"), Literal(b")")))
-    >>> recogniser = Recogniser(Grammar({"pair": Alternation((pair, Literal(b"x")))}, "pair"))
+    >>> recogniser = Recogniser(GrammarRules({"pair": Alternation((pair, Literal(b"x")))}, "pair"))
     >>> recogniser.accepts("((x))"), recogniser.accepts("((x)")
     (True, False)
     >>> inside = recogniser.read(recogniser.start, b"((")
@@ -71,7 +71,7 @@ class Recogniser:
     (3, None)
     """
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: GrammarRules) -> None:
         self.grammar = grammar
         reachable = _reachable(grammar)
         self._rests = Rests(grammar)
@@ -225,7 +225,7 @@ class Recogniser:
                 yield called, (rest.next, names)
 
 
-def _reachable(grammar: Grammar) -> list[str]:
+def _reachable(grammar: GrammarRules) -> list[str]:
     """The rules that can come up, the first one first."""
     found = [grammar.start]
     for rule in found:
@@ -275,8 +275,9 @@ class RecogniserIndex:
 
     Every token is tried at every step.
 
-    >>> from sfgen.grammar.rules import Call, Concatenation, Grammar, Literal, Repeat
-    >>> grammar = Grammar({"list": Concatenation((Literal(b"["), Repeat(Call("list"), 0, 2), Literal(b"]")))}, "list")
+    >>> from sfgen.grammar.network.rules import Call, Concatenation, GrammarRules, Literal, Repeat
+    >>> nested = Concatenation((Literal(b"["), Repeat(Call("list"), 0, 2), Literal(b"]")))
+    >>> grammar = GrammarRules({"list": nested}, "list")
     >>> guide = RecogniserIndex(grammar, Vocabulary([b"[", b"]", b"[]", b"[[[", b"]]", None], [5])).guide()
     >>> for token in (0, 2, 2, 1):
     ...     print(guide.allowed_tokens().tolist())
@@ -287,7 +288,7 @@ class RecogniserIndex:
     [1]
     """
 
-    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
+    def __init__(self, grammar: GrammarRules, vocabulary: Vocabulary) -> None:
         self.recogniser = Recogniser(grammar)
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
 

@@ -13,7 +13,7 @@ from tests.support.running.tried import tried
 
 from sfgen import Dfa, Vocabulary
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     EMPTY,
     NOTHING,
     Alternation,
@@ -21,7 +21,7 @@ from sfgen.grammar.rules import (
     Concatenation,
     CountedList,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Member,
@@ -32,7 +32,7 @@ from sfgen.grammar.rules import (
 LONGEST = 5
 
 
-def recogniser_of(grammar: Grammar) -> Recogniser:
+def recogniser_of(grammar: GrammarRules) -> Recogniser:
     try:
         return BoundedRecogniser(grammar)
     except UsageError as error:
@@ -41,7 +41,7 @@ def recogniser_of(grammar: Grammar) -> Recogniser:
         raise
 
 
-def check(grammar: Grammar, recogniser: Recogniser, longest: int = LONGEST) -> None:
+def check(grammar: GrammarRules, recogniser: Recogniser, longest: int = LONGEST) -> None:
     """Acceptance, what is viable and how far the end is, of all short texts.
 
     Texts by the table: for each beginning the lengths of what completes it.
@@ -137,9 +137,9 @@ KNOWN: dict[str, tuple[dict[str, Expression], list[str]]] = {
 
 @tried("many")
 @given(grammars(wide=False))
-def test_short_texts(grammar: Grammar) -> None:
+def test_short_texts(grammar: GrammarRules) -> None:
     check(grammar, recogniser_of(grammar))
-    after_comma = Grammar({**grammar.rules, "whole": row(COMMA, Call(grammar.start))}, "whole")
+    after_comma = GrammarRules({**grammar.rules, "whole": row(COMMA, Call(grammar.start))}, "whole")
     check(after_comma, Recogniser(after_comma))  # then it counts how far the end of a whole rule is
 
 
@@ -147,16 +147,16 @@ def test_short_texts(grammar: Grammar) -> None:
 def test_known_texts(name: str) -> None:
     rules, texts = KNOWN[name]
     longest = 7 if "list" in name else LONGEST
-    check(Grammar(rules, "s"), Recogniser(Grammar(rules, "s")), longest)
-    called = Grammar({**rules, "whole": row(S, COMMA)}, "whole")
+    check(GrammarRules(rules, "s"), Recogniser(GrammarRules(rules, "s")), longest)
+    called = GrammarRules({**rules, "whole": row(S, COMMA)}, "whole")
     check(called, Recogniser(called), longest)
-    assert {text.decode() for text in Enumerated(Grammar(rules, "s"), longest).texts} == set(texts)
+    assert {text.decode() for text in Enumerated(GrammarRules(rules, "s"), longest).texts} == set(texts)
 
 
 def test_names_are_shared_out() -> None:
     """The shortest ending takes a name from the call that had it first, and from another in turn."""
     leaves: dict[str, Expression] = {"n": leaf("a|bb|ccc"), "m": leaf("a|bb|b{9}"), "k": leaf("a|b{7}")}
-    recogniser = Recogniser(Grammar({"s": row(COMMA, M, N, Call("k", distinct=True)), **leaves}, "s"))
+    recogniser = Recogniser(GrammarRules({"s": row(COMMA, M, N, Call("k", distinct=True)), **leaves}, "s"))
     assert recogniser.least_bytes(recogniser.start) == len(",bbccca")
     taken = recogniser.read(recogniser.start, b",a")
     assert taken is not None
@@ -178,14 +178,16 @@ def test_names_are_shared_out() -> None:
 )
 def test_what_it_refuses(rules: dict[str, Expression], says: str) -> None:
     with pytest.raises(UsageError, match=says) as caught:
-        Recogniser(Grammar(rules, "s"))
+        Recogniser(GrammarRules(rules, "s"))
     assert caught.value.hint
 
 
 def test_a_circle_that_nobody_comes_to_is_none() -> None:
     rules = {"s": any_of(LA, row(Alternation(()), A)), "a": any_of(row(B, LA), LA), "b": any_of(row(C, A), LB)}
-    assert Recogniser(Grammar({**rules, "c": row(LC, C)}, "s")).accepts("a")
-    assert Recogniser(Grammar({**rules, "s": any_of(LA, row(LB, A)), "c": row(LC, C)}, "s")).accepts("bbaa") is False
+    assert Recogniser(GrammarRules({**rules, "c": row(LC, C)}, "s")).accepts("a")
+    assert (
+        Recogniser(GrammarRules({**rules, "s": any_of(LA, row(LB, A)), "c": row(LC, C)}, "s")).accepts("bbaa") is False
+    )
 
 
 def test_large_counts() -> None:
@@ -195,7 +197,7 @@ def test_large_counts() -> None:
         "b": quoted_text(b'"', b"ab", True, 100, None),
         "c": leaf("a|bb"),
     }
-    recogniser = Recogniser(Grammar(rules, "s"))
+    recogniser = Recogniser(GrammarRules(rules, "s"))
     assert recogniser.least_bytes(recogniser.start) == 2 + 300 + 2 * 299 + 1 + 102
     items, text = b", ".join([b"a"] * 300), b'"' + b"a" * 99 + "é".encode() + b'"'
     assert recogniser.accepts(b"[" + items + b"]," + text)
@@ -209,14 +211,14 @@ def test_large_counts() -> None:
 
 
 def test_deep_texts() -> None:
-    recogniser = Recogniser(Grammar({"s": any_of(row(Literal(b"("), S, Literal(b")")), LA)}, "s"))
+    recogniser = Recogniser(GrammarRules({"s": any_of(row(Literal(b"("), S, Literal(b")")), LA)}, "s"))
     assert recogniser.accepts(b"(" * 5000 + b"a" + b")" * 5000)
-    right = Recogniser(Grammar({"s": any_of(row(LA, S), LB)}, "s"))
+    right = Recogniser(GrammarRules({"s": any_of(row(LA, S), LB)}, "s"))
     assert right.read(right.start, b"a") == right.read(right.start, b"aaaa"), "a last call leaves nothing behind"
 
 
 def test_what_is_no_text() -> None:
-    recogniser = Recogniser(Grammar({"s": leaf(".")}, "s"))
+    recogniser = Recogniser(GrammarRules({"s": leaf(".")}, "s"))
     assert recogniser.accepts("é") is recogniser.accepts("é".encode()) is True
     assert recogniser.accepts("\ud800") is False
     with pytest.raises(UsageError, match="text"):
@@ -225,7 +227,7 @@ def test_what_is_no_text() -> None:
 
 @tried("some")
 @given(grammars(wide=False), st.data())
-def test_the_tokens_of_an_index(grammar: Grammar, data: st.DataObject) -> None:
+def test_the_tokens_of_an_index(grammar: GrammarRules, data: st.DataObject) -> None:
     """After a walk exactly those tokens are allowed that a text goes on with."""
     recogniser = recogniser_of(grammar)
     enumerated = Enumerated(grammar, LONGEST)

@@ -18,7 +18,7 @@ from tests.support.schemas.instances import from_schema
 from tests.support.schemas.named import PLAIN, SCHEMAS, an_object
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import CountedList
+from sfgen.grammar.network.rules import CountedList
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.read import read_schema

@@ -13,7 +13,7 @@ from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.ban import BannedWords, scan
 from sfgen.errors import PatternError, SchemaTooLarge, UsageError
-from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.grammar.network.rules import CountedText, Leaf
 from sfgen.schema.scalars import strings
 from sfgen.schema.scalars.strings import StringLimits, is_clean, is_impossible, string_rule
 from sfgen.schema.scalars.written_text import any_string, counted_text, of_length, write, written

@@ -102,8 +102,8 @@ def test_masks_of_a_large_document_are_those_of_a_small_one(around: dict[str, An
 
     usual = masks()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("sfgen.grammar.masks._LARGE", 1)
-        patched.setattr("sfgen.grammar.masks._SPARSE", 1)
+        patched.setattr("sfgen.grammar.network.masks._LARGE", 1)
+        patched.setattr("sfgen.grammar.network.masks._SPARSE", 1)
         assert masks() == usual
 
 

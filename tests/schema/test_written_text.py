@@ -9,7 +9,7 @@ from tests.oracles.counted_texts import reads
 
 from sfgen.automata import Dfa
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import Leaf
+from sfgen.grammar.network.rules import Leaf
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.scalars.strings import StringLimits, string_rule
 from sfgen.schema.scalars.written_text import any_text, counted_text, write, written, written_without

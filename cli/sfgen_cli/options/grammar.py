@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -57,6 +57,18 @@ class GrammarOptions:
         ),
     ] = None
 
+    indenter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OPTIONS",
+            help="With a grammar for Lark that declares an indent and a dedent: options of lark's Indenter, as in "
+            "[bold]'NL_type=END INDENT_type=IN DEDENT_type=OUT'[/]; of brackets several with commas. Others are as in "
+            "its PythonIndenter.",
+            rich_help_panel=CONSTRAINT,
+            show_default=False,
+        ),
+    ] = None
+
     @property
     def blanks(self) -> int | None:
         """The most ignored characters in a row that are written.
@@ -70,6 +82,7 @@ class GrammarOptions:
         given = {
             "--grammar-start": self.grammar_start,
             "--grammar-format": self.grammar_format,
+            "--indenter": self.indenter,
             "--max-blanks": self.blanks,
         }
         for name, value in given.items():
@@ -140,7 +153,7 @@ class GrammarText:
 
     def read(self) -> Grammar:
         """Read it."""
-        from sfgen.language.grammar import GrammarSource
+        from sfgen.grammar.language.grammar import GrammarSource
 
         options = self.options
         return GrammarSource(
@@ -150,7 +163,24 @@ class GrammarText:
             options.blanks,
             origin=self.file,
             directory=None if self.file is None else os.path.dirname(self.file) or os.curdir,
+            indenter=None if options.indenter is None else indenter_options(options.indenter),
         ).grammar()
+
+
+def indenter_options(text: str) -> dict[str, Any]:
+    """Read options of an indenter.
+
+    >>> indenter_options("NL_type=END OPEN_PAREN_types=LPAR,LSQB tab_len=2")
+    {'NL_type': 'END', 'OPEN_PAREN_types': ['LPAR', 'LSQB'], 'tab_len': 2}
+    """
+    options = dict[str, Any]()
+    for part in text.split():
+        name, sign, value = part.partition("=")
+        if not sign:
+            raise UsageError(f"--indenter has NAME=VALUE, not {part}", hint="For example --indenter 'NL_type=END'.")
+        number = int(value) if name == "tab_len" and value.isdecimal() else value
+        options[name] = [each for each in value.split(",") if each] if name.endswith("_types") else number
+    return options
 
 
 def names_a_file(text: str) -> bool:

@@ -94,7 +94,7 @@ class RequestedConstraint:
             return self.grammar.read()
         if self.index_file is None:
             return None
-        from sfgen.language.file import saved_grammar
+        from sfgen.grammar.language.file import saved_grammar
 
         return saved_grammar(self.index_file)
 
@@ -184,7 +184,7 @@ class RequestedConstraint:
 
             return index_of(load(self.index_file, vocabulary), vocabulary)
         if self.read_grammar is not None:
-            from sfgen.language.file import load as load_grammar
+            from sfgen.grammar.language.file import load as load_grammar
 
             return index_of(load_grammar(self.index_file, vocabulary), vocabulary)
         if self.read_template is not None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sfgen import Grammar
-from sfgen.language.language import BETWEEN_RULES, Failure, where
+from sfgen.grammar.language.language import BETWEEN_RULES, Failure, where
 from sfgen.printable import line_with_caret, on_one_line
 from sfgen_cli.report.matching import Complaint, complaint_at
 from sfgen_cli.report.tables import cut, plain_or_boxed, show
@@ -130,7 +130,7 @@ _CALLS_SHOWN = 8
 
 def run_grammar(request: IndexRequest) -> None:
     """Show a grammar, or save it."""
-    from sfgen.language.file import load, save
+    from sfgen.grammar.language.file import load, save
 
     constraint, looks, quiet = request.constraint, request.looks, request.quiet
     looks.refuse_about_patterns("--grammar" if constraint else "a saved grammar", has_states=True)
@@ -149,7 +149,7 @@ def run_grammar(request: IndexRequest) -> None:
     elif looks.examples is not None:
         _show_examples(grammar, looks.examples, json=json)
     elif looks.is_graph:
-        from sfgen.language.grammar import rule_graph
+        from sfgen.grammar.language.grammar import rule_graph
         from sfgen_cli.report.tables import write_graph
 
         write_graph(rule_graph(grammar, name, max_rules=looks.most_states), looks.form, quiet=quiet)

@@ -14,7 +14,7 @@ from sfgen.printable import caret_lines, line_with_caret, on_one_line
 from sfgen.regex.oracle import group_names
 
 if TYPE_CHECKING:
-    from sfgen.language.language import Failure
+    from sfgen.grammar.language.language import Failure
     from sfgen.substring.substring import SubstringFailure
 
 _QUOTED = 40  # characters of a text in a sentence

@@ -69,9 +69,12 @@ class Allowed:
 
     @property
     def written(self) -> dict[int, bytes]:
-        """The bytes of the markers that are special tokens, by token."""
+        """The bytes of special tokens that are written, by token: of markers, and of tokens that a grammar allows."""
         markers = (self.marker, None if self.calls is None else self.calls.marker)
-        return {token: data for each in markers if each is not None for token, data in each.special.items()}
+        written = getattr(getattr(self.constraint, "constraint", None), "written", None)
+        of_grammar = {} if written is None or self.constraint is None else written(self.constraint.vocabulary)
+        of_markers = {token: data for each in markers if each is not None for token, data in each.special.items()}
+        return {**of_grammar, **of_markers}
 
     @property
     def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:

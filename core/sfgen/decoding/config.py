@@ -35,7 +35,7 @@ from sfgen.protocols import Constraint, GuideSource, Model
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords, WordBias
-    from sfgen.language.grammar import Grammar
+    from sfgen.grammar.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
 

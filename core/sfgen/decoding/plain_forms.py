@@ -23,7 +23,7 @@ from sfgen.whole_file import read_file
 if TYPE_CHECKING:
     from sfgen.automata import Dfa
     from sfgen.ban import BannedWords, WordBias
-    from sfgen.language.grammar import Grammar
+    from sfgen.grammar.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.template.template import Template
 
@@ -125,7 +125,7 @@ def _schema(schema: Any) -> JsonSchema:
 
 
 def _grammar(grammar: Any) -> Grammar:
-    from sfgen.language.grammar import Grammar, GrammarSource
+    from sfgen.grammar.language.grammar import Grammar, GrammarSource
 
     if isinstance(grammar, Grammar):
         return grammar

@@ -1,8 +1,7 @@
-"""Rules that call each other, as one network of automata (a recursive transition network; Woods, 1970).
+"""Grammars: rules that call each other, read with a stack.
 
-In reading order: ``rules`` has the expressions of a grammar, ``analysis`` finds which rules have a text, ``simplify``
-rewrites them, ``rule_automata`` makes an automaton of each rule, and ``network`` joins these in a ``table``. What rules
-remember beside their states is in ``registers``, a file for each kind. ``stack`` and ``read`` read bytes, ``distances``
-finds how far the end is, ``walk`` and ``masks`` find the tokens, ``completion`` the shortest way to an end.
-``positions`` is the network over one vocabulary, ``guide`` walks one sequence through it. Nothing here knows JSON.
+Two engines stand in one shell. ``network`` reads the rules of schemas and of GBNF: an automaton for each rule, with
+calls between them. ``lalr`` reads Lark's grammars by lark's own tables and terminals, since lark says what they mean.
+``shell`` has what both need: stacks, positions, masks, the way to the end, guides. ``mixed`` reads schemas inside of
+Lark grammars, by both. ``language`` has the grammars as users write them; its two doors are GBNF and Lark.
 """

@@ -436,10 +436,10 @@ class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
         """Read a token."""
         super().advance(token_id)
         if not self._ended:
-            self._pieces.append(self._written(token_id))
+            self._pieces.append(self._piece_of(token_id))
 
-    def _written(self, token_id: int) -> bytes:
-        """What a token writes."""
+    def _piece_of(self, token_id: int) -> bytes:
+        """Return what the other reader reads of a token."""
         return self.vocabulary.tokens[token_id] or b""
 
     def advance_bytes(self, data: bytes) -> None:

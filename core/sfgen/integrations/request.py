@@ -29,11 +29,11 @@ from sfgen.automata import Dfa
 from sfgen.ban import BannedWords
 from sfgen.ban.difference import clean_superset, without
 from sfgen.errors import LimitTooSmall, SchemaError, SfgenError, UsageError
+from sfgen.grammar.language.grammar import Grammar, GrammarSource
 from sfgen.index import Index
 from sfgen.index.mask_ids import packed
 from sfgen.integrations.guided import Banned, Guided, WatchedGuide, check_strings
 from sfgen.integrations.state import BatchRow, Rule, Stage, refuse_healing
-from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.protocols import Int32, Mask
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.short_form import read_short_form

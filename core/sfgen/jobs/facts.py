@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa
-    from sfgen.language.grammar import Grammar
+    from sfgen.grammar.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.substring.substring import Substring
     from sfgen.template.sequence import Sequence
@@ -58,7 +58,7 @@ class ConstraintFacts:
         '[0-9]+'
         """
         from sfgen.automata import Dfa
-        from sfgen.language.grammar import Grammar
+        from sfgen.grammar.language.grammar import Grammar
         from sfgen.schema.json_schema import JsonSchema
         from sfgen.substring.substring import Substring
         from sfgen.template.sequence import Sequence

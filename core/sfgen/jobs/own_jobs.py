@@ -17,8 +17,8 @@ from sfgen.jobs.prompt_record import Instructions, OwnConstraint
 
 if TYPE_CHECKING:
     from sfgen.automata import Dfa
+    from sfgen.grammar.language.grammar import Grammar
     from sfgen.jobs.job import Job
-    from sfgen.language.grammar import Grammar
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.substring.substring import Substring
     from sfgen.template.template import Template
@@ -182,7 +182,7 @@ def read_constraint(
 ) -> Dfa | JsonSchema | Grammar | Substring | Template:
     """Make what a record's text must match."""
     from sfgen.automata import Dfa
-    from sfgen.language.grammar import GrammarSource
+    from sfgen.grammar.language.grammar import GrammarSource
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.schema.reading.read import read_inline
     from sfgen.substring.substring import Substring

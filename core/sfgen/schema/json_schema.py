@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 from sfgen import arguments
 from sfgen.compiled_form import Later
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
-from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.distances import Distances, portable, with_distances
-from sfgen.grammar.guide import KeptByVocabulary, NetworkReadBeside
-from sfgen.grammar.network import Network, network_of
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.read import Reader
-from sfgen.grammar.regular import regular_superset
-from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.network.completion import shortest_text
+from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
+from sfgen.grammar.network.guide import NetworkReadBeside
+from sfgen.grammar.network.network import Network, network_of
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.read import NetworkReader
+from sfgen.grammar.network.regular import regular_superset
+from sfgen.grammar.network.rules import GrammarTooLarge
+from sfgen.grammar.network.stack import NetworkPosition
+from sfgen.grammar.shell.guide import KeptByVocabulary
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.from_pydantic import PydanticType, pydantic_type
 from sfgen.schema.reading.read import read_schema
@@ -117,8 +119,8 @@ class JsonSchema:
         self._lock = threading.RLock()
         self._compiled: Compiled | Later[Compiled] | None = None
         self._network: Network | None = None
-        self._reader: Reader | None = None
-        self._positions = KeptByVocabulary[TokenPositions]()
+        self._reader: NetworkReader | None = None
+        self._positions = KeptByVocabulary[NetworkPositions]()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonSchema._of, (self._document, self._options, self._python_type)
@@ -134,7 +136,7 @@ class JsonSchema:
         python_type: PydanticType | None,
         rules: Later[Compiled],
         network: Network,
-        distances: Distances,
+        distances: RuleDistances,
     ) -> JsonSchema:
         """Return the schema of a compiled form."""
         made = cls._of(document, options, python_type)
@@ -341,7 +343,7 @@ class JsonSchema:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
             DeadEnd: No tokens write any text.
         """
-        positions = self._positions.of(vocabulary, lambda each: TokenPositions(self.network, each))
+        positions = self._positions.of(vocabulary, lambda each: NetworkPositions(self.network, each))
         return SchemaGuide(positions, lambda: self.compiled, max_tokens)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
@@ -379,21 +381,16 @@ class JsonSchema:
     def _superset(self) -> Superset | None:
         return regular_superset(self.compiled.grammar, self.compiled.analysis)
 
-    def _with_bans(self, banned: BannedWords) -> JsonSchema:
-        """Return the schema written without banned words, with the types that are inferred without them."""
-        options = replace(self._options, banned=banned, infer_types=self.compiled.has_inferred)
-        return JsonSchema._of(self._document, options, self._python_type)
-
     @cached_property
     def _validity(self) -> Validity:
         return Validity(self._document)
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> NetworkReader:
         """Reads bytes through the network; raises as :attr:`compiled`."""
         with self._lock:
             if self._reader is None:
-                self._reader = Reader(self.network)
+                self._reader = NetworkReader(self.network)
             return self._reader
 
     def _compile(self, options: WritingOptions) -> Compiled:
@@ -423,7 +420,8 @@ class JsonSchema:
 @lru_cache(maxsize=_KEPT)
 def _without_banned(schema: JsonSchema, banned: BannedWords) -> JsonSchema | None:
     """Return the schema without banned words, made once for many texts."""
-    made = schema._with_bans(banned)
+    options = replace(schema.options, banned=banned, infer_types=schema.compiled.has_inferred)
+    made = JsonSchema._of(schema.document, options, schema._python_type)
     return None if made.compiled.watches_banned else made
 
 
@@ -436,7 +434,9 @@ def _text_or_bytes(text: object) -> str | bytes:
 class SchemaGuide(NetworkReadBeside[JsonPosition]):
     """Walks one sequence through the network of a schema; see ``NetworkGuide``."""
 
-    def __init__(self, tokens: TokenPositions, compiled: Callable[[], Compiled], max_tokens: int | None = None) -> None:
+    def __init__(
+        self, tokens: NetworkPositions, compiled: Callable[[], Compiled], max_tokens: int | None = None
+    ) -> None:
         super().__init__(tokens, START, max_tokens)
         self._compiled = compiled
 
@@ -445,7 +445,10 @@ class SchemaGuide(NetworkReadBeside[JsonPosition]):
 
     def describe(self) -> str:
         """Tell the position and what is expected: ``$.address.street: a string``."""
-        there = self._reading()
-        names, rule_of = self.tokens.network.names, self.tokens.network.rule_of
-        running = {names[rule_of[state]] for state, _, _ in self._positions[-1]}
-        return f"{json_path(there.way)}: {expected_at(self._compiled(), there, running)}"
+        return described(self._reading(), self._positions[-1], self.tokens.network, self._compiled())
+
+
+def described(there: JsonPosition, position: NetworkPosition, network: Network, compiled: Compiled) -> str:
+    """Tell a place in a text of a schema, and what is expected there."""
+    running = {network.names[network.rule_of[state]] for state, _, _ in position}
+    return f"{json_path(there.way)}: {expected_at(compiled, there, running)}"

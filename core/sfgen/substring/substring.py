@@ -6,7 +6,6 @@ masks by a walk of the token trie along the sorted suffixes, ``SubstringGuide`` 
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -17,7 +16,8 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.guide import GrammarGuide, KeptByVocabulary
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
+from sfgen.grammar.shell.masks import KeptMasks, allow
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.mask_ids import TOKEN_IDS
 from sfgen.protocols import Int32, Mask
@@ -359,7 +359,7 @@ class Position(NamedTuple):
 
 
 class SubstringReader:
-    """Reads quotations: a ``sfgen.grammar.guide.PositionReader``. It can be shared between threads."""
+    """Reads quotations: a ``sfgen.grammar.shell.guide.PositionReader``. It can be shared between threads."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -407,7 +407,7 @@ class SubstringReader:
 
 
 class SubstringTokens:
-    """The tokens of quotations: a ``sfgen.grammar.guide.PositionMasks``. It can be shared between threads."""
+    """The tokens of quotations: a ``sfgen.grammar.shell.guide.PositionMasks``. It can be shared between threads."""
 
     def __init__(self, reader: SubstringReader, vocabulary: Vocabulary) -> None:
         self.reader = reader
@@ -415,9 +415,7 @@ class SubstringTokens:
         document, trie = reader.document, vocabulary.trie
         # Where every byte of the document is a token by itself, no position is a dead end.
         self._steps_byte_by_byte = bool(trie.single_bytes[np.unique(document.data)].all())
-        self._masks: dict[Position, Mask] = {}
-        self._bytes = 0
-        self._lock = threading.Lock()
+        self._masks = KeptMasks[Position, Mask](_KEPT)
 
     @cached_property
     def _ways(self) -> tuple[Any, ...]:
@@ -437,16 +435,8 @@ class SubstringTokens:
         if mask is None:
             mask = self._make(position, None if self._steps_byte_by_byte else int(UNREACHABLE))
             if position.high - position.low > _FEW:
-                with self._lock:
-                    self._keep(position, mask)
+                mask = self._masks.keep(position, mask)
         return mask
-
-    def _keep(self, position: Position, mask: Mask) -> None:
-        if position not in self._masks:
-            self._masks[position] = mask
-            self._bytes += mask.nbytes
-        while self._bytes > _KEPT and len(self._masks) > 1:
-            self._bytes -= self._masks.pop(next(iter(self._masks))).nbytes
 
     def bounded_mask(self, position: Position, room: int) -> Mask:
         """Return the token mask of a position where at most ``room`` tokens may follow."""
@@ -466,8 +456,7 @@ class SubstringTokens:
             )  # fmt: skip
             allow_tokens(*arguments)
         if self.reader.accepts(position):
-            for token in vocabulary.end_token_ids:
-                mask[token >> 5] |= np.uint32(1 << (token & 31))
+            allow(mask, vocabulary.end_token_ids)
         mask.setflags(write=False)
         return mask
 
@@ -475,8 +464,8 @@ class SubstringTokens:
         """Return the token ids of a mask, ascending; read-only."""
         return TOKEN_IDS.of(mask)
 
-    def is_made(self, position: Position) -> bool:
-        """Tell whether the mask of a position is made, or takes microseconds."""
+    def is_made(self, position: Position, room: int | None) -> bool:
+        """Tell whether the mask of a position is made, or takes microseconds, near a limit or not."""
         return position.high - position.low <= _FEW or position in self._masks
 
     def fits(self, position: Position, room: int | None) -> bool:

@@ -15,9 +15,9 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from sfgen.automata import Dfa
-from sfgen.grammar import rules
-from sfgen.grammar.regular import regular_superset
-from sfgen.grammar.rules import Expression
+from sfgen.grammar.network import rules
+from sfgen.grammar.network.regular import regular_superset
+from sfgen.grammar.network.rules import Expression
 from sfgen.index import Index
 from sfgen.index.sequence_parts import AnyPart, Copy, Ending, Texts
 from sfgen.index.thread_tokens import ThreadTokens
@@ -163,14 +163,14 @@ def automaton_of(parts: Sequence[Part]) -> Dfa | None:
         return None
 
 
-def grammar_of(parts: Sequence[Part]) -> rules.Grammar | None:
+def grammar_of(parts: Sequence[Part]) -> rules.GrammarRules | None:
     """Build the rules of all texts of the parts; ``None`` where there are none."""
     algebra = RulesOfHoles()
     try:
         whole = _Composition(parts, algebra).whole()
     except NoneOfOne:
         return None
-    return rules.Grammar({_TOP: whole, **algebra.rules}, _TOP)
+    return rules.GrammarRules({_TOP: whole, **algebra.rules}, _TOP)
 
 
 def superset_of(parts: Sequence[Part]) -> Superset | None:
@@ -193,7 +193,7 @@ def superset_of(parts: Sequence[Part]) -> Superset | None:
         else:
             made.append(algebra.hole(part.constraint) if isinstance(part, Filled) else made[part.source])
     whole = algebra.sequence(made) if made else algebra.literal(b"")
-    superset = regular_superset(rules.Grammar({_TOP: whole, **algebra.rules}, _TOP))
+    superset = regular_superset(rules.GrammarRules({_TOP: whole, **algebra.rules}, _TOP))
     return None if superset is None else superset._replace(is_exact=False)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from sfgen.automata import Dfa
 from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError
+from sfgen.grammar.language.file import grammar_of, options_of
+from sfgen.grammar.language.grammar import Grammar
 from sfgen.index.saved_text import SavedText
-from sfgen.language.file import grammar_of, options_of
-from sfgen.language.grammar import Grammar
 from sfgen.protocols import Tokens
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.words import as_json

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar
 
-from sfgen.grammar.guide import NetworkGuide
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.stack import Position as NetworkPosition
+from sfgen.grammar.network.guide import NetworkGuide
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.index import DfaIndex
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.guide import ReadBeside
@@ -82,6 +82,6 @@ class TemplateNetworkGuide(TellsHole[NetworkPosition], NetworkGuide):
     See ``NetworkGuide``.
     """
 
-    def __init__(self, tokens: TokenPositions, template: TemplateReader, max_tokens: int | None = None) -> None:
+    def __init__(self, tokens: NetworkPositions, template: TemplateReader, max_tokens: int | None = None) -> None:
         NetworkGuide.__init__(self, tokens, max_tokens)
         self._begin_template(template)

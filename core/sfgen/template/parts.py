@@ -19,9 +19,9 @@ from sfgen.automata import Dfa
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import ErrorInText, InputError, PatternError, SchemaError, TemplateError, UsageError
-from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.language.grammar import Grammar, GrammarSource
+from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.index.sequence_parts import Ending
-from sfgen.language.grammar import Grammar, GrammarSource
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.read import is_file_name, read_inline
@@ -231,7 +231,7 @@ class Holes:
     def constraint_of(self, hole: Hole) -> Constraint:
         """Build the constraint that fills a hole."""
         if hole.name in self._known:
-            return self._known[hole.name]
+            return self._without_tokens(hole, self._known[hole.name])
         try:
             if hole.kind == "regex":
                 return Dfa.from_regex(hole.argument)
@@ -241,13 +241,21 @@ class Holes:
                 return any_text(hole.until, hole.most)
             if hole.kind == "substring":
                 return self._substring(hole)
-            return self._schema(hole) if hole.kind == "schema" else self._grammar(hole)
+            return self._schema(hole) if hole.kind == "schema" else self._without_tokens(hole, self._grammar(hole))
         except PatternError as error:
             raise self._error(hole, f"pattern: {error.reason}", error.position, error.hint) from None
         except SchemaError as error:
             raise self._of_schema(hole, error) from None
         except InputError as error:
             raise self._error(hole, error.message, None, error.hint) from None
+
+    def _without_tokens(self, hole: Hole, constraint: Constraint) -> Constraint:
+        """Return a constraint; refuse a grammar that asks for tokens, since the parts of a template are texts."""
+        if isinstance(constraint, Grammar) and constraint.tokens:
+            reason = f"a grammar in a template is one of texts, and this one asks for the token {constraint.tokens[0]}"
+            hint = "Write the text of the token in quotes, or take the grammar without a template."
+            raise self._error(hole, reason, None, hint)
+        return constraint
 
     def _choices(self, hole: Hole) -> Dfa:
         items = items_of(hole.argument)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from sfgen.automata import Dfa
-from sfgen.grammar.guide import PositionReader
+from sfgen.grammar.shell.guide import PositionReader
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
 
@@ -40,7 +40,7 @@ Position: TypeAlias = tuple[Thread, ...]
 
 
 class DfaReader:
-    """Reads a text of an automaton: a ``sfgen.grammar.guide.PositionReader`` whose positions are states."""
+    """Reads a text of an automaton: a ``sfgen.grammar.shell.guide.PositionReader`` whose positions are states."""
 
     start = 0
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Self
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, UsageError
-from sfgen.grammar.distances import Distances, portable, with_distances
-from sfgen.grammar.guide import KeptByVocabulary
-from sfgen.grammar.network import Network, network_of
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.read import Reader
-from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.language.grammar import Grammar
+from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
+from sfgen.grammar.network.network import Network, network_of
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.read import NetworkReader
+from sfgen.grammar.network.rules import GrammarTooLarge
+from sfgen.grammar.shell.guide import KeptByVocabulary
 from sfgen.groups import Group
 from sfgen.index import DfaIndex
 from sfgen.index.sequence_parts import Ending
 from sfgen.index.thread_tokens import ThreadTokens
-from sfgen.language.grammar import Grammar
 from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.substring.substring import Substring
@@ -124,7 +124,7 @@ class Sequence:
         self._narrowed = narrowed
         self._division: tuple[bytes, list[tuple[int, int]] | None] | None = None  # of the text asked about last
         self._indexes = KeptByVocabulary[DfaIndex]()
-        self._positions = KeptByVocabulary[TokenPositions]()
+        self._positions = KeptByVocabulary[NetworkPositions]()
         self._threads = KeptByVocabulary[ThreadTokens]()
 
     @classmethod
@@ -241,7 +241,7 @@ class Sequence:
         data = arguments.utf8("text", text)
         if data is None:
             return False
-        return self.reader.reads(data) if self.network is None else Reader(self.network).reads(data)
+        return self.reader.reads(data) if self.network is None else NetworkReader(self.network).reads(data)
 
     def shortest(self) -> bytes:
         """Find a shortest text.
@@ -305,9 +305,9 @@ class Sequence:
         assert self.dfa is not None, "its holes are regular"
         return DfaIndex(self.dfa, vocabulary)
 
-    def _tokens(self, vocabulary: Vocabulary) -> TokenPositions:
+    def _tokens(self, vocabulary: Vocabulary) -> NetworkPositions:
         assert self.network is not None, "it has rules"
-        return TokenPositions(self.network, vocabulary)
+        return NetworkPositions(self.network, vocabulary)
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> Self | None:
         """Take the banned words out, as far as can be done beforehand.
@@ -455,7 +455,7 @@ def _without_banned(sequence: Sequence, banned: BannedWords) -> tuple[MadePart, 
     return tuple(parts) if clean else None
 
 
-def _of_compiled(reduced: tuple[Any, ...], known: Mapping[str, Any], distances: Distances | None) -> Sequence:
+def _of_compiled(reduced: tuple[Any, ...], known: Mapping[str, Any], distances: RuleDistances | None) -> Sequence:
     """The sequence of a compiled form."""
     made: Sequence = reduced[0](*reduced[1])
     made.__dict__.update(known)  # cached properties

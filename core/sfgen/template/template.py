@@ -9,7 +9,7 @@ from typing import Any
 from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, TemplateError
-from sfgen.grammar.rules import GrammarTooLarge
+from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.template.parts import Assembly, Constraint, Copied, Holes, Literal, Part
 from sfgen.template.sequence import SMALLER, Sequence
 from sfgen.template.syntax import parse_template

@@ -15,15 +15,14 @@ character.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, UInt8sOut, UInt32s, UInt32sOut, kernel
 from sfgen.vocabulary.trie import NO_TOKEN, TokenTrie
+from sfgen.weak_cache import kept_while_it_lives
 
 RULES = np.array(
     [  # the label of the kind, the number of bytes, and the lowest and the highest of each
@@ -107,23 +106,12 @@ class Shapes:
         return len(self.labels)
 
 
-_known: WeakKeyDictionary[TokenTrie, Shapes] = WeakKeyDictionary()
-_lock = threading.Lock()
-
-
+@kept_while_it_lives
 def shapes_of(trie: TokenTrie) -> Shapes:
     """Return the shapes of a token trie, made once.
 
     It takes some milliseconds.
     """
-    with _lock:
-        shapes = _known.get(trie)
-        if shapes is None:
-            shapes = _known[trie] = _make(trie)
-        return shapes
-
-
-def _make(trie: TokenTrie) -> Shapes:
     size = len(trie)
     first_bytes = np.arange(256, dtype=np.uint8)
     for label, _, low, high, *_ in RULES.tolist():

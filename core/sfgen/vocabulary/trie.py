@@ -240,6 +240,13 @@ class TokenTrie:
                 array.flags.writeable = False
 
 
+def leading_to(trie: TokenTrie, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell of each node whether it is marked, or has a marked one below it."""
+    before = np.cumsum(np.append(0, marked))
+    leads: NDArray[np.bool_] = before[trie.subtree_ends] > before[:-1]
+    return leads
+
+
 def _first_level(
     labels: NDArray[np.uint8], depths: NDArray[np.int32], first_tokens: NDArray[np.uint32]
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -19,8 +19,8 @@ def _saved(tail: bytes = b"", end: bytes = b"", **changes: str) -> Before:
 
     def write(_: pytest.MonkeyPatch) -> None:
         from sfgen import Grammar
+        from sfgen.grammar.language import file
         from sfgen.index import saved_text
-        from sfgen.language import file
         from sfgen.models import load_vocabulary
 
         file.save(Grammar.from_gbnf(_GOOD), load_vocabulary("tiny"), "f", force=True)
@@ -57,6 +57,15 @@ GRAMMARS = [
     Case(
         [*_INDEX, 'start: "a"', "--max-blanks", "1001"], 2, "--max-blanks is at most 1000, not 1001"
     ),
+    Case("gen --indenter NL_type=END x", 2, "--indenter says how a grammar is read, and there is none"),
+    Case([*_INDEX, _GOOD, "--indenter", "NL_type=END"], 2, "--indenter says how a Lark grammar is indented"),
+    Case([*_INDEX, 'start: "a"', "--indenter", "END"], 2, "--indenter has NAME=VALUE, not END"),
+    Case([*_INDEX, 'start: "a"', "--indenter", "NL=END"], 2, "an indenter has no option 'NL'"),
+    Case([*_INDEX, 'start: "a"', "--indenter", "tab_len=END"], 2, "tab_len must be a whole number of at least 1"),
+    Case(
+        [*_INDEX, "start: A IN A OUT\nA: /a/\n%declare IN OUT", "--indenter", "INDENT_type=IN DEDENT_type=OUT"],
+        1, "its indentation needs the terminal _NEWLINE, which no rule uses",
+    ),
     Case(["gen", "--grammar", _GOOD, "--stop", "a", "x"], 2, "--stop cannot be used with a pattern, choices, a schema"),
     Case(["gen", "--grammar", _GOOD, "--engine", "fsm", "x"], 2, "--engine fsm and --grammar cannot be used together"),
     Case(["gen", "--grammar", _GOOD, "--indent", "2", "x"], 2, "--indent says how a schema is written, and there is"),
@@ -86,6 +95,13 @@ GRAMMARS = [
         files(f__gbnf=f"{_GOOD}\na = b"),
     ),
     Case([*_INDEX, _GOOD, "--grammar-start", "rot"], 1, "there is no rule 'rot'"),
+    # --- schemas in Lark grammars
+    _shown("start: %json true", "behind %json stands a JSON Schema, which begins with { at line 1, column 14"),
+    _shown('start: %json {"a": }', "behind %json stands a JSON Schema, and this is not valid JSON: Expecting value at"),
+    _shown("start: %json " + '{"not":' * 9000, "this is not valid JSON: it is nested too deep"),
+    _shown('start: "a" %json {"type": "strin"}', "%json: "),
+    _shown("start: " + " | ".join(f'"{n}" %json {{"const": {n}}}' for n in range(11)), "has more than 10 schemas at"),
+    _shown("start: _NL %json {} _INDENT\n_NL: /\\n */\n%declare _INDENT _DEDENT", "a grammar with indentation has no"),
     Case([*_INDEX, ""], 1, "cannot read "),
     # --- what is written in it
     _shown('root ::= "a"\n= b', "here stands '=', where a rule begins with its name at line 2, column 1"),
@@ -95,7 +111,13 @@ GRAMMARS = [
     _shown('root ::= ("a"', "this bracket is never closed at line 1, column 10"),
     _shown("root ::= " + "(" * 101, "more than 100 brackets are open"),
     _shown('root ::= "a"' + "?" * 3000, "brackets and repetitions are nested too deep"),
-    _shown("root ::= <think>", "matching of tokens such as <think> is not supported"),
+    _shown("root ::= <think", "this is never closed by > at line 1, column 10"),
+    Case(
+        ["gen", "--grammar", "root ::= <thin>", "x"],
+        1, "no single token of the vocabulary is <thin> at line 1, column 10",
+    ),
+    Case(["gen", "--grammar", "root ::= <[9999999]>", "x"], 1, "there is no token 9999999: the vocabulary has"),
+    Case(["gen", "-m", "uniform", "--grammar", "root ::= <[65536]>", "x"], 1, "this token ends a text, so nothing"),
     _shown("root ::= *", "there is nothing before * that could be repeated at line 1, column 10"),
     _shown("root ::= )", "this ) closes nothing at line 1, column 10"),
     _shown("root ::= 'a'", "cannot stand here at line 1, column 10"),
@@ -148,6 +170,11 @@ def _file(text: str, says: str, **others: str | bytes) -> Case:
     return Case("index --grammar g.lark", 1, says, files(g__lark=text, **others))
 
 
+def _indented(start: str, says: str, newline: str = r"/(\n[\t ]*)+/") -> Case:
+    """A grammar with indentation."""
+    return _file(f"{start}A: /a/\n_NL: {newline}\n%declare _INDENT _DEDENT\n", says)
+
+
 LARK = [
     _file('a: "x"\n', "it has no rule 'start' to start with"),
     _file('start "a"\n', "Expecting rule or terminal definition"),
@@ -156,6 +183,7 @@ LARK = [
     _file("start: A\n%import nowhere.A\n", "the grammar nowhere that it imports is nowhere"),
     _file('start: x | y\nx: "a"\ny: "a"\n', "Reduce/Reduce collision"),
     _file(_IMPORTS, "the file words.lark that it imports is missing"),
+    _file(_IMPORTS, "the file words.lark that it imports has %json, which stands in", words__lark="a: %json {}\n"),
     _file(_IMPORTS, "the file words.lark that it imports is not UTF-8", words__lark=b"\xff"),
     Case(
         "gen --grammar g.lark",
@@ -165,7 +193,7 @@ LARK = [
     ),
     _file("start: A\nA: /(?i)a/\n", "the terminal A cannot be read: global flags"),
     _file("start: A\nA: /a*/\n", "the terminal A can match the empty text"),
-    _file("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition: what an indenter makes"),
+    _file("%declare _IN\nstart: _IN\n", "_IN is declared and has no definition, and no indenter makes it"),
     _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, cannot be followed: a backreference"),
     _file('start: start "x"\n', "there is no text at all: a rule never ends at line 1, column 1"),
     _file("start: A B\nA: /a+/\nB: /a/\n", "what the lexer takes first leaves nothing"),
@@ -188,4 +216,26 @@ LARK = [
     _file("start: A\nA: /(?>(a|bc){900000}d)/\n", "more than the limit of 1,800,000"),
     _file("start: A\nA: /(ab{1,900}c){1,900}/\n", "100,000 states for the terminals"),
     _file('start: A "x"\nA: /[ab]*a[ab]{30}/\n', "15,000 states for the lexer"),
+    # --- tokens
+    _file("start: <think\n", "this is never closed by > at line 1, column 8"),
+    _file("start: <[a]>\n", "between <[ and ]> stand numbers of tokens at line 1, column 8"),
+    _file("start: <[3-1]>\n", "the range 3-1 goes backwards at line 1, column 8"),
+    _file("start: A\nA: <[1]> /a/\n", "the terminal A has a token of the vocabulary inside at line 2, column 1"),
+    _file("start: <think> a\n", "Rule 'a' used but not defined"),
+    _file(f"start: {' '.join(map('<[{}]>'.format, range(11)))}\n", "asks for more than 10 different tokens"),
+    _file('%llguidance {"allow_initial_skip": true}\nstart: /a/\n', "%llguidance has options that are not known here"),
+    _file("start: a\na[lazy]: /a+/\n", "options of a rule in brackets are llguidance's at line 2, column 2"),
+    # --- quotations
+    _file("start: %regex\n", "%regex is not followed by JSON: Expecting value"),
+    _file("start: %regex []\n", "%regex is followed by no object of JSON at line 1, column 15"),
+    _file('start: %regex {"type": "number"}\n', "%regex has no field 'type' at line 1, column 15"),
+    _file('start: %regex {"substring_words": 1}\n', "substring_words must be a text, not empty at line 1, column 15"),
+    _file(f'start: %regex {{"substring_chars": "{"a" * 2500}"}}\n', "3,000,000 steps of construction for a document"),
+    _file('start: A\nA: /a$/ %regex {"substring_chars": "b"}\n', "an anchor or an atomic group stands beside %regex"),
+    # --- indentation
+    _indented(
+        "start: A _NL _INDENT A _NL _DEDENT\n", "the terminal _NL ends with its first line at line 3", r"/\n[\t ]*/"
+    ),
+    _indented("start: A _INDENT A _NL _DEDENT\n", "_INDENT may stand behind A, where no indenter puts it"),
+    _indented("start: (A _NL _INDENT A _NL)+\n", "has indents and dedents that are not closed in the same rule"),
 ]

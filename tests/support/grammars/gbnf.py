@@ -6,7 +6,16 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from sfgen.grammar.rules import EMPTY, Alternation, Call, Concatenation, Expression, Grammar, Literal, Repeat
+from sfgen.grammar.network.rules import (
+    EMPTY,
+    Alternation,
+    Call,
+    Concatenation,
+    Expression,
+    GrammarRules,
+    Literal,
+    Repeat,
+)
 
 ALPHABET = "abé\n"
 """The characters of all texts that are tried."""
@@ -27,7 +36,7 @@ class Written(NamedTuple):
     """A grammar, and what it means on texts of the alphabet."""
 
     text: str
-    grammar: Grammar
+    grammar: GrammarRules
 
 
 class _Writer:
@@ -43,7 +52,7 @@ class _Writer:
                 lines.append(f'{name} ::= "b" | [^é]{self.line_end()}')
             text, rules[name] = self.alternatives()
             lines.append(f"{self.space()}{name}{self.space()}::={self.lines()}{text}{self.line_end()}")
-        return Written("".join(lines), Grammar(rules, "root"))
+        return Written("".join(lines), GrammarRules(rules, "root"))
 
     def alternatives(self) -> tuple[str, Expression]:
         found = [self.sequence() for _ in range(self.draw(st.sampled_from([1, 1, 2, 3])))]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lark import Lark
 from lark.parsers.lalr_analysis import Shift
 
-from sfgen.lalr.tables import END, NO_STATE, Context, Lexer, ParseTables, Rule, Terminal
+from sfgen.grammar.lalr.tables import END, NO_STATE, Context, Lexer, ParseTables, Rule, Terminal
 
 
 def tables_of(grammar: str) -> ParseTables:

@@ -18,10 +18,10 @@ from tests.support.models.vocabularies import BYTES
 from sfgen import Dfa, Vocabulary
 from sfgen.automata.completions import completions
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.guide import NetworkGuide
-from sfgen.grammar.network import network_of
-from sfgen.grammar.positions import TokenPositions
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.guide import NetworkGuide
+from sfgen.grammar.network.network import network_of
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.rules import (
     EMPTY,
     NOTHING,
     Alternation,
@@ -32,7 +32,7 @@ from sfgen.grammar.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Member,
@@ -295,8 +295,8 @@ def member(name: str, value: Expression) -> Expression:
     return Concatenation((Literal(f'"{name}":'.encode()), value))
 
 
-KNOWN: list[Grammar] = [
-    Grammar({
+KNOWN: list[GrammarRules] = [
+    GrammarRules({
         "record": Concatenation((Literal(b"{"), Series((
             Member(member("a", Call("text")), True),
             Member(member("b", Call("list")), False),
@@ -306,20 +306,20 @@ KNOWN: list[Grammar] = [
         "list": CountedList(b"[", Call("value"), b",", b"]", 0, 2),
         "value": Alternation((Call("text"), Call("list"), Literal(b"1"), Literal(b"true"))),
     }, "record"),
-    Grammar({
+    GrammarRules({
         "map": Concatenation((Literal(b"{"), Series((), Literal(b","), Call("pair")), Literal(b"}"))),
         "pair": Concatenation((Literal(b'"'), Bytes(((97, 98),)), Literal(b'":'), Call("value"))),
         "value": Alternation((Call("map"), Call("number"))),
         "number": Leaf(_dfa("-?(0|[1-9][0-9]{0,2})")),
     }, "value"),
-    Grammar({
+    GrammarRules({
         "map": Concatenation((Literal(b"{"), Series((
             Member(member("a", Literal(b"1")), False),
         ), Literal(b","), Concatenation((Call("name", distinct=True), Literal(b":"), Call("value")))), Literal(b"}"))),
         "name": Leaf(_dfa('"[bc]*"')),
         "value": Alternation((Literal(b"1"), Call("map"))),
     }, "map"),
-    Grammar({
+    GrammarRules({
         "record": AnyOrder((
             NamedMember(b'"a"', Call("text"), True),
             NamedMember(b'"ab"', Call("record"), False),
@@ -329,15 +329,17 @@ KNOWN: list[Grammar] = [
         "one": Literal(b"1"),
         "name": Leaf(_dfa('"b*"')),
     }, "record"),
-    Grammar({"sum": Alternation((
+    GrammarRules({"sum": Alternation((
         Concatenation((Call("sum"), Literal(b"+"), Call("sum"))), Literal(b"a"), Literal(b"aa"),
     ))}, "sum"),
-    Grammar({"odd": Alternation((Concatenation((Literal(b"a"), Call("odd"), Literal(b"a"))), Literal(b"a")))}, "odd"),
+    GrammarRules({"odd": Alternation((
+        Concatenation((Literal(b"a"), Call("odd"), Literal(b"a"))), Literal(b"a"),
+    ))}, "odd"),
 ]  # fmt: skip
 """Some that are like those that schemas have, and two that can be read in many ways."""
 
 
-def letters_of(grammar: Grammar) -> bytes:
+def letters_of(grammar: GrammarRules) -> bytes:
     """The first letters that are read in a grammar, twelve at most; some where it reads most bytes."""
     found = alphabet_of(grammar.rules.values())
     liked = [byte for byte in b'ab,"\xc3\xa9[]{}:c1+' if byte in found]
@@ -345,7 +347,7 @@ def letters_of(grammar: Grammar) -> bytes:
 
 
 @st.composite
-def grammars(draw: st.DrawFn, wide: bool = True, names: Sequence[str] = (*FEW_NAMES, *ENDLESS_NAMES)) -> Grammar:
+def grammars(draw: st.DrawFn, wide: bool = True, names: Sequence[str] = (*FEW_NAMES, *ENDLESS_NAMES)) -> GrammarRules:
     """Grammars of one to four rules; some have no text, some are left-recursive through several rules.
 
     Args:
@@ -354,12 +356,14 @@ def grammars(draw: st.DrawFn, wide: bool = True, names: Sequence[str] = (*FEW_NA
         names: The patterns of texts that are to be distinct; none: there are no distinct calls.
     """
     writer = _Writer(draw, wide, names)
-    return Grammar(_without_empty_items(writer.rules), draw(st.sampled_from([*writer.callable, writer.callable[0]])))
+    return GrammarRules(
+        _without_empty_items(writer.rules), draw(st.sampled_from([*writer.callable, writer.callable[0]]))
+    )
 
 
 def _without_empty_items(rules: dict[str, Expression]) -> dict[str, Expression]:
     """The rules, with something before each item and value that would be empty."""
-    least, found = Least(Grammar(rules, "")), dict(rules)
+    least, found = Least(GrammarRules(rules, "")), dict(rules)
     for rule, expression in rules.items():
         if isinstance(expression, CountedList) and least.of_rule(expression.item.rule) == 0:
             found["item"] = Alternation((Concatenation((Literal(b"a"), expression.item)), Literal(b"b")))
@@ -382,7 +386,7 @@ def _without_empty_items(rules: dict[str, Expression]) -> dict[str, Expression]:
     return found
 
 
-def random_text(draw: st.DrawFn, grammar: Grammar, longest: int) -> bytes:
+def random_text(draw: st.DrawFn, grammar: GrammarRules, longest: int) -> bytes:
     """The beginning of a text of a grammar."""
     recogniser, letters = BoundedRecogniser(grammar), letters_of(grammar)
     text, position = b"", recogniser.start
@@ -395,7 +399,7 @@ def random_text(draw: st.DrawFn, grammar: Grammar, longest: int) -> bytes:
     return text
 
 
-def random_vocabulary(draw: st.DrawFn, grammar: Grammar, every_byte: bool) -> Vocabulary:
+def random_vocabulary(draw: st.DrawFn, grammar: GrammarRules, every_byte: bool) -> Vocabulary:
     """Tokens for a grammar: parts of its texts that may cut characters and go on over several rules, and others.
 
     Args:
@@ -419,7 +423,7 @@ def random_vocabulary(draw: st.DrawFn, grammar: Grammar, every_byte: bool) -> Vo
     return Vocabulary(tokens, list(range(first, first + draw(st.integers(0, len(tokens) - first)))))
 
 
-class TokenNetwork(TokenPositions):
+class TokenNetwork(NetworkPositions):
     """Which tokens a network allows, and guides through it, as the tests need them."""
 
     def guide(self, max_tokens: int | None = None) -> NetworkGuide:
@@ -437,7 +441,7 @@ class TokenNetwork(TokenPositions):
 class Pair:
     """A network over a vocabulary, and the recogniser of the same grammar."""
 
-    grammar: Grammar
+    grammar: GrammarRules
     recogniser: Recogniser
     tokens: TokenNetwork
 

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from sfgen.automata import Dfa
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     Alternation,
     AnyOrder,
     Bytes,
@@ -17,7 +17,7 @@ from sfgen.grammar.rules import (
     CountedList,
     CountedText,
     Expression,
-    Grammar,
+    GrammarRules,
     Leaf,
     Literal,
     Repeat,
@@ -41,7 +41,7 @@ class RuleTexts:
         depth: How deep calls may stand in each other before the shallowest way is taken.
     """
 
-    def __init__(self, grammar: Grammar, rng: random.Random, depth: int = 12) -> None:
+    def __init__(self, grammar: GrammarRules, rng: random.Random, depth: int = 12) -> None:
         self._rules = grammar.rules
         self._start = grammar.start
         self._rng = rng
@@ -239,7 +239,7 @@ def _random_walk(dfa: Dfa, rng: random.Random) -> bytes:
         state = rows[state][classes[byte]]
 
 
-def _heights(grammar: Grammar) -> dict[str, int]:
+def _heights(grammar: GrammarRules) -> dict[str, int]:
     """How deep calls stand in each other at least in a text of each rule."""
     heights = dict.fromkeys(grammar.rules, _NEVER)
     changed = True

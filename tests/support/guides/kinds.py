@@ -21,11 +21,11 @@ import sfgen
 from sfgen import BannedWords, Dfa, Index, JsonSchema, Vocabulary
 from sfgen.ban.difference import without_banned
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.network import network_of
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.language.gbnf import read_gbnf
+from sfgen.grammar.network.network import network_of
+from sfgen.grammar.network.rules import GrammarRules
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
-from sfgen.language.gbnf import read_gbnf
 from sfgen.protocols import GuideSource
 from sfgen.reference import FsmIndex, NaiveIndex
 
@@ -87,6 +87,33 @@ LARK_RECURSIVE: list[tuple[str, int, tuple[str, bytes]]] = [
     ('start: "a" start "a" | "b"', 1, ('root ::= "a" root "a" | "b"', b"ab")),
 ]  # fmt: skip
 """Lark grammars, the most blanks, and the same in GBNF, with the bytes of their texts."""
+
+LARK_OF_SCHEMAS: list[tuple[str, int, Known]] = [
+    ('start: "a" %json {"enum": [1, 11]} B\nB: /1*b/', 1, ("a11?1*b", "a1b", 5)),  # any of its texts, not the longest
+    ('start: T %json {"enum": ["a", "ab"]}\nT: /[ab]*x/', 1, ('[ab]*x"ab?"', 'abx"', 5)),
+    (
+        'start: (%json {"enum": [1, 12]} ",")* %json {"enum": [3]}\n%ignore " "', 1,
+        (' ?(?:12? ?, ?)*3 ?', '12,3 ', 4),
+    ),
+    ('start: x x\nx: %json {"enum": [1]} | %json {"enum": [1, 11]}', 1, ("1{2,4}", "1", 5)),
+    ('start: NAME %json {"enum": [1, 10]}\nNAME: /[1a]+/', 1, ("[1a]+10?", "1a0", 4)),
+    ('start: A %json {"enum": [1, 11]}\nA: /a+(?!1)/', 1, ("a+11?", "a1", 4)),  # it looks at no schema's text
+]  # fmt: skip
+"""Lark grammars with schemas and regular texts."""
+LARK_OF_SCHEMAS_RECURSIVE: list[tuple[str, int, tuple[str, bytes]]] = [
+    (
+        'start: "[" start "]" | %json {"type": "array", "items": {"$ref": "#"}, "maxItems": 1}', 1,
+        ('root ::= "[" root "]" | v\nv ::= "[" v? "]"', b"[]"),
+    ),
+    (
+        'start: "(" start ")" | %json {"enum": [1, 11]} ("+" start)?', 1,
+        ('root ::= "(" root ")" | "1" "1"? ("+" root)?', b"(1+)"),
+    ),
+    (
+        'start: (%json {"type": "array", "items": {"enum": [1]}, "minItems": 1} "," | "1")*', 1,
+        ('root ::= ("[1" (", 1")* "]," | "1")*', b"[1, ]"),
+    ),
+]  # fmt: skip
 
 TEMPLATES: list[tuple[str, Known]] = [
     ("a{{x: regex (ab|ba)*}}b", ("a(ab|ba)*b", "ab", 4)),
@@ -216,7 +243,7 @@ def of_brackets(draw: Any) -> tuple[Language, Make, bool, bool]:
 
 
 def of_grammar(
-    engine: Callable[[Grammar, Vocabulary], GuideSource], looks_ahead: bool, draw: Any
+    engine: Callable[[GrammarRules, Vocabulary], GuideSource], looks_ahead: bool, draw: Any
 ) -> tuple[Language, Make, bool, bool]:
     grammar = draw(st.sampled_from([*KNOWN, None, None, None, None])) or draw(grammars(names=()))
     try:
@@ -271,8 +298,8 @@ def of_sequence(draw: Any) -> tuple[Language, Make, bool, bool]:
     return language_of(*known), partial(_begun, sfgen.Sequence(parts)), True, is_exact
 
 
-def of_lark(draw: Any) -> tuple[Language, Make, bool, bool]:
-    text, max_blanks, known = draw(st.sampled_from([*LARK, *LARK_RECURSIVE]))
+def of_lark(cases: list[Any], draw: Any) -> tuple[Language, Make, bool, bool]:
+    text, max_blanks, known = draw(st.sampled_from(cases))
     is_regular = not isinstance(known[1], bytes)
     language = language_of(*known) if is_regular else grammatical(read_gbnf(known[0]).grammar, known[1])
     grammar = sfgen.Grammar.from_lark(text, max_blanks=max_blanks)
@@ -309,7 +336,7 @@ def of_template_with_quotation(draw: Any) -> tuple[Language, Make, bool, bool]:
     return finite(repr((text, document))[:80], texts), partial(_begun, template), True, False
 
 
-def token_network(grammar: Grammar, vocabulary: Vocabulary) -> TokenNetwork:
+def token_network(grammar: GrammarRules, vocabulary: Vocabulary) -> TokenNetwork:
     return TokenNetwork(network_of(grammar), vocabulary)
 
 
@@ -326,7 +353,8 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "grammar": partial(of_grammar, token_network, True),
     "grammar, recogniser": partial(of_grammar, BoundedIndex, False),
     "schema": of_schema,
-    "lark": of_lark,
+    "lark": partial(of_lark, [*LARK, *LARK_RECURSIVE]),
+    "lark with schemas": partial(of_lark, [*LARK_OF_SCHEMAS, *LARK_OF_SCHEMAS_RECURSIVE]),
     "substring": of_substring,
     "template": of_template,
     "template with rules": of_template_with_rules,

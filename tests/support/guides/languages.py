@@ -16,7 +16,7 @@ from itertools import product
 from tests.oracles.bounded_recogniser import BoundedRecogniser
 from tests.oracles.recogniser import Position
 
-from sfgen.grammar.rules import Grammar
+from sfgen.grammar.network.rules import GrammarRules
 
 
 @dataclass
@@ -117,7 +117,7 @@ def free_text() -> Language:
     return Language("free text", bytes(range(256)), lambda text: True, lambda text: "anything")
 
 
-def grammatical(grammar: Grammar, alphabet: bytes) -> Language:
+def grammatical(grammar: GrammarRules, alphabet: bytes) -> Language:
     """The language of a grammar, by its recogniser.
 
     What names the rest of a text are its short endings: whether they go on, and whether they complete it. It may be the

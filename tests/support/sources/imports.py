@@ -72,6 +72,23 @@ def imports(files: Mapping[str, Path]) -> Graph:
     return graph
 
 
+APART = {"sfgen.grammar.language": "language"}
+"""Rooms that count as packages of their own: a Lark grammar may have schemas in it, and schemas stand on grammars."""
+
+
+def package_of(module: str) -> str:
+    """The part of the library that a module belongs to, or the library or command line itself.
+
+    >>> package_of("sfgen.ban.words"), package_of("sfgen.grammar.language.gbnf"), package_of("sfgen_cli.app")
+    ('ban', 'language', 'sfgen_cli')
+    """
+    for room, package in APART.items():
+        if f"{module}.".startswith(f"{room}."):
+            return package
+    outermost, *inner = module.split(".")
+    return inner[0] if inner and outermost == "sfgen" else outermost
+
+
 def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     """The groups of modules that import each other in a circle: strongly connected components (Tarjan 1972)."""
     order: dict[str, int] = {}

@@ -23,11 +23,11 @@ import sfgen
 from sfgen import SfgenError, decoding, reference, regex
 from sfgen.ban import Mark, Matcher, SeamMark
 from sfgen.decoding.loop import Loop
+from sfgen.grammar.language.gbnf_language import gbnf_language
 from sfgen.integrations.ray import RayCluster, SfgenPredictor
 from sfgen.jobs.record import Lines
 from sfgen.jobs.texts import InOrder
 from sfgen.jobs.workers import Assignment
-from sfgen.language.gbnf_language import gbnf_language
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.tiny.model import TinyModel
 from sfgen.models.transformers_model import LoadedNetwork
@@ -205,8 +205,8 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.index.sequence.Thought.source": index,
     "sfgen.index.sequence.Calls.spans.data": lambda: b"xbaabx",
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
-    "sfgen.language.grammar.Grammar.source": lambda: gbnf_language('root ::= "a"'),
-    "sfgen.language.grammar.Grammar.examples.count": lambda: 1,
+    "sfgen.grammar.language.grammar.Grammar.source": lambda: gbnf_language('root ::= "a"'),
+    "sfgen.grammar.language.grammar.Grammar.examples.count": lambda: 1,
     "sfgen.template.sequence.Sequence.parts": lambda: ["a", dfa()],
     "sfgen.template.sequence.Sequence.readings.text": lambda: b"ab",
     "sfgen.template.template.Template.text": lambda: "{{a: regex b}}",
@@ -215,9 +215,9 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.template.template.Template.of_constraints.text": lambda: "{{a: regex b}}",
     "sfgen.template.template.Template.of_constraints.constraints": dict,
     "sfgen.decoding.sampler.Sampler.at.temperature": lambda: 0.5,
-    "sfgen.language.grammar.Grammar.from_gbnf.text": lambda: 'root ::= "a"',
-    "sfgen.language.grammar.Grammar.from_lark.text": lambda: 'start: "a"',
-    "sfgen.language.grammar.Grammar.from_lark.start": lambda: "start",
+    "sfgen.grammar.language.grammar.Grammar.from_gbnf.text": lambda: 'root ::= "a"',
+    "sfgen.grammar.language.grammar.Grammar.from_lark.text": lambda: 'start: "a"',
+    "sfgen.grammar.language.grammar.Grammar.from_lark.start": lambda: "start",
     "sfgen.schema.json_schema.JsonSchema.readings.text": lambda: b'{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.value.text": lambda: '{"name": "Ada"}',
     "sfgen.schema.json_schema.JsonSchema.parsed.text": lambda: '{"name": "Ada"}',

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfgen.automata import Dfa
 from sfgen.errors import PatternError, PatternTooLarge, SchemaError, SchemaTooLarge
-from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
+from sfgen.grammar.network.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.meaning.conjunction import Plain
 from sfgen.schema.meaning.limits import (
     ArrayLimits,

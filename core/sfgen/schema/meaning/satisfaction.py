@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from sfgen.errors import PatternError, SchemaError, SchemaTooLarge
-from sfgen.grammar.rules import NOTHING
+from sfgen.grammar.network.rules import NOTHING
 from sfgen.schema.meaning.conjunction import Conjunction, Plain, Union, listed
 from sfgen.schema.meaning.groups import Group, Groups, error_at, scalar_expression
 from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH, ArrayLimits, ObjectLimits, may_be

@@ -40,6 +40,7 @@ from typing import Any
 
 from sfgen import arguments
 from sfgen.errors import InputError, SchemaError, SchemaTooLarge, UsageError
+from sfgen.schema.reading.keywords import json_type
 from sfgen.schema.reading.strict_json import NotJsonError, Position, decoded, file_data, from_python, parse
 from sfgen.schema.scalars.formats import DATE, IPV4, TIME, UUID, format_texts
 
@@ -180,12 +181,8 @@ class _Rules:
 
 def _type_of(value: Any) -> str:
     """Return the name of a value's type in JSON Schema."""
-    if value is None:
-        return "null"
-    for name, kind in (("boolean", bool), ("integer", int), ("string", str), ("array", list), ("object", dict)):
-        if isinstance(value, kind):
-            return name
-    return "number"
+    kind = json_type(value)
+    return "integer" if kind == "number" and isinstance(value, int) else kind
 
 
 def _union(schemas: list[dict[str, Any]], has_null: bool) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import math
 import re
 import sys
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -202,47 +202,19 @@ def generator() -> Any:
         def decimal_schema(self, schema: Mapping[str, Any]) -> Schema:
             return _decimal(schema, self.float_schema(_bounds_of(schema)))
 
-        def float_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _float(super().float_schema(schema), schema)
-
-        def timedelta_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _timedelta(super().timedelta_schema(schema), schema)
-
-        def date_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _date(super().date_schema(schema), schema)
-
-        def datetime_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _datetime(super().datetime_schema(schema), schema)
-
-        def time_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _time(super().time_schema(schema), schema)
-
         def bytes_schema(self, schema: Mapping[str, Any]) -> Schema:
             return _bytes(super().bytes_schema(schema), schema, self._config.config_dict.get("val_json_bytes", "utf8"))
 
         def str_schema(self, schema: Mapping[str, Any]) -> Schema:
             return _str(super().str_schema(schema), schema, self._config.config_dict)
 
-        def url_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _url(super().url_schema(schema), schema)
+    def completing(name: str, complete: Callable[[Schema, Mapping[str, Any]], Schema]) -> Any:
+        written_by = getattr(base, name)
+        return lambda self, schema: complete(written_by(self, schema), schema)
 
-        def multi_host_url_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _url(super().multi_host_url_schema(schema), schema)
-
-        def complex_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _with(super().complex_schema(schema), _COMPLEX)
-
-        def function_after_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _decoded(super().function_after_schema(schema), schema)
-
-        def dict_schema(self, schema: Mapping[str, Any]) -> Schema:
-            return _dict(super().dict_schema(schema), schema)
-
-        if hasattr(base, "ordered_dict_schema"):
-
-            def ordered_dict_schema(self, schema: Mapping[str, Any]) -> Schema:
-                return _dict(super().ordered_dict_schema(schema), schema)
-
+    for kind, complete in _COMPLETIONS.items():
+        if hasattr(base, f"{kind}_schema"):  # ordered_dict is missing in some versions
+            setattr(Completing, f"{kind}_schema", completing(f"{kind}_schema", complete))
     return Completing
 
 
@@ -537,3 +509,19 @@ def _pattern_of_json(schema: Schema, definitions: Mapping[str, Any], depth: int)
         if all(member for _, member in members) and all(name.isidentifier() for name, _ in members):
             return r"\{" + ", ".join(f'"{name}": {member}' for name, member in members) + r"\}"
     return ""
+
+
+_COMPLETIONS: Mapping[str, Callable[[Schema, Mapping[str, Any]], Schema]] = {
+    "float": _float,
+    "timedelta": _timedelta,
+    "date": _date,
+    "datetime": _datetime,
+    "time": _time,
+    "url": _url,
+    "multi_host_url": _url,
+    "complex": lambda written, schema: _with(written, _COMPLEX),
+    "function_after": _decoded,
+    "dict": _dict,
+    "ordered_dict": _dict,
+}
+"""What is added to the schemas that pydantic writes, by the kinds of core schemas."""

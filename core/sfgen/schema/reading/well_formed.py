@@ -6,7 +6,7 @@ What a person should know of it besides (words that are no keywords, keywords wi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
@@ -37,7 +37,7 @@ from sfgen.schema.reading.keywords import (
 )
 from sfgen.schema.reading.other_documents import Bundle, OtherDocuments
 from sfgen.schema.reading.strict_json import escaped, key
-from sfgen.schema.reading.words import TYPES_ELSEWHERE, alternatives, meant, shown, type_of
+from sfgen.schema.reading.words import TYPES_ELSEWHERE, alternatives, first_few, meant, shown, type_of
 
 _MOST_NAMED = 5  # of schemas, keywords or places that one line lists
 
@@ -399,13 +399,6 @@ class _Notes:
     def lines(self) -> tuple[str, ...]:
         """Write a line for each thing that was said."""
         return tuple(
-            f"{said}: {_listed(keywords)}, at {_listed(places)}" if keywords else said
+            f"{said}: {first_few(keywords, _MOST_NAMED)}, at {first_few(places, _MOST_NAMED)}" if keywords else said
             for said, (keywords, places) in self._found.items()
         )
-
-
-def _listed(words: Iterable[str]) -> str:
-    """List the first few words, and how many more there are."""
-    first = list(words)
-    more = f" and {len(first) - _MOST_NAMED} more" if len(first) > _MOST_NAMED else ""
-    return ", ".join(first[:_MOST_NAMED]) + more

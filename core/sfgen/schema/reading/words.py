@@ -10,6 +10,8 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
+from sfgen.schema.reading.keywords import json_type
+
 _LONGEST_VALUE = 60  # characters of a value that are shown
 _MOST_ALTERNATIVES = 8
 _NEAR = 0.75  # of 1: how alike two names are of which one may be meant for the other
@@ -51,12 +53,7 @@ def type_of(value: Any) -> str:
     >>> type_of(Decimal("1.5")), type_of(True), type_of([])
     ('a number', 'true', 'an array')
     """
-    if value is None or isinstance(value, bool):
-        return shown(value)
-    for kind, word in ((str, "string"), (list, "array"), (dict, "object")):
-        if isinstance(value, kind):
-            return TYPE_WORDS[word]
-    return TYPE_WORDS["number"]
+    return shown(value) if value is None or isinstance(value, bool) else TYPE_WORDS[json_type(value)]
 
 
 def shown(value: Any) -> str:
@@ -109,6 +106,17 @@ def alternatives(words: Iterable[str]) -> str:
     if len(each) > _MOST_ALTERNATIVES:
         return f"{', '.join(each[:_MOST_ALTERNATIVES])} or one of {len(each) - _MOST_ALTERNATIVES} more"
     return " or ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each)
+
+
+def first_few(words: Iterable[str], most: int) -> str:
+    """List the first few words, and how many more there are.
+
+    >>> first_few("abcd", 2), first_few("ab", 2)
+    ('a, b and 2 more', 'a, b')
+    """
+    each = list(words)
+    more = f" and {len(each) - most} more" if len(each) > most else ""
+    return ", ".join(each[:most]) + more
 
 
 def meant(name: str, known: Iterable[str], elsewhere: Mapping[str, str] | None = None) -> str:

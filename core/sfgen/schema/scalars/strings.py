@@ -16,7 +16,7 @@ from sfgen.automata import Dfa
 from sfgen.ban import BannedWords, scan
 from sfgen.ban.difference import without
 from sfgen.errors import BannedWordsError, PatternTooLarge, SchemaTooLarge
-from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.grammar.network.rules import CountedText, Leaf
 from sfgen.schema.scalars.ecma_patterns import has_modifiers, pattern_texts, texts_found_by_either
 from sfgen.schema.scalars.formats import at_most, format_texts, jsonschema
 from sfgen.schema.scalars.written_text import (
@@ -213,15 +213,15 @@ def _read_alike(pattern: str) -> Dfa:
 
 def is_found(pattern: str, value: str) -> bool:
     """Tell whether a pattern is found in a text, as jsonschema would."""
-    compiled = _compiled(pattern)
+    compiled = re_pattern(pattern)
     return pattern_texts(pattern).accepts(value) if compiled is None else compiled.search(value) is not None
 
 
 @lru_cache(maxsize=_KEPT)
-def _compiled(pattern: str) -> re.Pattern[str] | None:
+def re_pattern(pattern: str) -> re.Pattern[str] | None:
     """Return the pattern as ``re`` reads it; ``None`` if it cannot."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what may mean something else one day
+        warnings.simplefilter("ignore")  # about sets in sets, which ECMA-262 has as little as `re`
         try:
             return re.compile(pattern)
         except (re.error, OverflowError, RecursionError):

@@ -25,7 +25,7 @@ from sfgen.automata.completions import least_costs
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
 from sfgen.automata.minimize import minimize
 from sfgen.errors import PatternTooLarge, SchemaError, SchemaTooLarge
-from sfgen.grammar.rules import CountedText, Leaf
+from sfgen.grammar.network.rules import CountedText, Leaf
 
 _SHORT = {ord('"'): '"', ord("\\"): "\\", 8: "b", 9: "t", 10: "n", 12: "f", 13: "r"}
 """What stands behind the backslash in a short escape."""

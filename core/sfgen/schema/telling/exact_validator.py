@@ -30,6 +30,7 @@ from sfgen.schema.reading.document import DynamicScope, SchemaDocument, referenc
 from sfgen.schema.reading.keywords import Draft
 from sfgen.schema.reading.strict_json import escaped, from_python, is_equal, key, unescaped
 from sfgen.schema.scalars.formats import jsonschema
+from sfgen.schema.scalars.strings import re_pattern
 from sfgen.substring.document import SUBSTRING_OF
 from sfgen.substring.substring import Substring
 
@@ -190,7 +191,7 @@ def _for_jsonschema(document: SchemaDocument) -> Any:
         if schema is False and pointer and not (outer in pointers and keyword in _FALSE_IS_TOLD):
             around = value_at(root, outer)
             around[int(keyword) if isinstance(around, list) else unescaped(keyword)] = {"not": {}}
-    return _unrolled(document, root) if document.repeated_anchors else root
+    return _Unrolling(document, root).schema() if document.repeated_anchors else root
 
 
 def _check_patterns(document: SchemaDocument) -> None:
@@ -308,13 +309,11 @@ def _property_names(validator: Any, inner: Any, value: Any, schema: Any) -> Iter
 
 
 def _format(validator: Any, name: str, value: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import FormatError
-
     try:
         validator.format_checker.check(value, name)
-    except FormatError:
-        yield _error()
-    except Exception:  # the packages that read formats fail in many ways at what is not of the format
+    except (
+        Exception
+    ):  # a FormatError, or another: the packages that read formats fail in many ways at what is not of the format
         yield _error()
 
 
@@ -328,13 +327,8 @@ def _error(**more: Any) -> Any:
 # ---- dynamic references ----------------------------------------------------------------------------------------------
 
 
-def _unrolled(document: SchemaDocument, root: Any) -> Any:
-    """Rewrite a schema without dynamic references; it says the same."""
-    return _Unrolling(document, root).schema()
-
-
 class _Unrolling:
-    """Copies each resource once for each of its dynamic scopes."""
+    """Rewrites a schema without dynamic references: each resource is copied once for each of its dynamic scopes."""
 
     def __init__(self, document: SchemaDocument, root: Any) -> None:
         self._document = document
@@ -418,12 +412,11 @@ def search_of(pattern: str) -> Callable[[str], object]:
     >>> bool(search_of(r"^\p{Lu}(?<rest>[^]*)$")("Ångström\n!")), search_of("^a$")("b")
     (True, None)
     """
+    read_by_re = re_pattern(pattern)
+    if read_by_re is not None:
+        return read_by_re.search
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about sets in sets, which ECMA-262 has as little as `re`
-        try:
-            return re.compile(pattern).search
-        except (re.error, OverflowError, RecursionError):
-            pass
         try:
             found: Callable[[str], object] = regex.compile(_for_regex(pattern), regex.V0).search
         except (regex.error, ValueError, OverflowError, RecursionError) as error:

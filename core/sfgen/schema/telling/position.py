@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from sfgen import arguments
 from sfgen.automata.label import characters_from
-from sfgen.grammar.read import Reader
-from sfgen.grammar.rules import Alternation, AnyOrder, Call, Leaf
+from sfgen.grammar.network.read import NetworkReader
+from sfgen.grammar.network.rules import Alternation, AnyOrder, Call, Leaf
 from sfgen.schema.reading.words import alternatives, shown
 from sfgen.schema.scalars.written_text import write
 from sfgen.schema.telling.validity import json_path
@@ -299,7 +299,7 @@ class Walk:
         return "match" if self.may_end else "start"
 
 
-def walk(reader: Reader, compiled: Compiled, text: str) -> Walk:
+def walk(reader: NetworkReader, compiled: Compiled, text: str) -> Walk:
     """Read a text as far as it goes.
 
     >>> from sfgen import JsonSchema

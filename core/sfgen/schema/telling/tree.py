@@ -8,9 +8,9 @@ from typing import Any
 
 from sfgen.automata.graph import STATES_DRAWN, Graph, GraphEdge, GraphState, title_of
 from sfgen.automata.label import visible
-from sfgen.grammar.completion import shortest_text
-from sfgen.grammar.examples import every_text
-from sfgen.grammar.read import Reader
+from sfgen.grammar.network.completion import shortest_text
+from sfgen.grammar.network.examples import every_text
+from sfgen.grammar.network.read import NetworkReader
 from sfgen.schema.telling.position import is_union
 from sfgen.schema.writing.compile import Compiled
 from sfgen.schema.writing.skeleton import Part
@@ -120,7 +120,7 @@ def _on_edge(part: Part) -> str:
     return visible(part.label) + ("" if part.is_needed else "?")
 
 
-def examples(reader: Reader, compiled: Compiled, count: int) -> list[str]:
+def examples(reader: NetworkReader, compiled: Compiled, count: int) -> list[str]:
     """List different texts that a schema writes.
 
     The shortest comes first, then for each member and branch a shortest text that has it in it. A higher ``count``

@@ -178,7 +178,7 @@ def expected(error: Any) -> Iterator[Expected]:
         yield Expected(path, keyword, f"the name {shown(path[-1])} {inner.words}", of_name=True)
     else:
         words = _WORDS.get(keyword)
-        yield Expected(path, keyword, words(wanted, value, schema) if words else _of_other(error, keyword))
+        yield Expected(path, keyword, words(wanted, value, schema) if words else f'must satisfy "{keyword}"')
 
 
 def _of_dependent_names(path: Any, keyword: str, wanted: Mapping[str, Any], value: Any) -> Iterator[Expected]:
@@ -344,7 +344,3 @@ _WORDS: Mapping[str, Callable[[Any, Any, Any], str]] = {
     "unevaluatedProperties": lambda wanted, value, schema: "must have no properties but those that its schemas name",
     "unevaluatedItems": lambda wanted, value, schema: "must have no items but those that its schemas name",
 }
-
-
-def _of_other(error: Any, keyword: str) -> str:
-    return f'must satisfy "{keyword}"'

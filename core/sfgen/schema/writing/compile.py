@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.analysis import Analysis
-from sfgen.grammar.rules import Alternation, Call, Expression, Grammar, Leaf
+from sfgen.grammar.network.analysis import Analysis
+from sfgen.grammar.network.rules import Alternation, Call, Expression, GrammarRules, Leaf
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.conjunction import conjunction_of
 from sfgen.schema.meaning.groups import Group
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits, shown_number
 from sfgen.schema.reading.document import SchemaDocument
-from sfgen.schema.reading.words import TYPE_WORDS, alternatives, meant, shown
+from sfgen.schema.reading.words import TYPE_WORDS, alternatives, first_few, meant, shown
 from sfgen.schema.scalars.formats import FORMATS, FORMATS_ELSEWHERE
 from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
 from sfgen.schema.scalars.strings import StringLimits, is_clean
@@ -71,7 +71,7 @@ class Compiled:
         watches_banned: Whether banned words could not be taken out of all strings, so that a matcher must watch.
     """
 
-    grammar: Grammar
+    grammar: GrammarRules
     analysis: Analysis
     notes: tuple[str, ...]
     descriptions: Mapping[str, str]
@@ -158,7 +158,7 @@ class _Compiler:
             note = "Nothing is required, so {} is valid: require_all asks for all properties."
             notes.append(ParameterText(note, "require_all"))
         return Compiled(
-            Grammar(rules, start),
+            GrammarRules(rules, start),
             analysis,
             (*notes, *dict.fromkeys(self._notes)),
             described(skeletons),
@@ -183,9 +183,8 @@ class _Compiler:
         """Yield the note on types that were inferred."""
         if self.inferred:
             found = [f"{TYPE_WORDS[kind]} at {self._document.shown_place(at)}" for at, kind in self.inferred.items()]
-            more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
             yield ParameterText(
-                f'Without "type", what the keywords are about is written: {", ".join(found[:_MOST_NAMED])}{more}. '
+                f'Without "type", what the keywords are about is written: {first_few(found, _MOST_NAMED)}. '
                 "infer_types=False leaves the type open.",
                 "infer_types",
             )
@@ -351,8 +350,7 @@ def _words(skeleton: Skeleton, skeletons: Skeletons, depth: int = 0) -> str:
             return "an array" + _range(limits.minimum, limits.maximum, "items")
         case Group("object"):
             names = [part.label for part in skeleton.parts if not part.name and not part.hits]
-            more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-            return f"an object with {', '.join(names[:_MOST_NAMES])}{more}" if names else "an object"
+            return f"an object with {first_few(names, _MOST_NAMES)}" if names else "an object"
         case Group(kind):
             return TYPE_WORDS[kind]
 

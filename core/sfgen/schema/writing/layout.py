@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sfgen import arguments
 from sfgen.automata.completions import completions
 from sfgen.errors import SchemaTooLarge, UsageError
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.rules import (
     EMPTY,
     Call,
     Concatenation,

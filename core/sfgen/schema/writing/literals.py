@@ -9,7 +9,7 @@ from typing import Any
 
 from sfgen.automata import Dfa
 from sfgen.errors import SchemaTooLarge, UsageError
-from sfgen.grammar.rules import NOTHING, Alternation, Expression, Leaf, Literal
+from sfgen.grammar.network.rules import NOTHING, Alternation, Expression, Leaf, Literal
 from sfgen.schema.meaning.limits import MAX_VALUE_DEPTH
 from sfgen.schema.reading.keywords import Draft, json_type
 from sfgen.schema.reading.strict_json import as_decimal

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from sfgen.automata import Dfa
 from sfgen.automata.examples import examples
 from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.grammar.analysis import calls
-from sfgen.grammar.regular import regular_automaton
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.analysis import calls
+from sfgen.grammar.network.regular import regular_automaton
+from sfgen.grammar.network.rules import (
     NOTHING,
     Alternation,
     Call,
@@ -30,16 +30,15 @@ from sfgen.grammar.rules import (
     Literal,
     Member,
     Repeat,
-    Series,
 )
-from sfgen.grammar.simplify import with_rules
+from sfgen.grammar.network.simplify import with_rules
 from sfgen.schema.meaning.groups import Group, one_form
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits
 from sfgen.schema.reading.strict_json import as_decimal, key
 from sfgen.schema.scalars.numbers import MAX_DIGITS, NumberLimits
 from sfgen.schema.scalars.strings import StringLimits
 from sfgen.schema.scalars.written_text import write
-from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, counted_members, joined
+from sfgen.schema.writing.layout import ExtraRules, Layout, WritingOptions, joined
 from sfgen.schema.writing.literals import values_expression
 from sfgen.schema.writing.skeleton import Part, Skeleton, Skeletons, Union, Values
 from sfgen.schema.writing.structures import (
@@ -51,6 +50,7 @@ from sfgen.schema.writing.structures import (
     bits,
     chosen_items,
     chosen_members,
+    object_of,
     wanted_members,
 )
 
@@ -204,21 +204,10 @@ class OneForm:
             if part.name:
                 self.is_narrowed = True
                 members.append(Member(joined(self._other_names(part, order), layout.colon, Call(part.rule)), False))
-        needed = sum(member.is_needed for member in members)
-        comma = layout.comma(skeleton.depth)
-        opening, closing = (
-            Literal(layout.opening(b"{", skeleton.depth)),
-            Literal(layout.closing(b"}", skeleton.depth)),
-        )
-        minimum = limits.minimum
-        maximum = None if limits.maximum is None or limits.maximum >= len(members) else limits.maximum
-        if minimum <= needed and maximum is None and needed:
-            return joined(opening, Series(tuple(members), comma), closing)
-        can_be_empty = minimum == needed == 0
-        if not members or maximum == 0:
-            return Literal(b"{}") if can_be_empty else NOTHING
-        some = joined(opening, counted_members(members, None, comma, closing, (max(1, minimum), maximum), extra_rules))
-        return Alternation((Literal(b"{}"), some)) if can_be_empty else some
+        if limits.minimum > len(members):
+            return NOTHING
+        counts = limits.minimum, limits.maximum
+        return object_of(members, None, counts, layout, skeleton.depth, extra_rules)
 
     def _object_with_wanted(self, limits: ObjectLimits, skeleton: Skeleton, extra_rules: ExtraRules) -> Expression:
         layout, order = self._layout, self._order(skeleton)

@@ -18,7 +18,7 @@ from sfgen.automata.completions import completions
 from sfgen.automata.examples import examples
 from sfgen.ban import BannedWords, scan
 from sfgen.errors import SchemaError, SchemaTooLarge
-from sfgen.grammar.rules import NOTHING, Leaf
+from sfgen.grammar.network.rules import NOTHING, Leaf
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.branches import Branches
 from sfgen.schema.meaning.conjunction import ANYTHING, Conjunction, Plain, both, listed
@@ -37,6 +37,7 @@ from sfgen.schema.meaning.negation import Wanted
 from sfgen.schema.meaning.satisfaction import Satisfaction
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.keywords import DEFINITIONS, says_nothing
+from sfgen.schema.reading.strict_json import unescaped
 from sfgen.schema.scalars.numbers import NumberLimits
 from sfgen.schema.scalars.strings import StringLimits, is_clean
 from sfgen.schema.scalars.written_text import no_text, written
@@ -355,7 +356,7 @@ def _own_name(conjunction: Conjunction) -> str:
     if len(conjunction) != 1:
         return ""
     *_, place, name = ("", "", *conjunction[0].pointer.split("/"))
-    return name.replace("~1", "/").replace("~0", "~") if place in DEFINITIONS else ""
+    return unescaped(name) if place in DEFINITIONS else ""
 
 
 def _title(conjunction: Conjunction) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from sfgen.errors import SchemaError
-from sfgen.grammar.rules import Expression
+from sfgen.grammar.network.rules import Expression
 from sfgen.schema.meaning.conjunction import Conjunction
 from sfgen.schema.meaning.groups import Group
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 from sfgen.automata import Dfa
 from sfgen.automata.completions import completions
 from sfgen.errors import SchemaTooLarge
-from sfgen.grammar.registers.register import NARROW
-from sfgen.grammar.rules import (
+from sfgen.grammar.network.registers.register import NARROW
+from sfgen.grammar.network.rules import (
     NOTHING,
     Alternation,
     AnyOrder,
@@ -292,6 +292,19 @@ def object_expression(
     members = [Member(joined(layout.name(one.name), Call(one.rule)), one.is_needed) for one in properties]
     some = [joined(Call(name, distinct=True), layout.colon, Call(value)) for name, value in others]
     more = None if not some else some[0] if len(some) == 1 else Alternation(tuple(some))
+    return object_of(members, more, counts, layout, depth, extra_rules, most)
+
+
+def object_of(
+    members: Sequence[Member],
+    more: Expression | None,
+    counts: tuple[int, int | None],
+    layout: Layout,
+    depth: int,
+    extra_rules: ExtraRules,
+    most: int | None = None,
+) -> Expression:
+    """Build the expression of an object from its members in their order, and what others there may be."""
     comma = layout.comma(depth)
     opening, closing = Literal(layout.opening(b"{", depth)), Literal(layout.closing(b"}", depth))
     needed = sum(member.is_needed for member in members)
@@ -304,16 +317,12 @@ def object_expression(
         if layout.indent is None or needed:
             return joined(opening, Series(tuple(members), comma, more), closing)
     # Where lines are indented, an object without members has no line break in it.
-    if minimum == needed == 0:
-        if maximum == 0:
-            return Literal(b"{}")
-        return Alternation(
-            (
-                Literal(b"{}"),
-                joined(opening, counted_members(members, more, comma, closing, (1, maximum), extra_rules, most)),
-            )
-        )
-    return joined(opening, counted_members(members, more, comma, closing, (minimum, maximum), extra_rules, most))
+    can_be_empty = minimum == needed == 0
+    if can_be_empty and maximum == 0:
+        return Literal(b"{}")
+    counts = max(1, minimum) if can_be_empty else minimum, maximum
+    whole = joined(opening, counted_members(members, more, comma, closing, counts, extra_rules, most))
+    return Alternation((Literal(b"{}"), whole)) if can_be_empty else whole
 
 
 def _check_count(count: int, what: str) -> None:

@@ -1,0 +1,336 @@
+"""D(configuration): the fewest bytes from a configuration to the end of the text.
+
+A configuration is a lexer state and a node of the parser's stack. D is the least sum, over all labels, of the cost from
+the lexer state to the label and the cost from the label at the node to the end. ``costs`` tells why the second depends
+on the label that is pending, so that it is a vector over labels and no sum over the frames of the stack.
+
+Few vectors occur, but for a number that is added to all entries. With ``value: "[" value "]" | "1"`` each ``[`` adds
+one byte, and changes nothing else. So nodes of the stack are told apart by their *stack class*: a state with the
+vectors behind its items, of which the least entry is taken off and kept for the node. The class of a node follows from
+its own state and from the class below, by one look-up. Grammars have tens to thousands of classes, made when a stack
+needs them; a stack of ten thousand brackets has two or three.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.grammar.lalr.costs import FAR as FAR
+from sfgen.grammar.lalr.costs import Readings, by_terminal, byte_costs, labels_of
+from sfgen.grammar.lalr.items import Item, Items
+from sfgen.grammar.lalr.stack import BOTTOM, StateStacks
+from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
+
+
+class KnownDistances(NamedTuple):
+    """The part of the distances that masks need, kept with a grammar; the rest is computed when a limit is near.
+
+    Attributes:
+        cost: See ``TextDistances``.
+        safe: The safe labels, bool ``[labels + 1]``; see ``safety``.
+        most_per_level: The bound for each level of the stack; see ``safety``.
+        kernels: The state, the rule and the symbols read of each item in ``Items.kernels``, int32 ``[items, 3]``.
+    """
+
+    cost: NDArray[np.int32]
+    safe: NDArray[np.bool_]
+    most_per_level: int | None
+    kernels: NDArray[np.int32]
+
+
+class TextDistances:
+    """The distances of one lexer and one parser. Safe to share between threads.
+
+    Attributes:
+        labels: The terminals with their lookahead obligations.
+        cost: The fewest bytes from each lexer state to the commit of each label, int32 ``[lexer_states, labels + 1]``:
+            0 where it can be committed at once, ``FAR`` where it never can. The last column is the end of the text.
+        terminals: The terminal of each label, and of the end of the text, intp ``[labels + 1]``.
+        known: What was kept of a grammar that has texts; ``None`` without.
+    """
+
+    def __init__(
+        self,
+        tables: ParseTables,
+        lexer: Lexer,
+        stacks: StateStacks,
+        usable: NDArray[np.bool_] | None = None,
+        known: KnownDistances | None = None,
+    ) -> None:
+        self.labels = labels_of(lexer)
+        self.cost = byte_costs(lexer, self.labels, usable) if known is None else known.cost
+        self.terminals = np.array(
+            [*[terminal for terminal, _ in self.labels], len(tables.terminals) - 1], dtype=np.intp
+        )
+        self.known = known
+        self._tables = tables
+        self._lexer = lexer
+        self._stacks = stacks
+
+    @cached_property
+    def items(self) -> Items:
+        """The items of the parser's states."""
+        return Items(self._tables)
+
+    def kernel(self, state: int) -> list[Item]:
+        """Return the items of a state with at least one symbol read; see ``Items``."""
+        if self.known is None:
+            return self.items.kernels[state]
+        first, end = np.searchsorted(self.known.kernels[:, 0], (state, state + 1))
+        return [Item(rule, read) for _, rule, read in self.known.kernels[first:end].tolist()]
+
+    @cached_property
+    def readings(self) -> Readings:
+        """The costs of all nonterminals."""
+        return Readings(self.items, self._lexer, self.labels, self.cost)
+
+    @cached_property
+    def classes(self) -> StackClasses:
+        """The classes of the stack's nodes."""
+        return StackClasses(self.readings, self._stacks)
+
+    def of(self, lexer_state: int, node: int) -> int:
+        """Return the fewest bytes to the end of the text; ``FAR`` where there is no way."""
+        number, added = self.classes.of(node)
+        least = int((self.cost[lexer_state] + self.classes.behind[number]).min())
+        return FAR if least >= FAR else least + added
+
+    def of_many(self, lexer_states: NDArray[np.int32], node: int) -> NDArray[np.int32]:
+        """Return the fewest bytes to the end from several lexer states, int32."""
+        number, added = self.classes.of(node)
+        least: NDArray[np.int32] = (self.cost[lexer_states] + self.classes.behind[number]).min(axis=1)
+        return np.where(least >= FAR, np.int32(FAR), least + np.int32(added))
+
+    def to_terminals(self, labels: NDArray[np.bool_] | None = None) -> NDArray[np.int32]:
+        """Return the fewest bytes from each lexer state to each terminal, int32 ``[lexer_states, terminals]``.
+
+        No other terminal may end before. ``labels`` are the labels that count, bool ``[labels + 1]``; without, all do.
+        """
+        cost = self.cost if labels is None or labels.all() else np.where(labels, self.cost, np.int32(FAR))
+        return by_terminal(cost, self.terminals, len(self._tables.terminals))
+
+    @cached_property
+    def is_empty(self) -> bool:
+        """Whether the grammar has no text."""
+        if self.known is not None:
+            return False
+        start = self._lexer.starts[self._tables.context_of[self._tables.start], 0]
+        return start == NO_STATE or self.of(int(start), BOTTOM) >= FAR
+
+
+class _Vector(NamedTuple):
+    """The bytes behind each pending label.
+
+    Attributes:
+        number: The number of the vector from which its least entry is taken off.
+        added: The least entry.
+    """
+
+    number: int
+    added: int
+
+
+_REFUSED = _Vector(0, 0)
+"""The vector in which all is ``FAR``."""
+
+
+def _more(vector: _Vector, added: int) -> _Vector:
+    """Add a number to all entries of a vector."""
+    return vector if vector.number == 0 else _Vector(vector.number, vector.added + added)
+
+
+class _StackClass(NamedTuple):
+    """A state with the costs behind each of its items: all that its stack nodes share.
+
+    Attributes:
+        state: The parser's state.
+        behind_items: The costs behind each item of the state.
+        behind_readings: The costs behind nonterminals that are read on top of the state, as far as they are known.
+    """
+
+    state: int
+    behind_items: tuple[_Vector, ...]
+    behind_readings: dict[int, _Vector]
+
+
+class StackClasses:
+    """Finds the class of each stack node, and the costs behind it. Safe to share between threads.
+
+    Attributes:
+        behind: The bytes behind each label with a class on top, to which the node adds its own, int32 ``[classes,
+            labels + 1]``. Rows behind those of the known classes mean nothing.
+    """
+
+    def __init__(self, readings: Readings, stacks: StateStacks) -> None:
+        self._items = readings.items
+        self._tables = tables = readings.items.tables
+        self._readings = readings
+        self._stacks = stacks
+        refused = np.full(len(readings.terminals), FAR, dtype=np.int32)
+        self._vectors = [refused]  # each int32 ``[labels + 1]``; the least entry is 0, except here
+        self._vector_numbers = {refused.tobytes(): _REFUSED.number}
+        self._before: dict[tuple[int, Item, int], _Vector] = {}
+        self._lesser: dict[tuple[int, int, int], _Vector] = {}
+        self._classes: list[_StackClass] = []
+        self._numbers: dict[tuple[int, tuple[_Vector, ...]], int] = {}
+        self._pushed: dict[tuple[int, int], tuple[int, int]] = {}
+        self.behind = np.tile(refused, (1 << 4, 1))
+        self._lock = threading.Lock()
+        at_end = refused.copy()
+        at_end[-1] = 0
+        self._at_end = self._vector(at_end)
+        self._of = {BOTTOM: (self._class(tables.start, ()), 0)}
+
+    def of(self, node: int) -> tuple[int, int]:
+        """Return the class of a node, and the bytes that the node adds to the costs behind the class."""
+        known = self._of.get(node)
+        if known is None:
+            with self._lock:
+                path = [node]
+                while path[-1] not in self._of:
+                    path.append(self._stacks.below[path[-1]])
+                number, added = self._of[path.pop()]
+                for each in reversed(path):
+                    number, more = self._push(number, self._stacks.states[each])
+                    added += more
+                    known = self._of[each] = number, added
+        assert known is not None
+        return known
+
+    # ---- classes ---------------------------------------------------------------------------------------------------
+
+    def _push(self, number: int, state: int) -> tuple[int, int]:
+        """Return the class of a state on top of a class, and the bytes that the push adds."""
+        pushed = self._pushed.get((number, state))
+        if pushed is None:
+            below, vectors = self._classes[number], list[_Vector]()
+            for item in self._items.kernels[state]:
+                if item.read == 1:
+                    vectors.append(self._behind_reading(below, self._tables.rules[item.rule].nonterminal))
+                else:
+                    vectors.append(self._behind_item(below, item))
+            added = min((vector.added for vector in vectors if vector != _REFUSED), default=0)
+            above = self._class(state, tuple([_more(vector, -added) for vector in vectors]))
+            pushed = self._pushed[number, state] = above, added
+        return pushed
+
+    def _class(self, state: int, behind_items: tuple[_Vector, ...]) -> int:
+        """Return the number of a class."""
+        number = self._numbers.get((state, behind_items))
+        if number is None:
+            number = len(self._classes)
+            if number == len(self.behind):
+                self.behind = np.concatenate([self.behind, self.behind])
+            self._classes.append(_StackClass(state, behind_items, {}))
+            self.behind[number] = self._behind(self._classes[-1])
+            self._numbers[state, behind_items] = number
+        return number
+
+    def _behind(self, top: _StackClass) -> NDArray[np.int32]:
+        """Compute the costs behind each label with a class on top, int32 ``[labels + 1]``."""
+        least = _REFUSED
+        for item, vector in zip(self._items.kernels[top.state], top.behind_items, strict=True):
+            least = self._lesser_of(least, self._before_rest(top.state, item, vector))
+        costs = self._array(least)
+        if top.state == self._tables.start:
+            for nonterminal in np.flatnonzero(self._tables.gotos[top.state] == self._tables.end).tolist():
+                read = self._readings.of(top.state, -1 - nonterminal)
+                behind = self._array(self._behind_reading(top, nonterminal))
+                costs[read.labels] = np.minimum(costs[read.labels], (read.costs + behind).min(axis=1))
+        return costs
+
+    def _behind_item(self, below: _StackClass, item: Item) -> _Vector:
+        """Return the costs behind an item whose last symbol was read on top of a class."""
+        return below.behind_items[self._items.kernels[below.state].index(Item(item.rule, item.read - 1))]
+
+    def _behind_reading(self, top: _StackClass, nonterminal: int) -> _Vector:
+        """Return the costs behind each label after a nonterminal on top of a class."""
+        if nonterminal not in top.behind_readings:
+            self._solve(top, nonterminal)
+        return top.behind_readings[nonterminal]
+
+    def _solve(self, top: _StackClass, wanted: int) -> None:
+        """Find the costs behind a nonterminal, and behind those whose rules begin with it.
+
+        A rule of the nonterminal may begin with the nonterminal itself, so costs are lowered until nothing changes.
+        """
+        costs: dict[int, _Vector] = {}
+        uses: dict[int, list[tuple[int, int, Item]]] = {}
+        waiting = [wanted]
+        while waiting:
+            nonterminal = waiting.pop()
+            if nonterminal in costs:
+                continue
+            if nonterminal in top.behind_readings:
+                costs[nonterminal] = top.behind_readings[nonterminal]
+                continue
+            state = self._items.after(top.state, -1 - nonterminal)
+            is_end = top.state == self._tables.start and state == self._tables.end
+            costs[nonterminal] = self._at_end if is_end else _REFUSED
+            for item in self._items.kernels[state]:
+                if item.read == 1:
+                    begun = self._tables.rules[item.rule].nonterminal
+                    uses.setdefault(begun, []).append((nonterminal, state, item))
+                    waiting.append(begun)
+                else:
+                    through = self._before_rest(state, item, self._behind_item(top, item))
+                    costs[nonterminal] = self._lesser_of(costs[nonterminal], through)
+        changed = list(costs)
+        while changed:
+            begun = changed.pop()
+            for nonterminal, state, item in uses.get(begun, ()):
+                least = self._lesser_of(costs[nonterminal], self._before_rest(state, item, costs[begun]))
+                if least != costs[nonterminal]:
+                    costs[nonterminal] = least
+                    changed.append(nonterminal)
+        top.behind_readings.update(costs)
+
+    # ---- vectors ---------------------------------------------------------------------------------------------------
+
+    def _before_rest(self, state: int, item: Item, behind: _Vector) -> _Vector:
+        """Return the costs of the rest of an item, with those behind it."""
+        key = state, item, behind.number
+        before = self._before.get(key)
+        if before is None:
+            rest, behind_rest = self._readings.rest(state, item), self._vectors[behind.number]
+            if rest is None:
+                costs = np.where(self._readings.reduced(state, item.rule), behind_rest, np.int32(FAR))
+            else:
+                costs = np.full(len(behind_rest), FAR, dtype=np.int32)
+                costs[rest.labels] = (rest.costs + behind_rest).min(axis=1)
+            before = self._before[key] = self._vector(costs)
+        return _more(before, behind.added)
+
+    def _lesser_of(self, one: _Vector, other: _Vector) -> _Vector:
+        """Return the lesser of two costs, for each label."""
+        if other in (one, _REFUSED):
+            return one
+        if one == _REFUSED:
+            return other
+        key = one.number, other.number, other.added - one.added
+        lesser = self._lesser.get(key)
+        if lesser is None:
+            shifted = self._vectors[other.number] + np.int32(other.added - one.added)
+            lesser = self._lesser[key] = self._vector(np.minimum(self._vectors[one.number], shifted))
+        return _more(lesser, one.added)
+
+    def _vector(self, array: NDArray[np.int32]) -> _Vector:
+        """Return the vector of an array, int32 ``[labels + 1]``."""
+        least = int(array.min())
+        if least >= FAR:
+            return _REFUSED
+        relative = np.where(array >= FAR, np.int32(FAR), array - np.int32(least))
+        number = self._vector_numbers.setdefault(relative.tobytes(), len(self._vectors))
+        if number == len(self._vectors):
+            self._vectors.append(relative)
+        return _Vector(number, least)
+
+    def _array(self, vector: _Vector) -> NDArray[np.int32]:
+        """Return the array of a vector, int32 ``[labels + 1]``."""
+        relative = self._vectors[vector.number]
+        return np.where(relative >= FAR, np.int32(FAR), relative + np.int32(vector.added))

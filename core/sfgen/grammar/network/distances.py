@@ -1,0 +1,205 @@
+"""D(state): the fewest bytes from a state to the end of its rule.
+
+The distance of a configuration is the sum of D over the frames of its stack. D solves a system of equations in which
+every step costs something, so there is one solution (Knuth, 1977, has the general case). The states are swept until
+nothing changes, from the last to the first, since most steps lead forwards.
+
+Where a rule remembers something, D depends on its register as well (see ``registers``). The sweeps find D
+by an empty register, and the kinds of register add their bytes until nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.grammar.network.network import Network
+from sfgen.grammar.network.registers.register import FAR as FAR
+from sfgen.grammar.network.registers.register import Register
+from sfgen.grammar.network.registers.registers import OpenRegisters, Registers
+from sfgen.grammar.network.table import KEEPS_REGISTER
+from sfgen.kernels import Flags, FlagsOut, Int, Int32s, Int32sOut, Int64s, Int64sOut, kernel
+from sfgen.weak_cache import kept_while_it_lives
+
+
+class RuleDistances:
+    """The fewest bytes from each state to the end of its rule, over the usable bytes.
+
+    Attributes:
+        base: Bytes by any count, int64 ``[states]``; ``FAR`` or more where there is no way. In a rule with members in
+            any order it is that of an empty register, and only where a text of the rule may begin.
+        registers: The registers over these bytes.
+        of: The fewest bytes from a state, with its register, to the end of its rule.
+    """
+
+    def __init__(self, base: NDArray[np.int64], registers: Registers) -> None:
+        self.base = base
+        self.registers = registers
+        self.of: Callable[[int, Register], int] = registers.bytes_left
+
+
+def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> RuleDistances:
+    """Return the distances of a network over the usable bytes, bool ``[256]``; those over all bytes are cached."""
+    return _by_all_bytes(network) if usable is None else _distances(network, usable)
+
+
+def portable(network: Network) -> tuple[Network, RuleDistances]:
+    """Return a network for a compiled form, with what would be made anew of it over any vocabulary."""
+    distances = distances_of(network)
+    _ = distances.registers.for_kernels
+    return network, distances
+
+
+def with_distances(network: Network, distances: RuleDistances) -> Network:
+    """Return a network of a compiled form, whose distances over all bytes are known."""
+    _by_all_bytes.keep(network, distances)
+    return network
+
+
+@kept_while_it_lives
+def _by_all_bytes(network: Network) -> RuleDistances:
+    return _distances(network, None)
+
+
+def _distances(network: Network, usable: NDArray[np.bool_] | None) -> RuleDistances:
+    classes = np.ones(network.table.shape[1], dtype=np.bool_)
+    if usable is not None:
+        classes[:] = False
+        classes[network.byte_classes[usable]] = True
+    registers, order = OpenRegisters(network.alone, network.registers, classes), _ordered(network, len(classes))
+    while True:
+        base = _bases(network, classes, order, registers)
+        solved = registers.solved_by(base)
+        if solved is not None:
+            return RuleDistances(base, solved)
+
+
+def _bases(
+    network: Network, classes: NDArray[np.bool_], order: NDArray[np.int32], registers: OpenRegisters
+) -> NDArray[np.int64]:
+    """Find the distances by an empty register, without the bytes that it lacks."""
+    base = np.full(len(network), FAR, dtype=np.int64)
+    given, missing, behind = registers.given(), registers.missing, registers.missing_behind()
+    while True:
+        _sweep(base, order, given, missing, behind, classes, network.accepting, *network.flat)
+        if not registers.lower(base, missing):
+            return base
+
+
+def _ordered(network: Network, classes: int) -> NDArray[np.int32]:
+    """Order the states, int32 ``[states]``: each behind all that it leads to, circles excepted."""
+    order = np.empty(len(network), dtype=np.int32)
+    stack, searched, at, ways, pushes = np.zeros((5, len(network)), dtype=np.int32)
+    is_found = np.zeros(len(network), dtype=np.bool_)
+    _order(order, is_found, stack, searched, at, ways, pushes, *network.flat, classes)
+    return order
+
+
+@kernel
+def _order(
+    order: Int32sOut, is_found: FlagsOut, stack: Int32sOut, searched: Int32sOut, at: Int32sOut, ways: Int32sOut,
+    pushes: Int32sOut, table: Int32s, actions: Int32s, classes: Int,
+) -> Int:  # fmt: skip
+    """List the states in postorder, by a depth-first search; return their number."""
+    # order: out; the states.
+    # is_found: scratch, all false; the states that the search has reached.
+    # stack: scratch; the states on the way to the current one.
+    # searched, at, ways, pushes: scratch, all zero; for each state on the stack the byte class of its search, the place
+    #   in ``actions``, the ways left of the action, the pushes left of the way.
+    # table, actions: See ``Network.flat``.
+    # classes: The number of byte classes.
+    count = np.int64(0)
+    for root in range(len(order)):
+        if is_found[root]:
+            continue
+        is_found[root] = True
+        stack[0] = root
+        depth = 1
+        while depth:
+            state = stack[depth - 1]
+            if searched[state] == classes:
+                order[count] = state
+                count += 1
+                depth -= 1
+                continue
+            if ways[state] + pushes[state] == 0:
+                target = table[state * np.int64(classes) + searched[state]]
+                if target < -1:
+                    at[state] = -1 - target
+                    ways[state] = actions[at[state] - 1]
+                    continue
+                searched[state] += 1
+            else:
+                target = actions[at[state]]
+                if pushes[state]:
+                    pushes[state] -= 1
+                    at[state] += 2
+                else:
+                    ways[state] -= 1
+                    pushes[state] = actions[at[state] + 2]
+                    at[state] += 3
+                if ways[state] + pushes[state] == 0:
+                    searched[state] += 1
+            if target >= 0 and not is_found[target]:
+                is_found[target] = True
+                stack[depth] = target
+                depth += 1
+    return count
+
+
+@kernel
+def _sweep(
+    base: Int64sOut, order: Int32s, given: Flags, missing: Int64s, behind: Int64s, usable: Flags, accepting: Flags,
+    table: Int32s, actions: Int32s,
+) -> Int:  # fmt: skip
+    """Lower ``base`` until it is a solution; return the number of sweeps."""
+    # base: in and out; the distances, none below its solution.
+    # order: The states in the order of the sweep.
+    # given: The states whose distances are given.
+    # missing: The bytes that a register of 0 lacks, by state.
+    # behind: The bytes missing behind a first step into each state.
+    # usable: The usable byte classes.
+    # accepting: As in ``Network``.
+    # table, actions: See ``Network.flat``.
+    classes = len(usable)
+    sweeps = np.int64(0)
+    changed = True
+    while changed:
+        changed = False
+        sweeps += 1
+        for state in order:
+            best = np.int64(base[state])
+            if given[state]:
+                continue
+            if accepting[state]:
+                best = np.int64(0)
+            else:
+                row = np.uintp(state) * np.uintp(classes)
+                for byte_class in range(classes):
+                    entry = np.int64(table[row + np.uintp(byte_class)])
+                    if entry == -1 or not usable[byte_class]:
+                        continue
+                    if entry >= 0:
+                        best = min(best, 1 + base[entry])
+                        continue
+                    at = -2 - entry
+                    ways = actions[at]
+                    at += 1
+                    for _ in range(ways):
+                        target, is_fresh, pushes = actions[at], actions[at + 1], actions[at + 2]
+                        at += 3
+                        total = 1 + base[target]
+                        if is_fresh:
+                            total += behind[target]
+                        for _push in range(pushes):
+                            total += base[actions[at]]
+                            if actions[at + 1] & KEEPS_REGISTER == 0:
+                                total += missing[actions[at]]
+                            at += 2
+                        best = min(best, total)
+            if best < base[state]:
+                base[state] = best
+                changed = True
+    return sweeps

@@ -1,0 +1,316 @@
+"""A recursive transition network: one automaton for each rule, with calls between them (Woods, 1970).
+
+All automata lie in one table. An entry is the next state, ``DEAD``, or an *action*: several ways to read the byte. A
+call is no step of its own. A state that calls a rule reads the rule's first byte at once and pushes the return state; a
+rule that begins with another call pushes several (see ``_Openings``). Leaves stay automata.
+
+A frame of the stack has a return state and a register, what its rule remembers (see ``registers``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.automata.by_character import distinct
+from sfgen.errors import InternalError, UsageError
+from sfgen.grammar.network.analysis import Analysis
+from sfgen.grammar.network.registers.registers import Joining, RuleRegisters
+from sfgen.grammar.network.rule_automata import RuleAutomaton, automata_of
+from sfgen.grammar.network.rules import CountedText, GrammarRules, GrammarTooLarge, Leaf
+from sfgen.grammar.network.simplify import simplify, without_copies
+from sfgen.grammar.network.table import DEAD, IS_DISTINCT, KEEPS_REGISTER, Actions, CallSite, Table
+
+MAX_CELLS = 60_000_000
+"""The most entries of the table."""
+
+MAX_FRAMES = 300_000
+"""The most frames pushed by the ways of all rules; they grow with the cube of a chain of first calls."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network(Table):
+    """The automata of rules. Immutable.
+
+    Attributes:
+        names: The rules, that of a whole text first, without those copied into others.
+        start: The first state.
+        shortest: The fewest bytes of a text; texts that must differ are not compared.
+        leaves: The leaf of each rule that is one, by its first state.
+        registers: What the rules remember.
+    """
+
+    names: tuple[str, ...]
+    start: int
+    shortest: int
+    leaves: Mapping[int, Leaf | CountedText] = field(repr=False)
+    registers: RuleRegisters = field(repr=False)
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"Network(rules={len(self.names)}, states={len(self)}, start={self.names[0]!r})"
+
+
+def network_of(grammar: GrammarRules, analysis: Analysis | None = None) -> Network:
+    """Make the network of a grammar; of one that was analysed, ``analysis`` is what is known of its rules.
+
+    >>> from sfgen.grammar.network.rules import Call, Concatenation, Literal, Repeat
+    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    >>> network_of(GrammarRules({"pairs": pairs}, "pairs"))
+    Network(rules=1, states=3, start='pairs')
+    """
+    return _network(grammar, analysis or Analysis(grammar.rules), simplify)
+
+
+def network_as_written(grammar: GrammarRules) -> Network:
+    """Make the network of a grammar with all its rules and calls.
+
+    It reads the same texts as that of :func:`network_of`, slower: every call pushes a frame, so that positions name
+    the rules as written.
+
+    >>> from sfgen.grammar.network.rules import Call, Concatenation, Literal
+    >>> rules = {"pair": Concatenation((Call("a"), Call("a"))), "a": Literal(b"a")}
+    >>> network_of(GrammarRules(rules, "pair")).names, network_as_written(GrammarRules(rules, "pair")).names
+    (('pair',), ('pair', 'a'))
+    """
+    return _network(grammar, Analysis(grammar.rules), without_copies, pushes_all=True)
+
+
+def _network(
+    grammar: GrammarRules,
+    analysis: Analysis,
+    simplified: Callable[[GrammarRules, Analysis], GrammarRules],
+    *,
+    pushes_all: bool = False,
+) -> Network:
+    """Refuse what has no network, and make it of the simplified rules."""
+    shortest = analysis.lengths.get(grammar.start)
+    if shortest is None:
+        raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
+    simple = simplified(grammar, analysis)
+    automata = automata_of(simple, analysis.nullable)
+    return _joined(tuple(simple.rules), automata, shortest, pushes_all=pushes_all)
+
+
+class _States:
+    """The states of all rules under one numbering, while they become a network."""
+
+    def __init__(self, names: tuple[str, ...], parts: Sequence[RuleAutomaton]) -> None:
+        firsts = np.cumsum([0, *[len(part.transitions) for part in parts]]).tolist()
+        self._bytes, classes = distinct(np.stack([part.byte_classes for part in parts], axis=1).astype(np.int32))
+        if firsts[-1] * len(self._bytes) > MAX_CELLS:
+            raise GrammarTooLarge(names[0], f"{MAX_CELLS:,} entries of a table")
+        self._names = names
+        self._number_of = {name: number for number, name in enumerate(names)}
+        self.entries = {name: first + entry for first, part in zip(firsts, parts, strict=False)
+                        for name, entry in part.entries.items()}  # fmt: skip
+        self.byte_classes = classes.astype(np.uint8)
+        self.table = np.full((firsts[-1], len(self._bytes)), DEAD, dtype=np.int32)
+        self.accepting = np.zeros(firsts[-1], dtype=np.bool_)
+        self.rule_of = np.zeros(firsts[-1], dtype=np.int32)
+        self._size = firsts[-1]
+        self._copied = list[int]()
+        self._registers = Joining()
+        self.calls: dict[int, tuple[CallSite, ...]] = {}
+        self.leaves: dict[int, Leaf | CountedText] = {}
+        for first, part in zip(firsts, parts, strict=False):
+            self._add(first, part)
+
+    def _add(self, first: int, part: RuleAutomaton) -> None:
+        """Copy an automaton to the states from ``first`` on."""
+        own = slice(first, first + len(part.transitions))
+        rows = self.table[own]  # a leaf may have millions of entries: they are copied once
+        np.take(part.transitions, part.byte_classes[self._bytes], axis=1, out=rows, mode="clip")
+        np.add(rows, np.int32(first), out=rows, where=rows >= 0)
+        self.accepting[own] = part.accepting
+        self.rule_of[own] = np.array([self._number_of[name] for name in part.entries], dtype=np.int32)[part.rules]
+        self._registers.add(first, [self._number_of[name] for name in part.entries], part.remembers)
+        shared = dict[CallSite, tuple[CallSite, ...]]()
+        for state, call, target in part.calls:
+            site = CallSite(self.entries[call.rule], first + target, call.distinct)
+            sites = shared.setdefault(site, (site,))  # most states have one, and several states the same
+            before = self.calls.get(first + state)
+            self.calls[first + state] = sites if before is None else before + sites
+        if part.leaf is not None:
+            self.leaves[first] = part.leaf
+
+    def split_empty(self) -> None:
+        """Call a copy of each entry whose rule has the empty text; the copy reads something.
+
+        The automata of the callers skip such a call already.
+        """
+        sites = [site for sites in self.calls.values() for site in sites]
+        empty = sorted({site.entry for site in sites if self.accepting[site.entry]})
+        if not empty:
+            return
+        copies = {entry: len(self.table) + number for number, entry in enumerate(empty)}
+        self.table, self.rule_of = (np.concatenate([array, array[empty]]) for array in (self.table, self.rule_of))
+        self._copied = empty
+        self.accepting = np.concatenate([self.accepting, np.zeros(len(empty), dtype=np.bool_)])
+        self.calls |= {copies[entry]: self.calls[entry] for entry in empty if entry in self.calls}
+        self.calls = {
+            state: tuple(site._replace(entry=copies.get(site.entry, site.entry)) for site in sites)
+            for state, sites in self.calls.items()
+        }
+
+    def registers(self) -> RuleRegisters:
+        """Return what the rules remember, once the states are copied."""
+        return self._registers.joined(self._size, self._copied, self.calls, self.leaves)
+
+    def ends(self) -> NDArray[np.bool_]:
+        """Tell in which states a rule must end, since nothing is read there."""
+        is_end = self.accepting.copy()
+        is_end[list(self.calls)] = False
+        is_end[is_end] = (self.table[is_end] < 0).all(axis=1)
+        return is_end
+
+    def open_calls(self, needs_no_frame: NDArray[np.bool_]) -> Actions:
+        """Write the ways through calls into the table, as actions; return these."""
+        openings = _Openings(self.table, self.calls, needs_no_frame, lambda state: self._names[self.rule_of[state]])
+        places, numbers = dict[tuple[_Way, ...], int](), list[int]()
+        states, byte_classes, entries = list[int](), list[int](), list[int]()
+        for state in self.calls:
+            for group, ways in openings.of(state):
+                if len(ways) == 1 and not ways[0][1]:
+                    continue
+                place = places.setdefault(ways, len(numbers))
+                if place == len(numbers):
+                    numbers.append(len(ways))
+                    for way in ways:
+                        numbers += way
+                states += [state] * len(group)
+                byte_classes += group
+                entries += [-2 - place] * len(group)
+        self.table[states, byte_classes] = entries
+        return Actions(np.array(numbers, dtype=np.int32))
+
+
+def _joined(names: tuple[str, ...], parts: Sequence[RuleAutomaton], shortest: int, *, pushes_all: bool) -> Network:
+    """Join all automata in one table; with ``pushes_all`` a return to a bare end is pushed, too."""
+    states = _States(names, parts)
+    states.split_empty()
+    is_end = states.ends()
+    actions = states.open_calls(np.zeros_like(is_end) if pushes_all else is_end)
+    for array in (states.table, states.accepting, is_end, states.rule_of):
+        array.setflags(write=False)
+    return Network(
+        states.rule_of, states.table, states.byte_classes, states.accepting, is_end, actions, states.calls,
+        names, states.entries[names[0]], shortest, states.leaves, states.registers(),
+    )  # fmt: skip
+
+
+_Way = tuple[int, ...]
+"""A way to read a byte in the numbers of ``Actions``: state, whether its register is new, number of pushes, pushes."""
+
+_Ways = list[tuple[list[int], tuple[_Way, ...]]]
+"""Byte classes, and the ways to read each of them."""
+
+
+class _Openings:
+    """Finds the ways to read a byte in states that call rules."""
+
+    def __init__(
+        self,
+        table: NDArray[np.int32],
+        calls: Mapping[int, Sequence[CallSite]],
+        is_end: NDArray[np.bool_],
+        name_of: Callable[[int], str],
+    ) -> None:
+        self._calls = calls
+        self._is_end = is_end
+        self._name_of = name_of
+        self._of_entry: dict[int, _Ways] = {}
+        self._of_site: dict[CallSite, _Ways] = {}  # states with the same call share them
+        self._frames = 0  # in the ways of all entries
+        states = [*dict.fromkeys([*calls, *(site.entry for sites in calls.values() for site in sites)])]
+        rows = table[states]
+        numbers, byte_classes = np.nonzero(rows >= 0)
+        self._classes_to: dict[int, dict[int, list[int]]] = {state: {} for state in states}
+        """The byte classes by which each state steps to another one without a call."""
+        for number, byte_class, target in zip(
+            *(each.tolist() for each in (numbers, byte_classes, rows[numbers, byte_classes])), strict=True
+        ):
+            self._classes_to[states[number]].setdefault(target, []).append(byte_class)
+
+    def of(self, state: int) -> _Ways:
+        """Return a state's ways: its own steps, and those of the rules that it calls."""
+        found: _Ways = [(byte_classes, ((target, 0, 0),)) for target, byte_classes in self._classes_to[state].items()]
+        sites = self._calls.get(state, ())
+        is_alone = len(sites) + bool(found) <= 1
+        for site in sites:
+            found += self._through(site)
+        return found if is_alone else _merged(found)
+
+    def _through(self, site: CallSite) -> _Ways:
+        """Return the ways through a call."""
+        found = self._of_site.get(site)
+        if found is None:
+            outer: tuple[int, ...] = ()
+            if site.is_distinct or not self._is_end[site.target]:
+                outer = (site.target, KEEPS_REGISTER + IS_DISTINCT * site.is_distinct)
+            more = len(outer) // 2
+            found = self._of_site[site] = [
+                (byte_classes, tuple([(state, 1, count + more, *outer, *pushes) for state, _, count, *pushes in ways]))
+                for byte_classes, ways in self._entry(site.entry)
+            ]
+        return found
+
+    def _entry(self, entry: int) -> _Ways:
+        """Return the ways of the first state of a rule, with a new register."""
+        if entry not in self._of_entry:
+            self._find([entry])
+        return self._of_entry[entry]
+
+    def _find(self, opened: list[int]) -> None:
+        """Find the ways of an entry after those of all rules that it begins with."""
+        while opened:
+            entry = opened[-1]
+            called = (site.entry for site in self._calls.get(entry, ()))
+            missing = next((each for each in called if each not in self._of_entry), None)
+            if missing is None:
+                self._of_entry[opened.pop()] = self._fresh(entry)
+            elif missing in opened:
+                raise InternalError(f"the rule {self._name_of(entry)!r} calls itself before it has read anything")
+            else:
+                opened.append(missing)
+
+    def _fresh(self, entry: int) -> _Ways:
+        """Make the ways of an entry from those of the rules that it begins with."""
+        found = self.of(entry)
+        if entry in self._calls:
+            found = [(byte_classes, tuple([_without_register(*way) for way in ways])) for byte_classes, ways in found]
+        self._frames += sum(len(byte_classes) * sum([1 + way[2] for way in ways]) for byte_classes, ways in found)
+        if self._frames > MAX_FRAMES:
+            limit = f"{MAX_FRAMES:,} frames of rules that begin with each other"
+            raise GrammarTooLarge(self._name_of(entry), limit)
+        return found
+
+
+def _merged(several: _Ways) -> _Ways:
+    """Join ways of which some read the same byte classes."""
+    numbers_of: dict[int, list[int]] = {}
+    for number, (byte_classes, _) in enumerate(several):
+        for byte_class in byte_classes:
+            numbers_of.setdefault(byte_class, []).append(number)
+    if len(numbers_of) == sum([len(byte_classes) for byte_classes, _ in several]):
+        return several  # each is read in the ways of one
+    classes_of: dict[tuple[int, ...], list[int]] = {}
+    for byte_class, numbers in numbers_of.items():
+        classes_of.setdefault(tuple(numbers), []).append(byte_class)
+    return [
+        (byte_classes, tuple(dict.fromkeys([way for number in numbers for way in several[number][1]])))
+        for numbers, byte_classes in classes_of.items()
+    ]
+
+
+def _without_register(state: int, is_fresh: int, count: int, *pushes: int) -> _Way:
+    """Return a way whose frames keep no register."""
+    return (
+        state,
+        is_fresh,
+        count,
+        *(number & ~KEEPS_REGISTER if at % 2 else number for at, number in enumerate(pushes)),
+    )

@@ -1,0 +1,188 @@
+"""The tokens that each position allows: masks of configurations, joined, and what a limit leaves of them.
+
+A limit is near where the end behind some token is too far for the tokens that are left. Mostly no token leads so far,
+which a bound tells at once. Else tokens are grouped by the configuration behind them, as an engine finds it, and each
+configuration is asked once. Where a token is read in too many ways for that, tokens are read one by one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from sfgen import arguments
+from sfgen.grammar.shell.completion import Completion
+from sfgen.grammar.shell.masks import KeptMasks, TokenMask, TooManyWays
+from sfgen.grammar.shell.read import ByteReader, ReadByBytes
+from sfgen.index.mask_ids import TOKEN_IDS, packed
+from sfgen.protocols import Int32, Mask, Tokens
+from sfgen.vocabulary import Vocabulary
+
+_KEPT = 16 << 20
+"""The bytes of the cached masks of positions, and of those near a limit."""
+
+_NO_TOKENS: Int32 = np.empty(0, dtype=np.int32)
+
+Configuration = TypeVar("Configuration", bound=tuple[object, ...])
+
+
+class Positions(ABC, Generic[Configuration]):
+    """The tokens that each position allows; see ``PositionMasks``. Immutable, lazy, safe to share between threads.
+
+    A token is allowed if the grammar can read its bytes and the text can still be completed. In a vocabulary without
+    some single bytes, a text counts as completable if it can be completed byte by byte.
+
+    Attributes:
+        vocabulary: The tokens.
+        has_all_bytes: Whether each byte is a token by itself, so that all texts can be written.
+    """
+
+    reader: ByteReader[tuple[Configuration, ...]]
+    """Reads bytes."""
+
+    _far: int
+    """The distance where there is no way."""
+
+    def __init__(self, vocabulary: Tokens) -> None:
+        self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
+        self.has_all_bytes = bool(self.vocabulary.trie.single_bytes.all())
+        self._kept = KeptMasks[tuple[Configuration, ...], Mask](_KEPT)
+        self._known = self._kept.known
+        self._bounded = KeptMasks[tuple[tuple[Configuration, ...], int], Mask](_KEPT)
+
+    # ---- what an engine tells ----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _completion(self) -> Completion[Configuration]:
+        """The way to the end."""
+
+    @abstractmethod
+    def _mask_of(self, configuration: Configuration) -> TokenMask:
+        """Return the tokens of a configuration.
+
+        Raises:
+            TooManyWays: They must be tried one by one.
+        """
+
+    @abstractmethod
+    def _is_mask_made(self, configuration: Configuration) -> bool:
+        """Tell whether the mask of a configuration is cached."""
+
+    @abstractmethod
+    def _fitting(self, position: tuple[Configuration, ...], plain: Mask, room: int) -> Mask:
+        """Return the text tokens, of a mask, after which ``room`` tokens complete the text; others do not matter.
+
+        Raises:
+            TooManyWays: They must be tried one by one.
+        """
+
+    def _checked(self, position: tuple[Configuration, ...], mask: Mask, masks: Sequence[TokenMask]) -> Mask:
+        """Return a joined mask without what only the whole position tells."""
+        return mask
+
+    def _suffices(self, position: tuple[Configuration, ...], room: int) -> bool:
+        """Tell whether ``room`` tokens complete the text behind every token; if unknown, it is false."""
+        return all(self._mask_of(each).farthest <= room for each in position)
+
+    def _excess(self, position: tuple[Configuration, ...], distance: int) -> int:
+        """Bound the bytes by which a text may be longer than a distance."""
+        return 0
+
+    def _can_end(self, position: tuple[Configuration, ...]) -> bool:
+        """Tell whether any number of tokens completes the text."""
+        return self.distance(position) < self._far
+
+    # ---- what may follow -------------------------------------------------------------------------------------------
+
+    def mask(self, position: tuple[Configuration, ...]) -> Mask:
+        """Return the token mask of a position without a limit, end tokens included; read-only."""
+        try:
+            return self._known[position]
+        except KeyError:
+            return self._made(position)
+
+    def _made(self, position: tuple[Configuration, ...]) -> Mask:
+        """Make the mask of a position."""
+        try:
+            mask = self._joined(position)
+        except TooManyWays:
+            mask = self._with_ends(position, self._one_by_one(position, self.vocabulary.text_token_ids, None))
+        mask.setflags(write=False)
+        return self._kept.keep(position, mask)
+
+    def _joined(self, position: tuple[Configuration, ...]) -> Mask:
+        """Join the masks of the configurations."""
+        masks = [self._mask_of(configuration) for configuration in position]
+        mask = masks[0].mask
+        for more in masks[1:]:
+            mask = mask | more.mask
+        return self._checked(position, mask, masks)
+
+    def bounded_mask(self, position: tuple[Configuration, ...], room: int) -> Mask:
+        """Return the token mask of a position with ``room`` tokens left, end tokens not counted; read-only."""
+        if room == 0:
+            return self._with_ends(position, _NO_TOKENS)
+        mask = self._bounded.get((position, room))
+        if mask is None:
+            mask = self._near_limit(position, self.mask(position), room - 1)
+            mask = self._bounded.keep((position, room), mask)
+        return mask
+
+    def _near_limit(self, position: tuple[Configuration, ...], plain: Mask, room: int) -> Mask:
+        """Return the tokens of a mask after which ``room`` tokens complete the text, and its end tokens; read-only."""
+        try:
+            if self._suffices(position, room):
+                return plain
+            fitting = self._fitting(position, plain, room)
+            if fitting is plain:
+                return plain
+        except TooManyWays:
+            fitting = packed(self._one_by_one(position, TOKEN_IDS.of(plain), room), len(self.vocabulary))
+        mask: Mask = plain & (fitting | self._with_ends(position, _NO_TOKENS))
+        mask.setflags(write=False)
+        return mask
+
+    def _one_by_one(self, position: tuple[Configuration, ...], tokens: Int32, room: int | None) -> Int32:
+        """Return the tokens, of some, after which ``room`` tokens complete the text."""
+        read = ReadByBytes(self.reader, position)
+        return read.fitting(tokens, self.vocabulary.tokens, lambda after: self.fits(after, room))
+
+    def _with_ends(self, position: tuple[Configuration, ...], tokens: Int32) -> Mask:
+        """Return a mask of some text tokens, with the end tokens if the text may end; read-only."""
+        ends = self.vocabulary.end_token_ids if self.reader.accepts(position) else ()
+        return packed(np.append(tokens, np.array(ends, dtype=np.int32)), len(self.vocabulary))
+
+    def allowed_tokens(self, mask: Mask) -> Int32:
+        """Return the token ids of a mask, ascending; read-only."""
+        return TOKEN_IDS.of(mask)
+
+    def is_made(self, position: tuple[Configuration, ...], room: int | None) -> bool:
+        """Tell whether the mask of a position is cached, or the masks that it is joined of, near a limit or not."""
+        return position in self._kept or all(map(self._is_mask_made, position))
+
+    # ---- the way to the end ----------------------------------------------------------------------------------------
+
+    def distance(self, position: tuple[Configuration, ...]) -> int:
+        """Return the fewest bytes to an end."""
+        return min(map(self._completion.distance, position))
+
+    def fits(self, position: tuple[Configuration, ...], room: int | None) -> bool:
+        """Tell whether ``room`` tokens are enough to complete the text; ``None``: any number."""
+        if room is None:
+            return self.has_all_bytes or self._can_end(position)  # the reader refuses what leads to no end
+        distance = self.distance(position)
+        if distance <= room and distance + self._excess(position, distance) <= room:
+            return True
+        return distance <= room * self.vocabulary.trie.max_depth and self.tokens_left(position) <= room
+
+    def tokens_left(self, position: tuple[Configuration, ...]) -> int:
+        """Return the fewest tokens of the shortest text to an end; ``UNREACHABLE`` where there is none."""
+        return self._completion.tokens_left(position)
+
+    def shortest(self, position: tuple[Configuration, ...]) -> bytes:
+        """Return the shortest text from a position to an end."""
+        return self._completion.text(position)

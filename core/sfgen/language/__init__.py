@@ -1,5 +1,0 @@
-"""Grammars as users write them, in GBNF and in Lark: what their texts mean, told in the grammar's own words.
-
-``grammar`` is the facade, and ``language`` the protocol that each format implements. ``gbnf_language`` stands on
-``sfgen.grammar``, ``lark_language`` on ``sfgen.lalr``.
-"""
