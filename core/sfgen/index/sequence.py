@@ -446,7 +446,7 @@ class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
             position = after
         return Told(position, guide)
 
-    def _written(self, token_id: int) -> bytes:
+    def _piece_of(self, token_id: int) -> bytes:
         return self.tokens.bytes_of(token_id)
 
 
