@@ -1,0 +1,227 @@
+"""How a model writes calls of tools: a text in which the name and the arguments of each call have their places.
+
+::
+
+    before   call   separator   call   behind
+             └─ texts around NAME, ARGUMENTS, ID, INDEX
+
+A JSON object is nothing special here. ``<tool_call>{"name": "`` stands before a name, ``", "arguments": `` between it
+and the arguments, and ``}</tool_call>`` behind them; a list of all calls is a ``[`` before them, a comma between them,
+and a ``]`` behind them. The arguments are one JSON object, or each stands by itself (``Arguments``).
+
+Special tokens stand in these texts as they are written: ``<|call|>`` is the token where the vocabulary has it.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+
+class Slot(enum.Enum):
+    """A place in the text of a call."""
+
+    NAME = "name"
+    ARGUMENTS = "arguments"
+    ID = "id"
+    """The identifier of the call, nine letters or digits, which the model makes up."""
+    INDEX = "index"
+    """How many calls the message has before this one, in decimal digits."""
+
+
+NAME, ARGUMENTS, ID, INDEX = Slot  # as they stand in ``ToolForm.call``
+
+Notation = Literal["json", "python", "bare"]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """How arguments are written that stand each by itself.
+
+    An argument is ``before``, its name, ``between``, its value, ``behind``. Strings stand as they are; other values as
+    JSON, spaced as ``json.dumps`` has it, unless the attributes tell otherwise.
+
+    Attributes:
+        before: The text before the name of an argument.
+        between: The text between its name and its value.
+        behind: The text behind its value.
+        separator: The text between two arguments.
+        quotes: The texts before and behind a string, inside of ``between`` and ``behind``.
+        escaped: Whether the characters of strings are escaped as in JSON.
+        unquoted: The text before a value that is no string.
+        words: How true, false and null are written where they are the value of an argument.
+        objects: How an object is written, and what is in it. ``"json"``: as JSON; ``"python"``: Python's ``repr``;
+            ``"bare"``: names without quotes, strings in ``quotes``, no blanks.
+        lists: The same of a list.
+    """
+
+    before: str
+    between: str
+    behind: str = ""
+    separator: str = ""
+    quotes: tuple[str, str] = ("", "")
+    escaped: bool = False
+    unquoted: str = ""
+    words: tuple[str, str, str] = ("true", "false", "null")
+    objects: Notation = "json"
+    lists: Notation = "json"
+
+
+@dataclass(frozen=True)
+class ToolForm:
+    """How calls of tools are written.
+
+    The text of all calls is ``before``, the calls with ``separator`` between two, ``behind``. Where a text with quotes
+    stands around the name (``"name": "`` and ``"``), the name has JSON's escapes; ``name_text`` writes it.
+
+    Attributes:
+        call: A call: texts, and slots between them. ``NAME`` and ``ARGUMENTS`` are in it once each.
+        before: The text before all calls.
+        separator: The text between two calls; ``None``: there is one call at most.
+        behind: The text behind all calls.
+        arguments: How arguments are written that stand each by itself; ``None``: they are one JSON object.
+        spacing: The blanks of the JSON of arguments, as ``JsonSchema`` calls them: ``"spaced"``, ``"compact"``,
+            ``"any"``.
+        lead: The text between a text of the same answer and ``before``.
+        stop: The text that ends a message with calls, where another one than ends an answer does; it is behind
+            ``behind``.
+    """
+
+    call: tuple[str | Slot, ...]
+    before: str = ""
+    separator: str | None = None
+    behind: str = ""
+    arguments: Arguments | None = None
+    spacing: Literal["spaced", "compact", "any"] = "spaced"
+    lead: str = ""
+    stop: str = ""
+
+    def name_text(self, name: str) -> str:
+        """Write the name of a tool as it stands in a call."""
+        at = self.call.index(NAME)
+        before, behind = "".join(map(str, self.call[:at])), "".join(map(str, self.call[at + 1 :]))
+        is_in_quotes = before.endswith('"') and behind.startswith('"')
+        return json.dumps(name, ensure_ascii=False)[1:-1] if is_in_quotes else name
+
+
+def _object(
+    before: str = "", behind: str = "", *, name: str = "name", key: str = "arguments"
+) -> tuple[str | Slot, ...]:
+    """A call that is one JSON object."""
+    return (f'{before}{{"{name}": "', NAME, f'", "{key}": ', ARGUMENTS, f"}}{behind}")
+
+
+_WORDS = ("True", "False", "None")
+_PYTHON = Arguments("", "=", separator=", ", quotes=('"', '"'), escaped=True, words=_WORDS)
+
+NAMED: Mapping[str, ToolForm] = MappingProxyType(
+    {
+        "json": ToolForm(_object()),
+        "hermes": ToolForm(_object("<tool_call>\n", "\n</tool_call>"), separator="\n"),
+        "llama3": ToolForm(_object(key="parameters")),
+        "mistral": ToolForm(_object(), "[TOOL_CALLS][", ", ", "]"),
+        "mistral-nemo": ToolForm((*_object()[:-1], ', "id": "', ID, '"}'), "[TOOL_CALLS][", ", ", "]"),
+        "mistral-small": ToolForm(("[TOOL_CALLS]", NAME, "[CALL_ID]", ID, "[ARGS]", ARGUMENTS), separator=""),
+        "ministral": ToolForm(("[TOOL_CALLS]", NAME, "[ARGS]", ARGUMENTS), separator=""),
+        "harmony": ToolForm(
+            (" to=functions.", NAME, "<|channel|>commentary json<|message|>", ARGUMENTS),
+            lead="<|end|><|start|>assistant",
+            stop="<|call|>",
+        ),
+        "harmony-channel": ToolForm(
+            ("<|channel|>commentary to=functions.", NAME, " <|constrain|>json<|message|>", ARGUMENTS),
+            lead="<|end|><|start|>assistant",
+            stop="<|call|>",
+        ),
+        "deepseek-r1": ToolForm(
+            (
+                "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+                NAME,
+                "\n```json\n",
+                ARGUMENTS,
+                "\n```<｜tool▁call▁end｜>",
+            ),
+            "<｜tool▁calls▁begin｜>",
+            "\n",
+            "<｜tool▁calls▁end｜>",
+        ),
+        "deepseek-v3.1": ToolForm(
+            ("<｜tool▁call▁begin｜>", NAME, "<｜tool▁sep｜>", ARGUMENTS, "<｜tool▁call▁end｜>"),
+            "<｜tool▁calls▁begin｜>",
+            "",
+            "<｜tool▁calls▁end｜>",
+        ),
+        "kimi-k2": ToolForm(
+            (
+                "<|tool_call_begin|>functions.",
+                NAME,
+                ":",
+                INDEX,
+                "<|tool_call_argument_begin|>",
+                ARGUMENTS,
+                "<|tool_call_end|>",
+            ),
+            "<|tool_calls_section_begin|>",
+            "",
+            "<|tool_calls_section_end|>",
+        ),
+        "functionary": ToolForm(("<function=", NAME, ">", ARGUMENTS, "</function>"), separator=""),
+        "granite": ToolForm(_object(), "<|tool_call|>[", ", ", "]"),
+        "phi4-mini": ToolForm(_object(), "<|tool_call|>[", ", ", "]<|/tool_call|>"),
+        "nemotron": ToolForm(_object(), "<TOOLCALL>[", ", ", "]</TOOLCALL>"),
+        "command-r7b": ToolForm(
+            (
+                '    {"tool_call_id": "',
+                INDEX,
+                '", "tool_name": "',
+                NAME,
+                '", "parameters": ',
+                ARGUMENTS,
+                "}",
+            ),
+            "<|START_ACTION|>[\n",
+            ",\n",
+            "\n]<|END_ACTION|>",
+        ),
+        "qwen3-coder": ToolForm(
+            ("<tool_call>\n<function=", NAME, ">\n", ARGUMENTS, "</function>\n</tool_call>"),
+            separator="\n",
+            arguments=Arguments("<parameter=", ">\n", "\n</parameter>\n", words=_WORDS),
+        ),
+        "seed-oss": ToolForm(
+            ("<seed:tool_call>\n<function=", NAME, ">\n", ARGUMENTS, "</function>\n</seed:tool_call>"),
+            separator="\n",
+            arguments=Arguments("<parameter=", ">", "</parameter>\n", words=_WORDS, objects="python", lists="python"),
+        ),
+        "glm-4.5": ToolForm(
+            ("<tool_call>", NAME, "\n", ARGUMENTS, "</tool_call>"),
+            separator="\n",
+            arguments=Arguments("<arg_key>", "</arg_key>\n<arg_value>", "</arg_value>\n"),
+        ),
+        "minimax-m2": ToolForm(
+            ('<invoke name="', NAME, '">\n', ARGUMENTS, "</invoke>\n"),
+            "<minimax:tool_call>\n",
+            "",
+            "</minimax:tool_call>",
+            Arguments('<parameter name="', '">', "</parameter>\n"),
+        ),
+        "gemma-4": ToolForm(
+            ("<|tool_call>call:", NAME, "{", ARGUMENTS, "}<tool_call|>"),
+            separator="",
+            arguments=Arguments("", ":", separator=",", quotes=('<|"|>', '<|"|>'), objects="bare", lists="bare"),
+            stop="<|tool_response>",
+        ),
+        "pythonic": ToolForm((NAME, "(", ARGUMENTS, ")"), "[", ", ", "]", _PYTHON),
+        "lfm2": ToolForm((NAME, "(", ARGUMENTS, ")"), "<|tool_call_start|>[", ", ", "]<|tool_call_end|>", _PYTHON),
+    }
+)
+"""The forms of well-known models, by the names that other engines have for them."""
+
+
+def tool_form_of(model: object) -> ToolForm | None:
+    """Return how a model's chat template writes calls; ``None`` where it writes none, or there is no template."""
+    return getattr(model, "tool_form", None)
