@@ -21,7 +21,7 @@ from sfgen.ban.difference import without_banned
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.index import Marker
 from sfgen.index.sequence import Chain, SequenceGuide
-from sfgen.index.sequence_parts import AnyPart, Fixed, Free, Texts
+from sfgen.index.sequence_parts import Fixed, Free, Texts, TokenPart
 
 PATTERNS = ["a{0,2}", "ab?", "(a|bb)b?", "b|ab", "(ab){0,2}", "a|b|ab"]
 LONGEST = 12  # bytes of a text that is looked at
@@ -118,7 +118,7 @@ def definitions(draw: st.DrawFn, *, every_byte: bool = True) -> tuple[Definition
     vocabulary = Vocabulary([*letters, *longer, None], [2 + len(longer)])
     definite = draw(st.booleans())
     uncounted = draw(st.integers(0, 2))
-    defined, parts = list[Defined](), list[AnyPart]()
+    defined, parts = list[Defined](), list[TokenPart]()
     for number in range(uncounted + draw(st.integers(0, 2))):
         kinds = (
             ["literal", "free"]
@@ -138,7 +138,7 @@ def definitions(draw: st.DrawFn, *, every_byte: bool = True) -> tuple[Definition
 
 
 def add(
-    draw: st.DrawFn, kind: str, counts: bool, vocabulary: Vocabulary, defined: list[Defined], parts: list[AnyPart]
+    draw: st.DrawFn, kind: str, counts: bool, vocabulary: Vocabulary, defined: list[Defined], parts: list[TokenPart]
 ) -> None:
     """Draw a part of a kind, and what defines it."""
     if kind in ("literal", "free"):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sfgen import Template
 from sfgen.errors import UsageError
 from sfgen.groups import Texts, texts_by_name
+from sfgen.index.threads import Position
 from sfgen.printable import line_with_caret, on_one_line
-from sfgen.template.reader import Position
 from sfgen_cli.report.matching import Complaint, whole
 from sfgen_cli.report.tables import show
 from sfgen_cli.report.text_source import IndexRequest, save_for_vocabulary, with_vocabulary
@@ -96,17 +96,14 @@ class TemplateMatching:
     def _expected(self, position: Position) -> tuple[str, ...]:
         reader, found = self._template.reader, list[str]()
         for thread in position:
-            literal = reader.literal(thread)
-            if thread.part == len(reader.parts):
-                found.append("the end of the text")
-            elif literal is None:
-                hole = reader.hole((thread,))
-                assert hole is not None, "it is no literal"
+            rest, hole = reader.rest(thread), reader.hole((thread,))
+            if hole is not None:
                 found.append(f"{{{{{hole.name}: {hole.hole.kind} …}}}}")
+            elif rest is None:
+                found.append("the end of the text")
             else:
-                assert isinstance(thread.inside, int), "inside of a literal it counts bytes"
-                rest = literal[thread.inside :].decode("utf-8", "replace")
-                found.append(repr(rest if len(rest) <= _SHOWN else rest[: _SHOWN - 1] + "…"))
+                shown = rest.decode("utf-8", "replace")
+                found.append(repr(shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"))
         return tuple(dict.fromkeys(found))
 
 

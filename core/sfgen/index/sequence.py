@@ -10,7 +10,7 @@ from sfgen.errors import UsageError
 from sfgen.index.guide import NO_TOKENS, BaseGuide, ReadBeside
 from sfgen.index.marker import Marker
 from sfgen.index.mask_ids import TOKEN_IDS, packed
-from sfgen.index.sequence_parts import AnyPart, Fixed, Free, Texts
+from sfgen.index.sequence_parts import Fixed, Free, Texts, TokenPart
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.index.threads import Position, Span, Thread, Threads
 from sfgen.protocols import Guide, GuideSource, Int32, Mask
@@ -41,16 +41,16 @@ class Chain:
     ([4, 6], 3)
     """
 
-    def __init__(self, parts: Iterable[AnyPart | GuideSource], back: int | None = None) -> None:
-        flat = list[AnyPart]()
+    def __init__(self, parts: Iterable[TokenPart | GuideSource], back: int | None = None) -> None:
+        flat = list[TokenPart]()
         for part in arguments.items("parts", parts, "a list of parts"):
             if isinstance(part, Chain):
                 back = back if part.threads.back is None else len(flat) + part.threads.back
-                flat += part.threads.parts
+                flat += part.tokens.parts
             else:
                 flat.append(part if isinstance(part, Fixed | Free | Texts) else Texts(part))
         self.threads: Threads = Threads(flat, back)
-        self.tokens = ThreadTokens(self.threads)
+        self.tokens: ThreadTokens = ThreadTokens(self.threads)
         self.vocabulary: Vocabulary = self.tokens.vocabulary
 
     def guide(self, max_tokens: int | None = None) -> SequenceGuide:
@@ -109,7 +109,7 @@ class ThreadsGuide(BaseGuide[Position]):
         self.tokens = arguments.instance("tokens", tokens, ThreadTokens)
         self.threads = tokens.threads
         super().__init__(tokens.vocabulary, self.threads.start, max_tokens)
-        machine = self.threads.last.machine
+        machine = tokens.last.machine
         self.limit_hint, self.dead_end_hint = machine.limit_hint, machine.dead_end_hint
         self._last: BaseGuide[Any] | None = None  # once the last part alone is open
         self._steps_in_last = 0
@@ -123,7 +123,7 @@ class ThreadsGuide(BaseGuide[Position]):
         position = self._positions[-1]
         if not self.threads.is_in_last(position):
             return
-        machine, room, rest = self.threads.last.machine, self.room, data
+        machine, room, rest = self.tokens.last.machine, self.room, data
         tells_more = isinstance(machine, ReadBeside) and self.threads.is_definite
         if len(self._positions) == 1 or not tells_more:
             self._last = machine._at(position[0].inside, room)
@@ -179,7 +179,7 @@ class ThreadsGuide(BaseGuide[Position]):
         """The state of the last part's guide, or its start in what does not count; else a negative number."""
         if self._last is not None:
             return self._last.state
-        position, last = self._positions[-1], self.threads.last
+        position, last = self._positions[-1], self.tokens.last
         if len(position) > 1 or self.threads.parts[position[0].part].counts:
             return -1 - self._number(position)
         place = last.place(last.start)

@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
+from sfgen.automata import Dfa
 from sfgen.errors import GenerationError, UsageError
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.distance import UNREACHABLE, byte_distances
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.marker import Marker
+from sfgen.index.readers import GuideReader, PositionReader, ReaderOfTwo
 from sfgen.index.unconstrained import UnconstrainedGuide
 from sfgen.protocols import Guide, GuideSource, Int32, Mask, Tokens
 from sfgen.vocabulary import TokenTrie
@@ -268,78 +270,59 @@ class _Engine(Protocol):
         """Return the token mask of a position with ``room`` tokens left."""
 
 
-class InText(NamedTuple):
-    """A place in the longest text of a constraint, which two constraints read.
-
-    Attributes:
-        inside: The place of the one that says what may be written.
-        whole: The place of the one that says where the text ends.
-    """
-
-    inside: Hashable
-    whole: Hashable
-
-
-class Texts(Part):
-    """A text of a constraint.
+class ReadText(Part):
+    """A text that a reader reads; a place is a position of the reader.
 
     Args:
-        source: The constraint over a vocabulary.
-        ends: Where it ends.
-        whole: The constraint whose longest text it is, where ``source`` has only some texts of it; ``None``: it is
-            ``source``. Behind a text that may be written nothing comes that would make a longer one of it, which may
-            not.
+        reader: The reader.
+        ends: Where the text ends.
+        whole: Another reader whose longest text it is; ``None``: it is that of ``reader``.
+        dfa: The automaton whose longest text it is; ``None``: it is that of none, or it is not known.
     """
 
     counts = True
 
-    def __init__(self, source: GuideSource, ends: Ending = "anywhere", *, whole: GuideSource | None = None) -> None:
-        arguments.given("each of parts", source, "an index", "vocabulary", "guide", "refusal")
+    def __init__(
+        self,
+        reader: PositionReader[Any],
+        ends: Ending = "anywhere",
+        *,
+        whole: PositionReader[Any] | None = None,
+        dfa: Dfa | None = None,
+    ) -> None:
         arguments.one_of("ends", ends, ("anywhere", "earliest", "longest"))
-        self.source, self.ending = source, ends
-        if whole is not None:
-            arguments.given("whole", whole, "an index", "vocabulary", "guide", "refusal")
-            if ends != "longest":
-                raise UsageError("whole is for a part that ends at its longest", hint="Leave whole out.")
-        self.machine = machine_of(source)
-        self.reader = self.machine if whole is None or whole is source else machine_of(whole)
-        engine = getattr(self.machine, "tokens", None)
-        self._engine: _Engine | None = engine if hasattr(engine, "bounded_mask") else None
-        self._fits = self.machine._fits if self._engine is None else self._engine.fits
-        self.is_definite = ends != "anywhere"
-        self.key = ends, whole is None or whole is source
-        start = self.machine.position
-        self.start = start if self.reader is self.machine else InText(start, self.reader.position)
-
-    def place(self, inside: Any) -> Any:
-        """The position of the guide of what may be written."""
-        return inside if self.reader is self.machine else inside.inside
+        self.ending, self.is_definite = ends, ends != "anywhere"
+        self._dfa = dfa
+        both = reader if whole is None else ReaderOfTwo(reader, whole)
+        self.start = both.start
+        self._read, self._accepts, self._is_final = both.read, both.accepts, both.is_final
+        self._only_step = both.only_step
+        self._whole = whole
 
     def after(self, inside: Any, data: bytes) -> Hashable | None:
         """The place after some bytes."""
-        after = self.machine._read(self.place(inside), data)
-        if after is None or self.reader is self.machine:
-            return after
-        whole = self.reader._read(inside.whole, data)
-        return None if whole is None else InText(after, whole)
+        return self._read(inside, data)
 
     def ends(self, inside: Any) -> bool:
         """Whether the text is complete."""
-        return self.machine._accepts(self.place(inside))
+        return self._accepts(inside)
 
     def goes_on(self, inside: Any) -> bool:
         """Whether it may be continued."""
-        if not self.ends(inside):
+        if not self._accepts(inside):
             return True
         return self.ending != "earliest" and not self._is_final(inside)
 
     def lets_go(self, inside: Any, byte: bytes) -> bool:
         """Whether the longest text ends before a byte."""
-        return self.ends(inside) and self.reader._read(self._whole(inside), byte) is None
+        if not self._accepts(inside):
+            return False
+        after = self._read(inside, byte) if self._whole is None else self._whole.read(inside.whole, byte)
+        return after is None
 
     def leads_on(self, inside: Any) -> bool:
         """Whether what is behind the part may begin here, whatever its first byte is."""
-        return self.ends(inside) and (self.ending != "longest" or self._is_final(inside))
+        return self._accepts(inside) and (self.ending != "longest" or self._is_final(inside))
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
         """Where its text is complete; the last such place alone if it is the longest, where it cannot go on there."""
@@ -356,12 +339,51 @@ class Texts(Part):
         return ends if self.ending == "anywhere" else ends[-1:] if self.ends(inside) else []
 
     def only_step(self, inside: Any) -> tuple[bytes, Hashable] | None:
-        """The only byte that the constraint reads, and the place after it."""
-        step = self.machine._only_step(self.place(inside))
-        if step is None or self.reader is self.machine:
-            return step
-        after = self.after(inside, step[0])
-        return None if after is None else (step[0], after)
+        """The only byte that the reader reads, and the place after it."""
+        return self._only_step(inside)
+
+    def may_go_on_with(self, byte: int) -> bool:
+        """Whether a complete text may go on with a byte; it is taken to where that is not quickly known."""
+        dfa = self._dfa
+        return dfa is None or bool((dfa.transitions[dfa.accepting, dfa.byte_classes[byte]] >= 0).any())
+
+
+class Texts(ReadText):
+    """A text of a constraint over a vocabulary; a place is a position of its guide.
+
+    Args:
+        source: The constraint over a vocabulary.
+        ends: Where it ends.
+        whole: The constraint whose longest text it is, where ``source`` has only some texts of it; ``None``: it is
+            ``source``. Behind a text that may be written nothing comes that would make a longer one of it, which may
+            not.
+    """
+
+    def __init__(self, source: GuideSource, ends: Ending = "anywhere", *, whole: GuideSource | None = None) -> None:
+        arguments.given("each of parts", source, "an index", "vocabulary", "guide", "refusal")
+        if whole is not None:
+            arguments.given("whole", whole, "an index", "vocabulary", "guide", "refusal")
+            if ends != "longest":
+                raise UsageError("whole is for a part that ends at its longest", hint="Leave whole out.")
+        self.source = source
+        self.machine = machine_of(source)
+        self.is_alone = whole is None or whole is source
+        """Whether it is a longest text of ``source`` itself."""
+        longer = self.machine if whole is None or self.is_alone else machine_of(whole)
+        super().__init__(
+            GuideReader(self.machine),
+            ends,
+            whole=None if self.is_alone else GuideReader(longer),
+            dfa=longer.index.dfa if isinstance(longer, DfaGuide) else None,
+        )
+        engine = getattr(self.machine, "tokens", None)
+        self._engine: _Engine | None = engine if hasattr(engine, "bounded_mask") else None
+        self._fits = self.machine._fits if self._engine is None else self._engine.fits
+        self.key = ends, self.is_alone
+
+    def place(self, inside: Any) -> Any:
+        """The position of the guide of what may be written."""
+        return inside if self.is_alone else inside.inside
 
     def forced(self, inside: Any, most: int | None) -> bytes:
         """The bytes that must follow in the constraint."""
@@ -389,7 +411,7 @@ class Texts(Part):
     @cached_property
     def is_automaton(self) -> bool:
         """Whether a place in it is a state of an automaton."""
-        return self.reader is self.machine and isinstance(self.machine, DfaGuide)
+        return self.is_alone and isinstance(self.machine, DfaGuide)
 
     @cached_property
     def farthest(self) -> int:
@@ -435,21 +457,12 @@ class Texts(Part):
             return np.sort(trie.token_ids)
         return None
 
-    def may_go_on_with(self, byte: int) -> bool:
-        """Whether a complete text may go on with a byte; it is taken to where that is not quickly known."""
-        dfa = self.reader.index.dfa if isinstance(self.reader, DfaGuide) else None
-        return dfa is None or bool((dfa.transitions[dfa.accepting, dfa.byte_classes[byte]] >= 0).any())
 
-    def _whole(self, inside: Any) -> Any:
-        return inside if self.reader is self.machine else inside.whole
-
-    def _is_final(self, inside: Any) -> bool:
-        whole = self._whole(inside)
-        return self.reader._accepts(whole) and self.reader._is_final(whole)
-
-
-AnyPart: TypeAlias = Fixed | Copy | Free | Texts
+AnyPart: TypeAlias = Fixed | Copy | Free | ReadText
 """One part of a sequence, of any kind."""
+
+TokenPart: TypeAlias = Fixed | Copy | Free | Texts
+"""One part of a sequence over a vocabulary."""
 
 
 def without(tokens: Int32, others: Sequence[int]) -> Int32:

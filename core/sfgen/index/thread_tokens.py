@@ -27,7 +27,7 @@ from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.mask_ids import packed
-from sfgen.index.sequence_parts import Copy, Fixed, Free, InFree, Texts
+from sfgen.index.sequence_parts import Copy, Fixed, Free, InFree, Texts, TokenPart
 from sfgen.index.threads import BYTES, Position, Thread, Threads
 from sfgen.index.trie_ways import Kept, TrieWays, kept_of, spelled
 from sfgen.protocols import Int32, Mask
@@ -70,38 +70,30 @@ class ThreadTokens:
 
     def __init__(self, threads: Threads) -> None:
         self.threads = threads
-        texts = [part for part in threads.parts if isinstance(part, Texts)]
+        self.parts: tuple[TokenPart, ...] = tuple(part for part in threads.parts if isinstance(part, TokenPart))
+        texts = [part for part in self.parts if isinstance(part, Texts)]
+        self.last = texts[-1]
         if len({part.source.vocabulary.fingerprint for part in texts}) > 1:
             raise UsageError("the parts are over different vocabularies", hint="Make them over the same one.")
         self.vocabulary: Vocabulary = arguments.instance("vocabulary", texts[0].source.vocabulary, Vocabulary)
         # What is found of the beginnings of a source is kept with it: there are many, one for each prompt.
-        is_shared = len(texts) == 1 and texts[0].reader is texts[0].machine
+        is_shared = len(texts) == 1 and texts[0].is_alone
         self._kept = kept_of(texts[0].source) if is_shared else Kept()
         self._has_longest = any(part.ending == "longest" for part in texts)
         self._keys: dict[int, int] = {}
         self._behind: dict[int, int] = {}
-        self._first: dict[int, frozenset[int]] = {}
         self._ways = TrieWays(self.vocabulary.trie)
         self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
-        self._check_longest()
-
-    def _check_longest(self) -> None:
-        """Refuse a longest text that could take in the beginning of what must follow it."""
-        for number, part in enumerate(self.threads.parts, -len(self.threads.parts)):
-            if not isinstance(part, Texts) or part.ending != "longest" or not self.behind(number):
-                continue
-            if any(part.may_go_on_with(byte) for byte in self._first_bytes(self.threads.following(number))):
-                raise UsageError(
-                    "the longest text of a part may take in what follows it",
-                    hint="Let it end anywhere, or begin what follows with another byte.",
-                )
+        for number, part in enumerate(self.parts, -len(self.parts)):
+            if isinstance(part, Texts) and part.ending == "longest" and self.behind(number):
+                threads.check_longest(number)
 
     def _key(self, part: int) -> int:
         """A number that tells a part and those that may follow it from others before the same source."""
         known = self._keys.get(part)
         if known is None:
-            first = part if self.threads.back is None else min(part, self.threads.back - len(self.threads.parts))
-            key = part, tuple(each.key for each in self.threads.parts[first:])
+            first = part if self.threads.back is None else min(part, self.threads.back - len(self.parts))
+            key = part, tuple(each.key for each in self.parts[first:])
             known = self._keys[part] = self._kept.number(key)
         return known
 
@@ -112,7 +104,7 @@ class ThreadTokens:
         if not 0 <= token_id < len(self.vocabulary) or token_id in self.vocabulary.end_token_ids:
             return None
         data, thread = self.vocabulary.tokens[token_id], position[0]
-        part = self.threads.parts[thread.part]
+        part = self.parts[thread.part]
         if data is None:
             return self._after_special(thread, token_id) if len(position) == 1 else None
         if isinstance(part, Free) and thread.inside.left == 0 and part.takes_special(thread.inside):
@@ -127,10 +119,10 @@ class ThreadTokens:
 
     def _after_special(self, thread: Thread, token_id: int) -> tuple[Position, bool] | None:
         """As :meth:`after_token`, of the special token of a marker; it may end a longest text before it."""
-        part = self.threads.parts[thread.part]
+        part = self.parts[thread.part]
         if isinstance(part, Texts) and part.ending == "longest" and self.threads.following(thread.part):
             behind = self.threads.begun_behind(thread)[0]
-            free = self.threads.parts[behind.part]
+            free = self.parts[behind.part]
             if isinstance(free, Free) and part.lets_go(thread.inside, free.marker.data[:1]):
                 return self._after_special(behind, token_id)
         if isinstance(part, Free | Fixed) and _special(part) == token_id and part.takes_special(thread.inside):
@@ -142,7 +134,7 @@ class ThreadTokens:
         data = self.vocabulary.tokens[token_id]
         if data is not None:
             return data
-        special = (part for part in self.threads.parts if isinstance(part, Free | Fixed) and _special(part) == token_id)
+        special = (part for part in self.parts if isinstance(part, Free | Fixed) and _special(part) == token_id)
         return next(part.marker.data if isinstance(part, Free) else part.data for part in special)
 
     # ---- the fewest tokens -----------------------------------------------------------------------------------------
@@ -152,7 +144,7 @@ class ThreadTokens:
         return min(self._needs(thread) for thread in position)
 
     def _needs(self, thread: Thread) -> int:
-        part = self.threads.parts[thread.part]
+        part = self.parts[thread.part]
         if part.stops(thread.inside):
             return 0
         if thread.part in self.threads.last_copy:
@@ -164,7 +156,7 @@ class ThreadTokens:
 
     def _least(self, number: int, inside: Any) -> int:
         """The fewest tokens that count of the rest of a part; of a text that is copied, of a shortest rest."""
-        part = self.threads.parts[number]
+        part = self.parts[number]
         if not part.counts:
             return 0
         if isinstance(part, Texts) and number not in self.threads.last_copy:
@@ -175,7 +167,7 @@ class ThreadTokens:
         """Return the fewest tokens that count of what is behind a part, without copies."""
         if number not in self._behind:
             after = self.threads.following(number)
-            part = self.threads.parts[after] if after else None
+            part = self.parts[after] if after else None
             least = 0
             if part is not None and not isinstance(part, Copy):
                 least = 0 if part.stops(part.start) else self._least(after, part.start) + self.behind(after)
@@ -191,14 +183,14 @@ class ThreadTokens:
         texts, least = dict(thread.memory), 0
         if thread.part in texts:
             texts[thread.part] += rest
-        for part in self.threads.parts[thread.part + 1 :] if thread.part < -1 else ():
+        for part in self.parts[thread.part + 1 :] if thread.part < -1 else ():
             if isinstance(part, Copy):
                 least += self.spelled(texts[part.source] if part.source in texts else self._shortest(part.source))
         return min(least, int(UNREACHABLE))
 
     def _shortest(self, number: int) -> bytes:
         """A shortest text of a part that is copied."""
-        part = self.threads.parts[number]
+        part = self.parts[number]
         return self._kept.find(("shortest", number), lambda: part.rest(part.start))
 
     def spelled(self, text: bytes) -> int:
@@ -215,7 +207,7 @@ class ThreadTokens:
         return any(self._fits(thread, room) for thread in position)
 
     def _fits(self, thread: Thread, room: int | None) -> bool:
-        part = self.threads.parts[thread.part]
+        part = self.parts[thread.part]
         if isinstance(part, Texts) and not self.behind(thread.part) and not self.threads.last_copy:
             return part.fits(thread.inside, room)  # without the fewest tokens, which take long to find
         if not part.counts:
@@ -224,14 +216,14 @@ class ThreadTokens:
 
     def _can_write(self, thread: Thread, room: int | None) -> bool:
         """Whether tokens write the rest of a part that does not count, and what is behind it."""
-        part = self.threads.parts[thread.part]
+        part = self.parts[thread.part]
         if isinstance(part, Texts) or self._all_bytes:
             return True
         return self._can_complete(thread.part, part.rest(thread.inside), room)
 
     def _can_complete(self, number: int, rest: bytes, room: int | None) -> bool:
         """Whether tokens write the rest of a literal or a marker, the last of which may cross."""
-        part = self.threads.parts[number]
+        part = self.parts[number]
         data = part.marker.data if isinstance(part, Free) else part.start
         key = "completable", self._key(number), room
         found: list[bool] = self._kept.find(key, lambda: self._completable(number, data, room))
@@ -239,7 +231,7 @@ class ThreadTokens:
 
     def _completable(self, number: int, data: bytes, room: int | None) -> list[bool]:
         """Of each number of bytes of a literal whether it can be completed after them; from its end back."""
-        trie, size, part = self.vocabulary.trie, len(data), self.threads.parts[number]
+        trie, size, part = self.vocabulary.trie, len(data), self.parts[number]
         thread = Thread(number, part.start)
         found = [False] * size + [self.fits(self.threads.begun_behind(thread), room)]
         for offset in reversed(range(size)):
@@ -273,7 +265,7 @@ class ThreadTokens:
         if len(position) > 1:
             return self._in_all_ways(position, room, ends)
         thread = position[0]
-        part = self.threads.parts[thread.part]
+        part = self.parts[thread.part]
         if isinstance(part, Texts):
             return self._in_texts(part, position, room, ends)
         if isinstance(part, Free):
@@ -287,7 +279,7 @@ class ThreadTokens:
 
     def _along(self, thread: Thread, rest: bytes, room: int | None, ends: Ends) -> Int32:
         """The tokens that write the rest of a literal, or some of it, or more than it."""
-        part, trie = self.threads.parts[thread.part], self._trie(ends)
+        part, trie = self.parts[thread.part], self._trie(ends)
 
         def make() -> Int32:
             left, tokens = _less(room, part.counts), [NO_TOKENS]
@@ -306,7 +298,7 @@ class ThreadTokens:
         """Whether the rest of a literal, and what is behind it, can be written from between two tokens."""
         if room is None and self._all_bytes:
             return True
-        if self.threads.parts[thread.part].counts:
+        if self.parts[thread.part].counts:
             return self.spelled(rest) + self.behind(thread.part) + self._copied(thread) <= _most(room)
         if rest and not self._all_bytes:
             return self._can_complete(thread.part, rest, room)
@@ -333,7 +325,7 @@ class ThreadTokens:
         threads, least = self.threads, 0
         first = next(number for number, part in enumerate(threads.parts) if part.counts)
         if room is not None and first == len(threads.parts) - 1 and threads.back is None:
-            threads.last.source.guide(room)  # says what is wrong with it
+            self.last.source.guide(room)  # says what is wrong with it
         elif room is not None and (least := self.needs(self.threads.start)) > room:
             raise LimitTooSmall(
                 f"a limit of {room} tokens is too small: the shortest text takes {least}",
@@ -349,7 +341,7 @@ class ThreadTokens:
 
     def crosses(self, room: int | None) -> bool:
         """Tell whether some token has all of the literal at the start, and more."""
-        part, thread = self.threads.parts[0], self.threads.start[0]
+        part, thread = self.parts[0], self.threads.start[0]
         return isinstance(part, Fixed) and self._crossing(thread, part.data, WHOLE, room).size > 0
 
     def _in_free(self, part: Free, thread: Thread, room: int | None, ends: Ends) -> Int32:
@@ -460,11 +452,11 @@ class ThreadTokens:
         """A bound on the fewest tokens to an end after any token that begins at a thread."""
         longest, least, texts = self.vocabulary.trie.max_depth, 0, dict(thread.memory)
         for number in range(thread.part, 0):
-            part = self.threads.parts[number]
+            part = self.parts[number]
             if isinstance(part, Texts):
                 least += part.farthest
             elif isinstance(part, Copy):
-                source = self.threads.parts[part.source]
+                source = self.parts[part.source]
                 assert isinstance(source, Texts), "texts of constraints are copied"
                 is_whole = part.source in texts and part.source != thread.part
                 least += len(texts.get(part.source, b"")) + (0 if is_whole else longest + source.farthest)
@@ -477,7 +469,7 @@ class ThreadTokens:
         if not self._all_bytes:
             return int(UNREACHABLE)
         rest, written = part.farthest, len(thread.memory[-1][1])
-        behind = self.threads.parts[thread.part + 1 :]
+        behind = self.parts[thread.part + 1 :]
         own = sum(isinstance(each, Copy) and each.source == thread.part for each in behind)
         return rest + own * (written + longest + rest) + self.behind(thread.part) + self._copied(thread)
 
@@ -487,7 +479,7 @@ class ThreadTokens:
             return self._walked(position, room, ends)
         found = [NO_TOKENS]
         for thread in position:
-            part = self.threads.parts[thread.part]
+            part = self.parts[thread.part]
             if isinstance(part, Texts):
                 if part.ending != "anywhere":
                     return self._walked(position, room, ends)
@@ -502,7 +494,7 @@ class ThreadTokens:
         if not part.ends(inside):
             return NO_TOKENS
         tokens = self.tokens(self.threads.begun_behind(thread), room)
-        markers = tuple(each.marker for each in self.threads.parts if isinstance(each, Free))
+        markers = tuple(each.marker for each in self.parts if isinstance(each, Free))
         first_bytes = self._kept.find(("first bytes", markers), self._first_bytes_of_tokens)
         leaves = self._kept.find(
             ("leaves", self._key(thread.part), inside),
@@ -514,7 +506,7 @@ class ThreadTokens:
     def _first_bytes_of_tokens(self) -> NDArray[np.int16]:
         """The first byte of each token, int16 ``[vocabulary]``; -1: none."""
         texts = list(self.vocabulary.tokens)
-        for part in self.threads.parts:
+        for part in self.parts:
             if isinstance(part, Free) and part.marker.token is not None:
                 texts[part.marker.token] = part.marker.data
         return np.array([text[0] if text else -1 for text in texts], dtype=np.int16)
@@ -539,7 +531,7 @@ class ThreadTokens:
             return _ascending([tokens, self._walked(position, room)])
         found = [tokens]
         for thread in position:
-            part = self.threads.parts[thread.part]
+            part = self.parts[thread.part]
             if not isinstance(part, Texts):
                 continue  # those that cross are among the tokens of a literal
             firsts = self._first_bytes_behind(thread)
@@ -568,9 +560,9 @@ class ThreadTokens:
     def _first_bytes_behind(self, thread: Thread) -> frozenset[int]:
         """The bytes with which what is behind a thread's part can begin."""
         after = self.threads.following(thread.part)
-        part = self.threads.parts[after] if after else None
+        part = self.parts[after] if after else None
         text = dict(thread.memory).get(part.source) if isinstance(part, Copy) else None
-        return frozenset(text[:1]) if text else self._first_bytes(after)
+        return frozenset(text[:1]) if text else self.threads.first_bytes(after)
 
     def _walked(self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytearray | None = None) -> Int32:
         """The tokens that can be read and completed: a walk of the trie without what refused bytes begin."""
@@ -595,25 +587,6 @@ class ThreadTokens:
         """Whether the end of a token holds no end of a longest text and something behind it."""
         data = (self.vocabulary.tokens[token] or b"")[skipped:]
         return self.threads.read_on(position, data, is_token=True)[0] is not None
-
-    def _first_bytes(self, number: int) -> frozenset[int]:
-        """The bytes with which a text of a part, and of those behind it, can begin."""
-        if not number:
-            return frozenset()
-        if number not in self._first:
-            copy = self.threads.parts[number]
-            source = copy.source if isinstance(copy, Copy) else number
-            firsts = frozenset(byte[0] for byte in BYTES if self._reads(source, byte))
-            part = self.threads.parts[source]
-            if part.ends(part.start) or part.stops(part.start):
-                firsts |= self._first_bytes(self.threads.following(number))
-            self._first[number] = firsts
-        return self._first[number]
-
-    def _reads(self, number: int, byte: bytes) -> bool:
-        """Whether a part can begin with a byte."""
-        part = self.threads.parts[number]
-        return (part.after(part.start, byte) if isinstance(part, Texts) else part.take(part.start, byte)) is not None
 
     def _trie(self, ends: Ends) -> TokenTrie:
         return self.vocabulary.trie if ends.trie is None else ends.trie

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.index.sequence_parts import AnyPart, Copy, Fixed, Free, InFree, Texts
+from sfgen.index.sequence_parts import AnyPart, Copy, Fixed, Free, InFree, ReadText
 
 
 class Thread(NamedTuple):
@@ -46,7 +46,7 @@ class Threads:
     """Reads parts one after the other. It can be shared between threads.
 
     Args:
-        parts: The parts; the last is ``Texts``.
+        parts: The parts; the last is a text that a reader reads, such as ``Texts``.
         back: The number of the part that follows the last one; ``None``: none.
 
     Raises:
@@ -56,7 +56,7 @@ class Threads:
     def __init__(self, parts: Iterable[AnyPart], back: int | None = None) -> None:
         self.parts, self.back = tuple(parts), back
         last = self.parts[-1] if self.parts else None
-        if not isinstance(last, Texts):
+        if not isinstance(last, ReadText):
             raise UsageError("a sequence needs a constraint as its last part", hint="Give a list of indexes.")
         self.last = last
         if back is not None and arguments.whole_number("back", back, least=0) >= len(self.parts):
@@ -73,6 +73,7 @@ class Threads:
         self.is_definite = all(part.is_definite for part in self.parts[:-1])
         self._ends_anywhere = back is None and last.ending == "anywhere"
         self._begun: dict[int, Position] = {}
+        self._first: dict[int, frozenset[int]] = {}
         self.start = tuple(self._closure(self.beginning(-len(self.parts), ())))
 
     # ---- threads ---------------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ class Threads:
             if (is_token and (is_over or is_special)) or not part.goes_on(inside):
                 return None, counts
             counts = counts or part.counts
-            if isinstance(part, Texts):
+            if isinstance(part, ReadText):
                 if part.ending == "longest" and part.lets_go(inside, data[at : at + 1]):
                     if is_token and at:
                         return None, counts
@@ -160,7 +161,7 @@ class Threads:
         """Whether a longest text ended between two parts."""
         while before != after:
             part = self.parts[before]
-            if isinstance(part, Texts) and part.ending == "longest":
+            if isinstance(part, ReadText) and part.ending == "longest":
                 return True
             before = self.following(before)
         return False
@@ -178,7 +179,7 @@ class Threads:
         part = self.parts[thread.part]
         if not part.goes_on(thread.inside):
             return
-        if isinstance(part, Texts):
+        if isinstance(part, ReadText):
             if part.ending == "longest" and part.lets_go(thread.inside, byte):
                 for begun in self.begun_behind(thread):
                     yield from self._after(begun, byte)
@@ -189,6 +190,11 @@ class Threads:
             after = None if taken is None else taken[0]
         if after is not None:
             yield from self._closure(self.moved(thread, after, byte))
+
+    def reads(self, data: bytes) -> bool:
+        """Tell whether a whole text can be divided into the parts."""
+        position = self.read(self.start, data)
+        return position is not None and self.accepts(position)
 
     def accepts(self, position: Position) -> bool:
         """Tell whether the text may end at a position."""
@@ -225,7 +231,7 @@ class Threads:
         part = self.parts[thread.part]
         if not self.following(thread.part):
             return not part.goes_on(thread.inside)
-        return isinstance(part, Texts) and all(self.read((thread,), byte) is None for byte in BYTES)
+        return isinstance(part, ReadText) and all(self.read((thread,), byte) is None for byte in BYTES)
 
     def forced(self, position: Position, most: int | None) -> tuple[bytes, Position | None] | None:
         """Return some bytes that must follow a position which does not accept, at most N, and the position after them.
@@ -240,7 +246,7 @@ class Threads:
         inside = part.after(thread.inside, data) if data else None
         if inside is None:
             return None
-        if isinstance(part, Texts) and not part.ends(inside):
+        if isinstance(part, ReadText) and not part.ends(inside):
             return data, None  # it has told all up to its end, or a choice
         return data, tuple(dict.fromkeys(self._closure(self.moved(thread, inside, data))))
 
@@ -263,20 +269,49 @@ class Threads:
         """Whether the next byte may be of a part behind a thread's, where the position does not say so."""
         part = self.parts[thread.part]
         return part.stops(thread.inside) or (
-            isinstance(part, Texts) and part.ending == "longest" and part.ends(thread.inside)
+            isinstance(part, ReadText) and part.ending == "longest" and part.ends(thread.inside)
         )
 
     def _tried_step(self, position: Position) -> tuple[bytes, Position] | None:
         found = [(byte, after) for byte in BYTES if (after := self.read(position, byte)) is not None]
         return found[0] if len(found) == 1 else None
 
+    # ---- where a part begins ---------------------------------------------------------------------------------------
+
+    def first_bytes(self, number: int) -> frozenset[int]:
+        """Return the bytes with which a text of a part, and of those behind it, can begin; 0: of no part."""
+        if not number:
+            return frozenset()
+        if number not in self._first:
+            copy = self.parts[number]
+            part = self.parts[copy.source] if isinstance(copy, Copy) else copy
+            firsts = frozenset(byte[0] for byte in BYTES if part.after(part.start, byte) is not None)
+            if part.ends(part.start) or part.stops(part.start):
+                firsts |= self.first_bytes(self.following(number))
+            self._first[number] = firsts
+        return self._first[number]
+
+    def check_longest(self, number: int) -> None:
+        """Refuse a longest text that could take in the beginning of what follows it.
+
+        Raises:
+            UsageError: It could.
+        """
+        part = self.parts[number]
+        assert isinstance(part, ReadText), "it ends at its longest"
+        if any(part.may_go_on_with(byte) for byte in self.first_bytes(self.following(number))):
+            raise UsageError(
+                "the longest text of a part may take in what follows it",
+                hint="Let it end anywhere, or begin what follows with another byte.",
+            )
+
     # ---- a finished text -------------------------------------------------------------------------------------------
 
     def divided(self, data: bytes, unread: AnyPart | None = None) -> list[Span] | None:
         """Divide a text, each part as long as it can be; ``unread`` may have any text up to the end of it."""
-        spans = list[Span]()
+        spans, known = list[Span](), dict[tuple[int, int], list[int]]()
         begun, dead = [self.beginning(-len(self.parts), ())], set[tuple[Thread, int]]()
-        waiting = [self._ends(begun[0], 0, data, unread)]
+        waiting = [self._ends(begun[0], 0, data, unread, known)]
         while waiting:
             thread, start, end = begun[-1], spans[-1].end if spans else 0, next(waiting[-1], None)
             if end is None:
@@ -295,17 +330,21 @@ class Threads:
                 spans.pop()
                 continue
             begun.append(behind)
-            waiting.append(self._ends(behind, end, data, unread))
+            waiting.append(self._ends(behind, end, data, unread, known))
         return None
 
-    def _ends(self, thread: Thread, start: int, data: bytes, unread: AnyPart | None) -> Iterator[int]:
+    def _ends(
+        self, thread: Thread, start: int, data: bytes, unread: AnyPart | None, known: dict[tuple[int, int], list[int]]
+    ) -> Iterator[int]:
         """Where a part may end that begins at a byte, the farthest end first."""
         part = self.parts[thread.part]
         if part is unread:
             return iter([len(data)])
         if isinstance(part, Copy):
             return iter([start + len(thread.inside)] if data.startswith(thread.inside, start) else [])
-        return reversed(part.ends_in(data, start))
+        if (thread.part, start) not in known:  # it may begin there after several texts that are copied
+            known[thread.part, start] = part.ends_in(data, start)
+        return reversed(known[thread.part, start])
 
 
 BYTES = [bytes([byte]) for byte in range(256)]

@@ -359,7 +359,7 @@ class Position(NamedTuple):
 
 
 class SubstringReader:
-    """Reads quotations: a ``sfgen.grammar.shell.guide.PositionReader``. It can be shared between threads."""
+    """Reads quotations: a ``sfgen.index.readers.PositionReader``. It can be shared between threads."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

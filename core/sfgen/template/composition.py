@@ -19,7 +19,7 @@ from sfgen.grammar.network import rules
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import Expression
 from sfgen.index import Index
-from sfgen.index.sequence_parts import AnyPart, Copy, Ending, Texts
+from sfgen.index.sequence_parts import Copy, Ending, Texts, TokenPart
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.index.threads import Threads
 from sfgen.protocols import Superset
@@ -323,7 +323,7 @@ def sequence_of(parts: Sequence[Part], segments: Sequence[Segment], vocabulary: 
         segments = [*segments, Segment(len(parts), len(parts), Dfa.from_choices([""]))]
         size += 1
     number_of = {segment.begin: number - size for number, segment in enumerate(segments)}
-    made, texts = list[AnyPart](), dict[tuple[int, Ending], Texts]()
+    made, texts = list[TokenPart](), dict[tuple[int, Ending], Texts]()
     for begin, _, dfa in segments:
         part = parts[begin] if dfa is None else None
         if isinstance(part, Copied):

@@ -14,25 +14,12 @@ from sfgen.index.guide import ReadBeside
 from sfgen.index.sequence import ThreadsGuide
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.index.threads import Position as Threads
-from sfgen.template.reader import Position, TemplateReader
+from sfgen.template.reader import TemplateReader
 
 Inner = TypeVar("Inner", bound=Hashable)
 
-_BETWEEN = "the template's text"
-"""The description of a position where no hole is open."""
 
-
-def described(reader: TemplateReader, position: Position) -> str:
-    """Describe a position for views: the hole, and which repetition."""
-    hole = reader.hole(position)
-    if hole is None:
-        return _BETWEEN
-    if not hole.name:
-        return f"part {position[0].part + 1}"
-    return hole.name if hole.repetition is None else f"{hole.name} {hole.repetition + 1}"
-
-
-class TellsHole(ReadBeside[Inner, Position]):
+class TellsHole(ReadBeside[Inner, Threads]):
     """The common part of the guides of templates: the open hole.
 
     It stands before the class of the guide.
@@ -44,14 +31,14 @@ class TellsHole(ReadBeside[Inner, Position]):
         self._template = template
         self._begin_beside(template.start)
 
-    def _read_on(self, reading: Position, piece: bytes) -> Position:
+    def _read_on(self, reading: Threads, piece: bytes) -> Threads:
         after = self._template.read(reading, piece)
         assert after is not None, "the guide has read it"
         return after
 
     def describe(self) -> str:
         """Name the hole that is open; of several, the first."""
-        return described(self._template, self._reading())
+        return self._template.described(self._reading())
 
     @property
     def temperature(self) -> float | None:

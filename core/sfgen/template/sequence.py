@@ -28,7 +28,7 @@ from sfgen.template.composition import Segment, automaton_of, grammar_of, segmen
 from sfgen.template.guide import TemplateDfaGuide, TemplateNetworkGuide, TemplateSequenceGuide
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, earliest
 from sfgen.template.parts import Part as MadePart
-from sfgen.template.reader import TemplateReader, first_bytes
+from sfgen.template.reader import TemplateReader
 from sfgen.template.syntax import Hole
 from sfgen.vocabulary import Vocabulary
 
@@ -357,7 +357,8 @@ class Sequence:
         """
         known = self._division
         if known is None or known[0] != data:
-            known = data, self.reader.divided(arguments.data("data", data))
+            spans = self.reader.divided(arguments.data("data", data))
+            known = data, None if spans is None else [(start, end) for _, start, end in spans[:-1]]
             self._division = known
         return known[1]
 
@@ -487,15 +488,7 @@ class _Made:
         constraint = part.constraint
         if part.ends == "earliest":
             return replace(part, constraint=earliest(constraint)) if isinstance(constraint, Dfa) else part
-        behind = first_bytes(self._parts, number + 1)
-        goes_on = not isinstance(constraint, Dfa) or any(
-            (constraint.transitions[constraint.accepting, constraint.byte_classes[byte]] >= 0).any() for byte in behind
-        )
-        if behind and goes_on:
-            raise UsageError(
-                "the longest text of a part may take in what follows it",
-                hint="Let it end anywhere, or begin what follows with another byte.",
-            )
+        TemplateReader(self._parts).check_longest(number - len(self._parts) - 1)
         return replace(part, ends="anywhere")
 
     def _add(self, part: Any) -> None:

@@ -24,7 +24,7 @@ from sfgen.grammar.language.language import FORMATS, Failure, Format, Language, 
 from sfgen.grammar.language.lark_of_schemas import lark_with_schemas
 from sfgen.grammar.network import rules
 from sfgen.grammar.network.regular import regular_superset
-from sfgen.grammar.shell.guide import PositionReader
+from sfgen.index.readers import PositionReader
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide, Superset
 from sfgen.vocabulary import Vocabulary

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from sfgen.grammar.lalr.indentation import Indentation
 from sfgen.grammar.network.rules import GrammarRules
-from sfgen.grammar.shell.guide import PositionReader
+from sfgen.index.readers import PositionReader
 from sfgen.printable import line_and_column
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary

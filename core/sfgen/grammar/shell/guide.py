@@ -16,6 +16,7 @@ from sfgen.errors import LimitTooSmall, TextTooLong
 from sfgen.index import BaseGuide
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import packed
+from sfgen.index.readers import PositionReader
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 from sfgen.weak_cache import kept_with_it
@@ -25,26 +26,6 @@ Position = TypeVar("Position", bound=Hashable)
 Made = TypeVar("Made")
 
 _SHOWN = 60  # characters of a text in a message
-
-
-class PositionReader(Protocol[Position]):
-    """Reads bytes from position to position."""
-
-    @property
-    def start(self) -> Position:
-        """The position of the empty text."""
-
-    def read(self, position: Position, data: bytes) -> Position | None:
-        """Return the position after some bytes; ``None`` where they are refused."""
-
-    def accepts(self, position: Position) -> bool:
-        """Tell whether the text may end at a position."""
-
-    def is_final(self, position: Position) -> bool:
-        """Tell whether nothing can follow: the text must end."""
-
-    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
 
 
 class PositionMasks(Protocol[Position]):

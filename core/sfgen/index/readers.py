@@ -1,0 +1,116 @@
+"""Readers: they say how positions in a text read bytes, without tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from sfgen.automata import Dfa
+from sfgen.index.guide import BaseGuide
+
+Position = TypeVar("Position", bound=Hashable)
+
+
+class PositionReader(Protocol[Position]):
+    """Reads bytes from position to position."""
+
+    @property
+    def start(self) -> Position:
+        """The position of the empty text."""
+
+    def read(self, position: Position, data: bytes) -> Position | None:
+        """Return the position after some bytes; ``None`` where they are refused."""
+
+    def accepts(self, position: Position) -> bool:
+        """Tell whether the text may end at a position."""
+
+    def is_final(self, position: Position) -> bool:
+        """Tell whether nothing can follow: the text must end."""
+
+    def only_step(self, position: Position) -> tuple[bytes, Position] | None:
+        """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
+
+
+class DfaReader:
+    """Reads a text of an automaton: its positions are states."""
+
+    start = 0
+
+    def __init__(self, dfa: Dfa) -> None:
+        self.dfa = dfa
+        # Python reads single numbers from these faster than from arrays.
+        self._target, self._classes = dfa.transitions.item, dfa.byte_classes.tobytes()
+        self._accepting: list[bool] = dfa.accepting.tolist()
+        self._final: list[bool] = ((dfa.transitions < 0).all(axis=1) & dfa.accepting).tolist()
+
+    def read(self, position: int, data: bytes) -> int | None:
+        """Return the state after some bytes; ``None`` where they are refused."""
+        for byte in data:
+            position = self._target(position, self._classes[byte])
+            if position < 0:
+                return None
+        return position
+
+    def accepts(self, position: int) -> bool:
+        """Tell whether the text may end in a state."""
+        return self._accepting[position]
+
+    def is_final(self, position: int) -> bool:
+        """Tell whether nothing can follow."""
+        return self._final[position]
+
+    def only_step(self, position: int) -> tuple[bytes, int] | None:
+        """Return the only byte that can follow, and the state after it."""
+        targets = self.dfa.transitions[position][self.dfa.byte_classes]
+        bytes_ = np.flatnonzero(targets >= 0)
+        return (bytes([bytes_[0]]), int(targets[bytes_[0]])) if bytes_.size == 1 else None
+
+
+class GuideReader:
+    """Reads as a guide does, at any of its positions."""
+
+    def __init__(self, guide: BaseGuide[Any]) -> None:
+        self.start = guide.position
+        self.read, self.accepts = guide._read, guide._accepts
+        self.is_final, self.only_step = guide._is_final, guide._only_step
+
+
+class InText(NamedTuple):
+    """A place in the longest text of a constraint, which two constraints read.
+
+    Attributes:
+        inside: The place of the one that says what may be written.
+        whole: The place of the one that says where the text ends.
+    """
+
+    inside: Hashable
+    whole: Hashable
+
+
+class ReaderOfTwo:
+    """Reads the texts of one reader, and knows how a second one, which has more of them, goes on."""
+
+    def __init__(self, inner: PositionReader[Any], whole: PositionReader[Any]) -> None:
+        self._inner, self._whole = inner, whole
+        self.start = InText(inner.start, whole.start)
+
+    def read(self, position: InText, data: bytes) -> InText | None:
+        """Return the position after some bytes that both read; ``None`` where one of them refuses them."""
+        inside, whole = self._inner.read(position.inside, data), self._whole.read(position.whole, data)
+        return None if inside is None or whole is None else InText(inside, whole)
+
+    def accepts(self, position: InText) -> bool:
+        """Tell whether the text that may be written may end at a position."""
+        return self._inner.accepts(position.inside)
+
+    def is_final(self, position: InText) -> bool:
+        """Tell whether nothing can follow in the second one."""
+        return self._whole.accepts(position.whole) and self._whole.is_final(position.whole)
+
+    def only_step(self, position: InText) -> tuple[bytes, InText] | None:
+        """Return the only byte that can follow, and the position after it."""
+        step = self._inner.only_step(position.inside)
+        after = None if step is None else self.read(position, step[0])
+        return None if step is None or after is None else (step[0], after)
