@@ -149,7 +149,7 @@ class TestCorpus:
         assert {"A person: ", "Can we talk?", "Date: "} <= shown
         assert shown - set(DEMONSTRATION_PROMPTS) <= {
             *("It is very ", "Once upon a time", "Write to ", "On Wed", "How old is Ada?", "How warm is it in Rome?"),
-            *("My name is ", "In: "),
+            *("My name is ", "In: ", "A person. "),
             "The price of the hammock is $9.74. What does it cost? The ",
             "Ada Lovelace, 36, is a mathematician in London.{{who: schema name, age int}}",
             'Where? "{{quote: substring life.txt unit line most 1}}" ({{sure: choices yes, no}})',
