@@ -14,7 +14,7 @@ Made = TypeVar("Made")
 class kept_while_it_lives(Generic[Key, Made]):  # noqa: N801  # a decorator
     """Make something of an object once; an automaton of many megabytes is not kept alive by what is known of it.
 
-    What is made must not refer to the object (see ``kept_with_it``). Two threads may make it twice, but all get the same.
+    What is made must not refer to the object (see ``kept_with_it``). Two threads may make it twice; all get the same.
 
     >>> from sfgen import Dfa
     >>> states = kept_while_it_lives(lambda dfa: print("counted") or len(dfa))
