@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sfgen.models.chat_forms import Renders, ThoughtForm, call_marker, call_marker_of, thought_form, thought_of
+from sfgen.models.chat_forms import Renders, ThoughtForm, thought_form, thought_of
 from sfgen.models.prompt import render
 from sfgen.models.uniform import UniformModel
 
@@ -117,41 +117,4 @@ def test_published_templates(name: str) -> None:
 
 def test_a_model_without_a_chat_template() -> None:
     assert thought_of(UniformModel()) is None
-    assert call_marker_of(UniformModel()) is None
 
-
-CALL = "{% for c in m.tool_calls or [] %}%s{% endfor %}"
-JSON = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
-CALLS: dict[str, tuple[str, str | None]] = {
-    "tags": (f"<call>\n{JSON}\n</call>", "<call>"),
-    "a mark alone": (f"[CALLS] {JSON}", "[CALLS]"),
-    "arguments as text": (JSON.replace(" | tojson", ""), None),
-    "JSON alone": (JSON, None),
-    "another key": (JSON.replace("arguments", "parameters", 1), None),
-    "the name before": ("[CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}", None),
-}
-REAL_CALLS = {
-    "Qwen-Qwen2.5-7B-Instruct": "<tool_call>",
-    "Qwen-Qwen3-0.6B": "<tool_call>",
-    "NousResearch-Hermes-3-Llama-3.1-8B-tool_use": "<tool_call>",
-    "meta-llama-Llama-3.1-8B-Instruct": None,
-    "Qwen3-Coder": None,
-    "Mistral-Small-3.2-24B-Instruct-2506": None,
-    "openai-gpt-oss-120b": None,
-    "google-gemma-2-2b-it": None,
-}
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_what_stands_before_a_call(name: str) -> None:
-    call, marker = CALLS[name]
-    template = BEGIN + "[me]{{ m.content }}" + CALL.replace("%s", call) + "<|e|>" + END + PROMPT
-    assert call_marker(rendering(template)) == marker
-
-
-@pytest.mark.parametrize("name", REAL_CALLS)
-def test_calls_of_published_templates(name: str) -> None:
-    file = FOLDER / f"{name}.jinja"
-    if not file.exists():  # pragma: no cover
-        pytest.skip(f"there is no {file} (set SFGEN_CHAT_TEMPLATES)")
-    assert call_marker(rendering(file.read_text(encoding="utf-8"))) == REAL_CALLS[name]

@@ -1,35 +1,26 @@
-"""How a model's chat template writes a thought, and a call of a tool, found by what it makes of some messages.
+"""How a model's chat template writes a thought, found by what it makes of some messages.
 
 Nothing is known of any model here. A template that writes the thought of an answer shows what stands between both; one
 that can switch thinking off writes an empty thought where the answer begins; and one that begins the thought itself
-leaves out of an answer what stands before the end of the thought. A call shows what stands before its JSON.
+leaves out of an answer what stands before the end of the thought. ``sfgen.models.tool_probe`` finds calls of tools so.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-_QUESTION, _THOUGHT, _ANSWER = "sfgen.question", "sfgen.thought", "sfgen.answer"
+ANSWER = "sfgen.answer"
+"""The answer to the question that a template is given."""
+
+Tools = Sequence[Mapping[str, Any]]
+
+_QUESTION, _THOUGHT = "sfgen.question", "sfgen.thought"
 _FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names by which templates know the thought of a message."""
-
-_ID = "sfgencall"  # some templates want nine letters
-_CALL: Mapping[str, Any] = {"name": "sfgen_tool", "arguments": {"key": "value"}}
-_TOOLS = (
-    {
-        "type": "function",
-        "function": {
-            "name": "sfgen_tool",
-            "description": "A tool.",
-            "parameters": {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]},
-        },
-    },
-)
 
 _VARIABLES: tuple[Mapping[str, Any], ...] = (
     {},
@@ -40,7 +31,7 @@ _VARIABLES: tuple[Mapping[str, Any], ...] = (
 )
 """The variables by which templates are told whether the model is to think."""
 
-_LAST_MARK = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*\Z")
+LAST_MARK = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*\Z")
 """A mark such as ``</think>`` or ``[/THINK]`` at the end of a text."""
 
 
@@ -59,40 +50,9 @@ class ThoughtForm:
     begin: str = ""
 
 
-def call_marker(render: Renders) -> str | None:
-    """Find the text before the JSON of a call, ``{"name": …, "arguments": {…}}``, without blanks around it.
-
-    ``None`` where a chat template writes no such text, or calls in another form.
-    """
-    probe = _Probe(render)
-    before = (probe.answered({"content": _ANSWER}, _TOOLS) or "").partition(_ANSWER)[0]
-    for arguments in (_CALL["arguments"], json.dumps(_CALL["arguments"])):
-        called = {"id": _ID, "type": "function", "function": {**_CALL, "arguments": arguments}}
-        told = probe.answered({"content": "", "tool_calls": [called]}, _TOOLS) or ""
-        if before and told.startswith(before):
-            told = told.removeprefix(before)
-        for found in re.finditer("{", told):
-            if _decoded(told, found.start()) == _CALL:
-                return told[: found.start()].strip() or None
-    return None
-
-
-def _decoded(text: str, start: int) -> Any:
-    """The JSON that begins at an offset; ``None``: there is none."""
-    try:
-        return json.JSONDecoder().raw_decode(text, start)[0]
-    except ValueError:
-        return None
-
-
 def thought_of(model: object) -> ThoughtForm | None:
     """Return how a model's chat template writes a thought; ``None`` where it writes none, or there is no template."""
     return getattr(model, "thought", None)
-
-
-def call_marker_of(model: object) -> str | None:
-    """Return the text before the JSON of a call, as a model's chat template writes it; ``None`` where it does not."""
-    return getattr(model, "call_marker", None)
 
 
 class Renders(Protocol):
@@ -104,7 +64,7 @@ class Renders(Protocol):
         variables: Mapping[str, Any],
         *,
         begins_answer: bool,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Tools | None = None,
     ) -> str | None:
         """Return the conversation as one text."""
 
@@ -119,8 +79,8 @@ def thought_form(render: Renders) -> ThoughtForm | None:
     >>> thought_form(render)
     ThoughtForm(end='</think>', is_off=False, begin='')
     """
-    probe = _Probe(render)
-    prompts = [text for text in map(probe.prompt, _VARIABLES) if text is not None]
+    probe = Probe(render)
+    prompts = probe.prompts()
     end = next((found for found in probe.ends(prompts) if found), None)
     if end is None:
         return None
@@ -128,18 +88,19 @@ def thought_form(render: Renders) -> ThoughtForm | None:
 
 
 @dataclass(frozen=True)
-class _Probe:
+class Probe:
     """Asks a template for a question with its answer."""
 
     render: Renders
 
-    def prompt(self, variables: Mapping[str, Any]) -> str | None:
-        """What is behind the question, up to where the answer begins."""
-        return self._behind_question([], variables, begins_answer=True)
+    def prompts(self, tools: Tools | None = None) -> list[str]:
+        """Each text behind the question, up to where the answer begins; the usual one first."""
+        told = (self._behind_question([], each, begins_answer=True, tools=tools) for each in _VARIABLES)
+        return [text for text in told if text is not None]
 
     def begin(self, prompt: str) -> str:
         """What stands between the prompt and a thought."""
-        before, thought, _ = (self._thought(_ANSWER) or "").partition(_THOUGHT)
+        before, thought, _ = (self._thought(ANSWER) or "").partition(_THOUGHT)
         return before.removeprefix(prompt) if thought and before.startswith(prompt) else ""
 
     def _thought(self, content: object) -> str | None:
@@ -154,11 +115,11 @@ class _Probe:
 
     def _between(self) -> str | None:
         """What stands between a thought and its answer."""
-        parts = [{"type": "thinking", "thinking": _THOUGHT}, {"type": "text", "text": _ANSWER}]
-        for told in (self._thought(_ANSWER) or "", self.answered({"content": parts}) or ""):
+        parts = [{"type": "thinking", "thinking": _THOUGHT}, {"type": "text", "text": ANSWER}]
+        for told in (self._thought(ANSWER) or "", self.answered({"content": parts}) or ""):
             _, thought, rest = told.partition(_THOUGHT)
-            between, found, _ = rest.partition(_ANSWER)
-            if thought and found and _LAST_MARK.search(between):
+            between, found, _ = rest.partition(ANSWER)
+            if thought and found and LAST_MARK.search(between):
                 return between.strip()
         return None
 
@@ -166,25 +127,27 @@ class _Probe:
         """The end of an empty thought by which one prompt is longer than another."""
         pairs = itertools.permutations(dict.fromkeys(prompts), 2)
         more = [longer.removeprefix(shorter) for shorter, longer in pairs if longer.startswith(shorter)]
-        found = _LAST_MARK.search(max(more, key=len, default=""))
+        found = LAST_MARK.search(max(more, key=len, default=""))
         return found[0].strip() if found else None
 
     def _of_begun(self, prompts: Sequence[str]) -> str | None:
         """The end that belongs to a thought which the prompt begins, if a template leaves out what is before it."""
-        before = (self.answered({"content": _ANSWER}) or "").partition(_ANSWER)[0]
+        before = (self.answered({"content": ANSWER}) or "").partition(ANSWER)[0]
         if not prompts or not prompts[0].startswith(before):
             return None
-        found = _LAST_MARK.search(prompts[0].removeprefix(before))
+        found = LAST_MARK.search(prompts[0].removeprefix(before))
         if not found:
             return None
         mark = found[0].strip()
         end = f"{mark[0]}/{mark[1:]}"
-        told = self.answered({"content": f"{mark}{_THOUGHT}{end}{_ANSWER}"}) or ""
-        return end if _ANSWER in told and _THOUGHT not in told else None
+        told = self.answered({"content": f"{mark}{_THOUGHT}{end}{ANSWER}"}) or ""
+        return end if ANSWER in told and _THOUGHT not in told else None
 
-    def answered(self, answer: Mapping[str, Any], tools: Sequence[Mapping[str, Any]] | None = None) -> str | None:
-        """What is behind the question, with an answer."""
-        return self._behind_question([{"role": "assistant", **answer}], {}, begins_answer=False, tools=tools)
+    def answered(
+        self, answer: Mapping[str, Any], tools: Tools | None = None, more: Sequence[Mapping[str, Any]] = ()
+    ) -> str | None:
+        """What is behind the question, with an answer, and with more messages behind that."""
+        return self._behind_question([{"role": "assistant", **answer}, *more], {}, begins_answer=False, tools=tools)
 
     def _behind_question(
         self,
@@ -192,7 +155,7 @@ class _Probe:
         variables: Mapping[str, Any],
         *,
         begins_answer: bool,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Tools | None = None,
     ) -> str | None:
         messages = [{"role": "user", "content": _QUESTION}, *more]
         text = self.render(messages, variables, begins_answer=begins_answer, tools=tools)

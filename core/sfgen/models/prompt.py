@@ -11,12 +11,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import Any, Protocol
 
 from sfgen.errors import ModelError, UsageError, first_line
-from sfgen.models.chat_forms import ThoughtForm, call_marker, thought_form
+from sfgen.models.chat_forms import ThoughtForm, thought_form
 from sfgen.models.messages import (
     ChatPrompt,
     Message,
@@ -29,6 +29,8 @@ from sfgen.models.messages import (
     checked_variables,
     user_message,
 )
+from sfgen.models.tool_forms import ToolForm
+from sfgen.models.tool_probe import tool_form
 from sfgen.parameter_text import ParameterText
 
 WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
@@ -130,9 +132,9 @@ class Prompts:
         return thought_form(self._tried) if self._tokenizer.has_chat_template else None
 
     @cached_property
-    def call_marker(self) -> str | None:
-        """The text before the JSON of a call, as the chat template writes it; ``None`` where it does not."""
-        return call_marker(self._tried) if self._tokenizer.has_chat_template else None
+    def tool_form(self) -> ToolForm | None:
+        """How the chat template writes calls of tools; ``None`` where it writes none."""
+        return tool_form(self._tried) if self._tokenizer.has_chat_template else None
 
     def _tried(
         self,
@@ -283,6 +285,13 @@ def render(
     >>> render(template, [{"role": "user", "content": "Hi!"}], {"bos_token": "<s>"})
     '<s>[user] Hi!'
     """
+    set_here = {"messages": messages, "tools": tools, "documents": None, "add_generation_prompt": begins_answer}
+    return str(_compiled(template).render({**(variables or {}), **set_here, **special}))
+
+
+@lru_cache(maxsize=4)
+def _compiled(template: str) -> Any:
+    """Compile a chat template, which takes longer than to render it."""
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(
@@ -291,8 +300,7 @@ def render(
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse
     environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
-    set_here = {"messages": messages, "tools": tools, "documents": None, "add_generation_prompt": begins_answer}
-    return environment.from_string(template).render({**(variables or {}), **set_here, **special})
+    return environment.from_string(template)
 
 
 def _to_json(value: Any, **options: Any) -> str:

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 
 class Slot(enum.Enum):
@@ -36,6 +36,7 @@ class Slot(enum.Enum):
 NAME, ARGUMENTS, ID, INDEX = Slot  # as they stand in ``ToolForm.call``
 
 Notation = Literal["json", "python", "bare"]
+Spacing = Literal["spaced", "compact", "any"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,39 @@ class Arguments:
     objects: Notation = "json"
     lists: Notation = "json"
 
+    def text(self, arguments: Mapping[str, Any]) -> str:
+        """Write arguments."""
+        written = (
+            f"{self.before}{name}{self.between}{self._value(arguments[name])}{self.behind}" for name in arguments
+        )
+        return self.separator.join(written)
+
+    def _value(self, value: Any) -> str:
+        """Write the value of an argument."""
+        if isinstance(value, str):
+            return (_json(value)[1:-1] if self.escaped else value).join(self.quotes)
+        if value is None or isinstance(value, bool):
+            return self.unquoted + self.words[(True, False, None).index(value)]
+        notation = self.objects if isinstance(value, Mapping) else self.lists
+        return self.unquoted + written_in(notation, value, self.quotes)
+
+
+def written_in(notation: Notation, value: Any, quotes: tuple[str, str] = ("", "")) -> str:
+    """Write a value in a notation.
+
+    >>> written_in("bare", {"a": ["b", True]}, ("<", ">")), written_in("python", [None])
+    ('{a:[<b>,true]}', '[None]')
+    """
+    if notation == "python":
+        return repr(value)
+    if notation == "bare" and isinstance(value, str):
+        return value.join(quotes)
+    if notation == "bare" and isinstance(value, Mapping):
+        return f"{{{','.join(f'{name}:{written_in(notation, value[name], quotes)}' for name in value)}}}"
+    if notation == "bare" and isinstance(value, Sequence):
+        return f"[{','.join(written_in(notation, item, quotes) for item in value)}]"
+    return _json(value)
+
 
 @dataclass(frozen=True)
 class ToolForm:
@@ -96,16 +130,45 @@ class ToolForm:
     separator: str | None = None
     behind: str = ""
     arguments: Arguments | None = None
-    spacing: Literal["spaced", "compact", "any"] = "spaced"
+    spacing: Spacing = "spaced"
     lead: str = ""
     stop: str = ""
+
+    def text(self, calls: Sequence[Mapping[str, Any]]) -> str:
+        """Write calls, each of which is ``{"name": …, "arguments": {…}}``.
+
+        >>> NAMED["hermes"].text([{"name": "add", "arguments": {"a": 1}}])
+        '<tool_call>\\n{"name": "add", "arguments": {"a": 1}}\\n</tool_call>'
+        """
+        written = (self._call(call["name"], call["arguments"], index) for index, call in enumerate(calls))
+        return f"{self.before}{(self.separator or '').join(written)}{self.behind}"
+
+    def _call(self, name: str, arguments: Mapping[str, Any], index: int) -> str:
+        """Write a call."""
+        told = {
+            NAME: self.name_text(name),
+            ARGUMENTS: self.arguments_text(arguments),
+            ID: f"{index + 1:09}",
+            INDEX: str(index),
+        }
+        return "".join(part if isinstance(part, str) else told[part] for part in self.call)
+
+    def arguments_text(self, arguments: Mapping[str, Any]) -> str:
+        """Write the arguments of a call."""
+        if self.arguments is not None:
+            return self.arguments.text(arguments)
+        return _json(arguments, compact=self.spacing == "compact")
 
     def name_text(self, name: str) -> str:
         """Write the name of a tool as it stands in a call."""
         at = self.call.index(NAME)
         before, behind = "".join(map(str, self.call[:at])), "".join(map(str, self.call[at + 1 :]))
         is_in_quotes = before.endswith('"') and behind.startswith('"')
-        return json.dumps(name, ensure_ascii=False)[1:-1] if is_in_quotes else name
+        return _json(name)[1:-1] if is_in_quotes else name
+
+
+def _json(value: Any, *, compact: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":") if compact else None)
 
 
 def _object(
@@ -220,6 +283,22 @@ NAMED: Mapping[str, ToolForm] = MappingProxyType(
     }
 )
 """The forms of well-known models, by the names that other engines have for them."""
+
+
+def name_of(form: ToolForm) -> str | None:
+    """Return the name of a form; ``None`` where no named one writes the same, blanks around calls aside."""
+    for name, named in NAMED.items():
+        numbers = (1,) if None in (form.separator, named.separator) else (1, 2)
+        if all(_skeleton(form, number) == _skeleton(named, number) for number in numbers):
+            return name
+    return None
+
+
+def _skeleton(form: ToolForm, number: int) -> tuple[Any, ...]:
+    """What tells forms apart: some calls without names and arguments, and how arguments are written."""
+    call = "".join(part if isinstance(part, str) else f"\0{part.name}\0" for part in form.call)
+    text = f"{form.before}{(form.separator or '').join([call] * number)}{form.behind}"
+    return text.strip(), form.arguments, form.spacing
 
 
 def tool_form_of(model: object) -> ToolForm | None:

@@ -20,6 +20,7 @@ from sfgen.models.device import is_on_one_device
 from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts
 from sfgen.models.sessions import not_pickled
+from sfgen.models.tool_forms import ToolForm
 from sfgen.models.transformers_internals import uncompiled
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.vocabulary import Vocabulary
@@ -188,12 +189,9 @@ class TransformersModel:
         return self._prompts.thought
 
     @property
-    def call_marker(self) -> str | None:
-        """The text that the chat template writes before a call.
-
-        ``None`` where it writes none, or calls in another form than ``{"name": …, "arguments": {…}}``.
-        """
-        return self._prompts.call_marker
+    def tool_form(self) -> ToolForm | None:
+        """How the chat template writes calls of tools; ``None`` where it writes none."""
+        return self._prompts.tool_form
 
     def session(self) -> TransformersSession:
         """Return a new, empty session, loading the weights the first time.

@@ -21,6 +21,7 @@ from sfgen.models.gguf.vocabulary import read_vocabulary, token_texts
 from sfgen.models.messages import ChatPrompt, Message, TemplateVariables, Tools
 from sfgen.models.prompt import Prompts, render
 from sfgen.models.sessions import not_pickled
+from sfgen.models.tool_forms import ToolForm
 
 if TYPE_CHECKING:
     from sfgen.protocols import Batch
@@ -101,9 +102,9 @@ class GgufModel:
         return self._prompts.thought
 
     @property
-    def call_marker(self) -> str | None:
-        """The text before the JSON of a call, as the chat template writes it; ``None`` where it does not."""
-        return self._prompts.call_marker
+    def tool_form(self) -> ToolForm | None:
+        """How the chat template writes calls of tools; ``None`` where it writes none."""
+        return self._prompts.tool_form
 
     def session(self) -> GgufSession:
         """Return a new, empty session."""
