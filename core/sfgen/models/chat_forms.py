@@ -13,13 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-ANSWER = "sfgen.answer"
-"""The answer to the question that a template is given."""
-
 Tools = Sequence[Mapping[str, Any]]
 
-_QUESTION, _THOUGHT = "sfgen.question", "sfgen.thought"
-_FIELDS = ("reasoning_content", "reasoning", "thinking")
+ANSWER, THOUGHT, _QUESTION = "sfgen.answer", "sfgen.thought", "sfgen.question"
+FIELDS = ("reasoning_content", "reasoning", "thinking")
 """The names by which templates know the thought of a message."""
 
 _VARIABLES: tuple[Mapping[str, Any], ...] = (
@@ -100,12 +97,12 @@ class Probe:
 
     def begin(self, prompt: str) -> str:
         """What stands between the prompt and a thought."""
-        before, thought, _ = (self._thought(ANSWER) or "").partition(_THOUGHT)
+        before, thought, _ = (self._thought(ANSWER) or "").partition(THOUGHT)
         return before.removeprefix(prompt) if thought and before.startswith(prompt) else ""
 
     def _thought(self, content: object) -> str | None:
         """What is behind the question, with an answer that has a thought."""
-        return self.answered({"content": content, **dict.fromkeys(_FIELDS, _THOUGHT)})
+        return self.answered({"content": content, **dict.fromkeys(FIELDS, THOUGHT)})
 
     def ends(self, prompts: Sequence[str]) -> Iterator[str | None]:
         """Each end of a thought that shows itself, the surest first."""
@@ -115,9 +112,9 @@ class Probe:
 
     def _between(self) -> str | None:
         """What stands between a thought and its answer."""
-        parts = [{"type": "thinking", "thinking": _THOUGHT}, {"type": "text", "text": ANSWER}]
+        parts = [{"type": "thinking", "thinking": THOUGHT}, {"type": "text", "text": ANSWER}]
         for told in (self._thought(ANSWER) or "", self.answered({"content": parts}) or ""):
-            _, thought, rest = told.partition(_THOUGHT)
+            _, thought, rest = told.partition(THOUGHT)
             between, found, _ = rest.partition(ANSWER)
             if thought and found and LAST_MARK.search(between):
                 return between.strip()
@@ -140,8 +137,8 @@ class Probe:
             return None
         mark = found[0].strip()
         end = f"{mark[0]}/{mark[1:]}"
-        told = self.answered({"content": f"{mark}{_THOUGHT}{end}{ANSWER}"}) or ""
-        return end if ANSWER in told and _THOUGHT not in told else None
+        told = self.answered({"content": f"{mark}{THOUGHT}{end}{ANSWER}"}) or ""
+        return end if ANSWER in told and THOUGHT not in told else None
 
     def answered(
         self, answer: Mapping[str, Any], tools: Tools | None = None, more: Sequence[Mapping[str, Any]] = ()

@@ -275,7 +275,15 @@ NAMED: Mapping[str, ToolForm] = MappingProxyType(
         "gemma-4": ToolForm(
             ("<|tool_call>call:", NAME, "{", ARGUMENTS, "}<tool_call|>"),
             separator="",
-            arguments=Arguments("", ":", separator=",", quotes=('<|"|>', '<|"|>'), objects="bare", lists="bare"),
+            arguments=Arguments(
+                "",
+                ":",
+                separator=",",
+                quotes=('<|"|>', '<|"|>'),
+                words=("true", "false", "None"),
+                objects="bare",
+                lists="bare",
+            ),
             stop="<|tool_response>",
         ),
         "pythonic": ToolForm((NAME, "(", ARGUMENTS, ")"), "[", ", ", "]", _PYTHON),

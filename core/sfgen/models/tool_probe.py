@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sfgen.models.chat_forms import ANSWER, LAST_MARK, Probe, Renders, Tools
+from sfgen.models.chat_forms import ANSWER, FIELDS, LAST_MARK, THOUGHT, Probe, Renders, Tools
 from sfgen.models.tool_forms import ARGUMENTS, ID, INDEX, NAME, Arguments, Notation, Slot, Spacing, ToolForm, written_in
 
 _NUMBER = 7310042
@@ -29,6 +29,9 @@ _INDEX = "\0"
 
 _ATOM = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]|[0-9]+|[^\W\d]+|.", re.DOTALL)
 """A piece that stays whole where texts are compared: ``</call>`` and ``</calls>`` have no begin in common."""
+
+
+_END_OF_THOUGHT = re.compile(r"\s*(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*")
 
 
 class _Call(NamedTuple):
@@ -105,9 +108,9 @@ class _Way:
     as_text: bool
     named_ids: bool = False
 
-    def told(self, *calls: _Call, content: str | None = None) -> str | None:
-        """What is behind the question, with calls, and with a text before them."""
-        message = self.message if content is None else {"content": content}
+    def told(self, *calls: _Call, **more: str) -> str | None:
+        """What is behind the question, with calls, and with more fields of their message."""
+        message = {**self.message, **more}
         given = [self._given(call, index) for index, call in enumerate(calls)]
         results = [
             {"role": "tool", "name": call.name, "tool_call_id": each["id"], "content": "sfgen.result"}
@@ -122,14 +125,21 @@ class _Way:
 
     def body(self, *calls: _Call) -> str:
         """What is behind the begin of a message, with calls; empty where the template does not write them."""
-        told = self.told(*calls) or ""
-        return told.removeprefix(self._header(told))
+        return self._behind_header(self.told(*calls) or "").removeprefix(self._empty_thought)
 
-    def _header(self, told: str) -> str:
-        """The begin of a message with calls: a prompt, or what is before an answer."""
+    def _behind_header(self, told: str) -> str:
+        """A text without the begin of its message: a prompt, or what is before an answer."""
         texts = self._headers
         begins = [text for text in (*texts, *(text.rstrip() for text in texts)) if told.startswith(text)]
-        return begins[0] if begins else max((_common(told, text) for text in texts), key=len)
+        return told.removeprefix(begins[0] if begins else max((_common(told, text) for text in texts), key=len))
+
+    @cached_property
+    def _empty_thought(self) -> str:
+        """What stands for a thought where a message with calls has none, if it stands before the calls."""
+        told = self._behind_header(self.told(_ONE, **dict.fromkeys((*FIELDS, "tool_plan"), THOUGHT)) or "")
+        before, _, behind = told.partition(THOUGHT)
+        end = _END_OF_THOUGHT.match(behind)
+        return before + end[0] if end else ""
 
     @cached_property
     def _headers(self) -> list[str]:
@@ -274,6 +284,8 @@ def _spans_of_json(text: str, value: Any) -> Iterator[tuple[int, int]]:
 def _of_two(two: _Written, style: _Style) -> ToolForm | None:
     """The form of which two calls are written; ``None`` where they are not written alike."""
     split = _split(two.before, two.between, two.behind)
+    if any(re.search("^[0-9]|[0-9]$", text) for text in (split.separator, split.before)):  # calls are counted from 1
+        return None
     inner = ["".join(_alike(one, other)) for one, other in zip(two.inner(0), two.inner(1), strict=False)]
     slots = [place.slot for place in two.calls[0]]
     call = _parts([split.begin, *inner, split.end], slots)
