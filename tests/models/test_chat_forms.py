@@ -117,4 +117,3 @@ def test_published_templates(name: str) -> None:
 
 def test_a_model_without_a_chat_template() -> None:
     assert thought_of(UniformModel()) is None
-

@@ -374,10 +374,11 @@ class Request:
         """The text behind which a call begins; ``None``: there are no calls in free text."""
         if self.options.when != AUTO:
             return self.options.when
-        from sfgen.models.chat_forms import call_marker_of
+        from sfgen.models.tool_forms import tool_form_of
 
         self.spec.check(chat=True)
-        marker = call_marker_of(self.model)
+        form = tool_form_of(self.model)
+        marker = None if form is None else form.marker
         if marker is None:
             raise UsageError(
                 f'the chat template of {self.options.model} writes no text before a call {{"name": …, "arguments": …}}',

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import enum
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -105,6 +106,9 @@ def written_in(notation: Notation, value: Any, quotes: tuple[str, str] = ("", ""
     return _json(value)
 
 
+_PLAIN_CALL = re.compile(r'([^\0]*)\{\s*"name":\s*"\0NAME\0",\s*"arguments":\s*\0ARGUMENTS\0\s*\}')
+
+
 @dataclass(frozen=True)
 class ToolForm:
     """How calls of tools are written.
@@ -133,6 +137,19 @@ class ToolForm:
     spacing: Spacing = "spaced"
     lead: str = ""
     stop: str = ""
+
+    @property
+    def marker(self) -> str | None:
+        """The text before a call that is ``{"name": …, "arguments": {…}}``, without blanks around it.
+
+        ``None`` where there is no such text, or calls have another form.
+
+        >>> NAMED["hermes"].marker, NAMED["llama3"].marker
+        ('<tool_call>', None)
+        """
+        shown = self.before + "".join(part if isinstance(part, str) else f"\0{part.name}\0" for part in self.call)
+        found = _PLAIN_CALL.match(shown) if self.arguments is None else None
+        return found[1].strip() or None if found else None
 
     def text(self, calls: Sequence[Mapping[str, Any]]) -> str:
         """Write calls, each of which is ``{"name": …, "arguments": {…}}``.

@@ -284,7 +284,7 @@ def _spans_of_json(text: str, value: Any) -> Iterator[tuple[int, int]]:
 def _of_two(two: _Written, style: _Style) -> ToolForm | None:
     """The form of which two calls are written; ``None`` where they are not written alike."""
     split = _split(two.before, two.between, two.behind)
-    if any(re.search("^[0-9]|[0-9]$", text) for text in (split.separator, split.before)):  # calls are counted from 1
+    if re.search("[0-9]", split.separator):  # calls are counted, and not from 0
         return None
     inner = ["".join(_alike(one, other)) for one, other in zip(two.inner(0), two.inner(1), strict=False)]
     slots = [place.slot for place in two.calls[0]]
@@ -317,7 +317,8 @@ def _is_written_by(form: ToolForm, written: _Written, calls: Sequence[_Call]) ->
         told = {NAME: call.name, ARGUMENTS: form.arguments_text(call.arguments), ID: f"{number + 1:09}"}
         for place in places:
             text, at = text + written.text[at : place.start] + told[place.slot], place.end
-    return form.text([call.value for call in calls]) + form.stop == (text + written.text[at:]).rstrip()
+    told = form.text([call.value for call in calls]) + form.stop
+    return told.rstrip() == (text + written.text[at:]).rstrip()
 
 
 def _lead(way: _Way, begin: str) -> str:
@@ -419,6 +420,8 @@ class _Values:
         if not closing.endswith(number[1]):
             return None
         before, behind = self.text[: found.start()].rpartition(_ONE.name)[2], self.text[found.end() :]
+        _, last, other = self.way.body(_ONE, _TWO).partition(_ONE.arguments[_NEXT])
+        behind = _common(behind, other) if last else behind  # of the last call, and of one with another behind it
         split = _split(before, number[1], behind.removeprefix(quotes[1]))
         true, false, null = (self._value(value, *number) for value in (True, False, None))
         return Arguments(
