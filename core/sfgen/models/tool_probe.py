@@ -234,7 +234,7 @@ def _found(way: _Way) -> ToolForm | None:
     form = _of_two(two, style) if two is not None and two.before == one.before else None
     if form is None or (two is not None and way.end and way.end in two.between):
         form = _of_one(one, style)
-    return form and replace(form, lead=_lead(way, one.before))
+    return form and replace(form, lead=_lead(way, style, one.before))
 
 
 def _written(way: _Way, style: _Style, *calls: _Call) -> _Written | None:
@@ -317,18 +317,16 @@ def _is_written_by(form: ToolForm, written: _Written, calls: Sequence[_Call]) ->
         told = {NAME: call.name, ARGUMENTS: form.arguments_text(call.arguments), ID: f"{number + 1:09}"}
         for place in places:
             text, at = text + written.text[at : place.start] + told[place.slot], place.end
-    told = form.text([call.value for call in calls]) + form.stop
-    return told.rstrip() == (text + written.text[at:]).rstrip()
+    whole = form.text([call.value for call in calls]) + form.stop
+    return whole.rstrip() == (text + written.text[at:]).rstrip()
 
 
-def _lead(way: _Way, begin: str) -> str:
+def _lead(way: _Way, style: _Style, begin: str) -> str:
     """The text between a text of the answer and a call, which begins with another text."""
     behind = (way.told(_ONE, content=ANSWER) or "").partition(ANSWER)[2]
-    before = behind.partition(_ONE.name)[0]
-    for each in (begin, begin.lstrip()):
-        if _ONE.name in behind and each in before:
-            return before[: before.rindex(each)]
-    return ""
+    before = behind[: min((place.start for place in _places(behind, _ONE, style)), default=0)]
+    begins = [each for each in (begin, begin.lstrip()) if before.endswith(each)]
+    return before.removesuffix(begins[0]) if begins else ""
 
 
 # ---- texts that are compared -----------------------------------------------------------------------------------------
