@@ -25,6 +25,7 @@ from sfgen.models.tool_forms import (
     NAMED,
     Arguments,
     Slot,
+    Spacing,
     ToolForm,
     name_of,
     tool_form_of,
@@ -51,7 +52,7 @@ def value_text(each: Arguments, value: Any) -> str:
         return before + (json.dumps(value)[1:-1] if each.escaped else value) + behind
     if isinstance(value, bool) or value is None:
         return each.unquoted + dict(zip(WORDS, each.words, strict=True))[str(value)]
-    notation = {dict: each.objects, list: each.lists}.get(type(value), "json")
+    notation = each.objects if isinstance(value, dict) else each.lists if isinstance(value, list) else "json"
     if notation == "python":
         return each.unquoted + str(value)
     told = json.dumps(value, ensure_ascii=False)
@@ -479,8 +480,8 @@ def forms(draw: st.DrawFn) -> ToolForm:
     call = tuple(part for part in (first, slots[0], middle, slots[1], last) if part)
     separator = draw(st.none() | st.sampled_from(["", "\n", ", ", "; "]))
     before, behind = ("", "") if separator is None else (draw(MAYBE), draw(MAYBE))
-    spacing = draw(st.sampled_from(["spaced", "compact"]))
-    return ToolForm(call, before, separator, behind, draw(st.none() | EACH), spacing)
+    spacings: list[Spacing] = ["spaced", "compact"]
+    return ToolForm(call, before, separator, behind, draw(st.none() | EACH), draw(st.sampled_from(spacings)))
 
 
 @given(forms())
