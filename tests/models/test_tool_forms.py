@@ -330,6 +330,10 @@ SHAPES: dict[str, tuple[str, ToolForm | None]] = {
         "{% else %}<a><final>{{ m.content }}<|e|>{% endif %}{% endfor %}{% if add_generation_prompt %}<a>{% endif %}",
         ToolForm((" to=", NAME, "<m>", ARGUMENTS), lead="<|e|><a>", stop="<|call|>"),
     ),
+    "an answer that is marked for training": (
+        BEGIN + "{% generation %}" + CONTENT + calls(f"<c>{OBJECT}</c>") + "{% endgeneration %}" + END,
+        TAGS,
+    ),
     "content behind calls": (BEGIN + calls(f"<c>{OBJECT}</c>") + CONTENT + END, TAGS),
     "an empty thought in each message": (BEGIN + "<t>\n\n</t>\n\n" + CONTENT + calls(f"<c>{OBJECT}</c>") + END, TAGS),
     "an empty thought before calls alone": (

@@ -133,7 +133,7 @@ class Prompts:
 
     @cached_property
     def tool_form(self) -> ToolForm | None:
-        """How the chat template writes calls of tools; ``None`` where it writes none."""
+        """How the chat template writes calls; ``None`` where it writes none."""
         return tool_form(self._tried) if self._tokenizer.has_chat_template else None
 
     def _tried(
@@ -292,10 +292,22 @@ def render(
 @lru_cache(maxsize=4)
 def _compiled(template: str) -> Any:
     """Compile a chat template, which takes longer than to render it."""
+    from jinja2 import nodes
+    from jinja2.ext import Extension
+    from jinja2.parser import Parser
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+    class Generation(Extension):
+        """``{% generation %}``, which marks the text of an answer for training, and writes nothing itself."""
+
+        tags = {"generation"}  # noqa: RUF012 - as its base has it
+
+        def parse(self, parser: Parser) -> nodes.Node:
+            line = next(parser.stream).lineno
+            return nodes.Scope(parser.parse_statements(("name:endgeneration",), drop_needle=True)).set_lineno(line)
+
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation]
     )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _refuse

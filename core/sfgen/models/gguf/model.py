@@ -103,7 +103,7 @@ class GgufModel:
 
     @property
     def tool_form(self) -> ToolForm | None:
-        """How the chat template writes calls of tools; ``None`` where it writes none."""
+        """How the chat template writes calls; ``None`` where it writes none."""
         return self._prompts.tool_form
 
     def session(self) -> GgufSession:
