@@ -180,7 +180,7 @@ def test_a_walk(definition: Definition, data: st.DataObject) -> None:
         assert found is None or set(found.tolist()) == expected, (taken, definition)
         assert {token for token in range(len(vocabulary)) if can_take(guide, token)} == expected
         thought, text, _ = definition.split(taken)
-        assert guide.is_free is (text is None)
+        assert (guide.describe() == "thought") is (text is None)
         if text is not None:
             behind = definition.behind.source.guide()
             behind.advance_bytes(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -17,9 +17,9 @@ import sfgen
 from sfgen import Index, Sampler, Substring, Vocabulary
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
+from sfgen.grammar.shell.guide import GrammarGuide
 from sfgen.index.distance import UNREACHABLE
 from sfgen.substring.document import Unit, _sorted_suffixes
-from sfgen.substring.substring import SubstringGuide
 
 units = st.sampled_from(["character", "word", "line"])
 
@@ -108,7 +108,7 @@ def test_the_tokens_of_a_walk(document: str, unit: Unit, least: int, more: int |
         text, left = text + tokens[token], free.tokens_left()
 
 
-def constraint_left(guide: SubstringGuide, token: int) -> int:
+def constraint_left(guide: GrammarGuide[Any], token: int) -> int:
     guide.advance(token)
     left = guide.tokens_left()
     guide.rollback(1)

@@ -109,9 +109,8 @@ class DfaGuide(BaseGuide[int]):
         """
         return self._ended or self.index.is_final(self._positions[-1])
 
-    def describe(self) -> str:
-        """Return the number of the state."""
-        return str(self._positions[-1])
+    def _describe(self, position: int) -> str:
+        return str(position)
 
     def mask(self) -> Mask:
         """Return the token mask, uint32 ``[ceil(len(vocabulary) / 32)]``; read-only."""
@@ -173,6 +172,8 @@ class DfaGuide(BaseGuide[int]):
         target = self.index.next_state(states[-1], token_id)
         if target >= 0 and (len(states) <= self._free or self._fits(target, (self.room or 0) - 1)):
             states.append(target)
+            if self._beside is not None:
+                self._beside.append(self._piece_of(token_id))
         elif token_id in self.index.vocabulary.end_token_ids and self.is_accepting:
             self._ended = True
             self._set_free()

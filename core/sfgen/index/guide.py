@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -66,6 +66,67 @@ class Steps(ABC):
 
 Position = TypeVar("Position", bound=Hashable)
 
+Reading = TypeVar("Reading")
+
+
+class Teller(ABC, Generic[Reading]):
+    """Reads the text of a guide, to tell more of where it is than the guide's position does."""
+
+    start: Reading
+    """What was read of the empty text."""
+
+    @abstractmethod
+    def read(self, reading: Reading, data: bytes) -> Reading | None:
+        """Read what a step of the guide has read; ``None``: no guide reads that."""
+
+    @abstractmethod
+    def describe(self, reading: Reading, position: Any) -> str | None:
+        """Describe a position of the guide for views; ``None``: as the guide does."""
+
+    def temperature(self, reading: Reading) -> float | None:
+        """Return the temperature of the next token; ``None``: that of the generation."""
+        return None
+
+
+class Beside(Generic[Reading]):
+    """What a teller has read: when it is asked, and only what it has not read before."""
+
+    def __init__(self, teller: Teller[Reading]) -> None:
+        self.teller = teller
+        self._pieces: list[bytes] = []  # what each step read
+        self._readings: list[Reading] = [teller.start]  # before the first piece, after it, … as far as was asked
+
+    def append(self, piece: bytes) -> None:
+        """Let one more step follow."""
+        self._pieces.append(piece)
+
+    def drop(self, count: int) -> None:
+        """Forget the last steps, one or more."""
+        del self._pieces[-count:], self._readings[len(self._pieces) + 1 :]
+
+    def copy(self) -> Beside[Reading]:
+        """Return another one at the same place."""
+        twin = Beside(self.teller)
+        twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
+        return twin
+
+    def _reading(self) -> Reading:
+        """What the teller has read of the text so far."""
+        for piece in self._pieces[len(self._readings) - 1 :]:
+            after = self.teller.read(self._readings[-1], piece)
+            assert after is not None, "the guide has read it"
+            self._readings.append(after)
+        return self._readings[-1]
+
+    def describe(self, position: Any) -> str | None:
+        """Describe a position of the guide; see ``Teller``."""
+        return self.teller.describe(self._reading(), position)
+
+    def temperature(self) -> float | None:
+        """Return the temperature of the next token; see ``Teller``."""
+        return self.teller.temperature(self._reading())
+
+
 NO_TOKENS: Int32 = np.empty(0, dtype=np.int32)
 
 
@@ -113,6 +174,7 @@ class BaseGuide(Steps, Generic[Position]):
         self._positions: list[Position] = [start]
         self._between: list[int] = []  # the indexes in `_positions` of those that bytes led to, and not a token
         self._ended = False
+        self._beside: Beside[Any] | None = None
         self._numbers: dict[Position, int] = {}
         self._readable: tuple[Position, Int32] | None = None  # the last position that was asked for its tokens
         self._check_limit(start)
@@ -124,6 +186,11 @@ class BaseGuide(Steps, Generic[Position]):
                 f"a limit of {self.max_tokens} tokens is too small: the shortest text takes {least}",
                 hint=f"Allow at least {least} tokens." if least < UNREACHABLE else self.dead_end_hint,
             )
+
+    def _told_by(self, teller: Teller[Any]) -> Self:
+        """Let a teller read beside a guide at its start."""
+        self._beside = Beside(teller)
+        return self
 
     # ---- what a guide knows about positions ------------------------------------------------------------------------
 
@@ -194,6 +261,7 @@ class BaseGuide(Steps, Generic[Position]):
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._positions, twin._between, twin._ended = [position], [], False
+        twin._beside = None if self._beside is None else Beside(self._beside.teller)
         twin.max_tokens = room
         return twin
 
@@ -228,7 +296,14 @@ class BaseGuide(Steps, Generic[Position]):
 
     def describe(self) -> str:
         """Describe the position for views."""
-        return self._describe(self._positions[-1])
+        position = self._positions[-1]
+        told = None if self._beside is None else self._beside.describe(position)
+        return self._describe(position) if told is None else told
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of the next token; ``None``: that of the generation."""
+        return None if self._beside is None else self._beside.temperature()
 
     def tokens_left(self) -> int:
         """Return the fewest tokens to an end, or an upper bound.
@@ -355,6 +430,8 @@ class BaseGuide(Steps, Generic[Position]):
         if after is None:
             raise UsageError(f"token {token_id} is not allowed here")
         self._positions.append(after)
+        if self._beside is not None:
+            self._beside.append(self._piece_of(token_id))
 
     def advance_bytes(self, data: bytes) -> None:
         """Read bytes that are not a whole token.
@@ -370,6 +447,12 @@ class BaseGuide(Steps, Generic[Position]):
             raise UsageError(f"the text cannot go on with {data!r:.60}")
         self._between.append(len(self._positions))
         self._positions.append(after)
+        if self._beside is not None:
+            self._beside.append(bytes(data))
+
+    def _piece_of(self, token_id: int) -> bytes:
+        """What a teller reads of a token."""
+        return self.vocabulary.tokens[token_id] or b""
 
     def _check_open(self) -> None:
         if self._ended:
@@ -390,6 +473,8 @@ class BaseGuide(Steps, Generic[Position]):
             count -= 1
         if count:
             del self._positions[-count:]
+            if self._beside is not None:
+                self._beside.drop(count)
             while self._between and self._between[-1] >= len(self._positions):
                 self._between.pop()
 
@@ -402,69 +487,8 @@ class BaseGuide(Steps, Generic[Position]):
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)  # as copy.copy, in a third of its time: beams fork at every step
         twin._positions, twin._between = self._positions.copy(), self._between.copy()
+        if self._beside is not None:
+            twin._beside = self._beside.copy()
         if not arguments.flag("limited", limited):
             twin.max_tokens = None
-        return twin
-
-
-Reading = TypeVar("Reading")
-
-
-class ReadBeside(BaseGuide[Position], Generic[Position, Reading]):
-    """A mixin for guides beside which another reader follows the text.
-
-    It stands before the class of the guide. The other reader reads when its result is needed, and only what it has not
-    read before.
-    """
-
-    def _begin_beside(self, start: Reading) -> None:
-        """Let the other reader begin at the start of the text; to be called when the guide is made."""
-        self._pieces: list[bytes] = []  # what each step read
-        self._readings: list[Reading] = [start]  # before the first piece, after it, … as far as was asked
-
-    @abstractmethod
-    def _read_on(self, reading: Reading, piece: bytes) -> Reading:
-        """Let the other reader read one more piece."""
-
-    def _reading(self) -> Reading:
-        """Return the other reader's state after the text so far."""
-        for piece in self._pieces[len(self._readings) - 1 :]:
-            self._readings.append(self._read_on(self._readings[-1], piece))
-        return self._readings[-1]
-
-    def advance(self, token_id: int) -> None:
-        """Read a token."""
-        super().advance(token_id)
-        if not self._ended:
-            self._pieces.append(self._piece_of(token_id))
-
-    def _piece_of(self, token_id: int) -> bytes:
-        """Return what the other reader reads of a token."""
-        return self.vocabulary.tokens[token_id] or b""
-
-    def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are not a whole token."""
-        super().advance_bytes(data)
-        self._pieces.append(bytes(data))
-
-    def rollback(self, count: int) -> None:
-        """Undo the last ``count`` steps; an end token counts as one."""
-        had_ended = self._ended
-        super().rollback(count)
-        self._forget_beside(len(self._pieces) - count + (had_ended and count > 0))
-
-    def _forget_beside(self, kept: int) -> None:
-        """Forget all but the first pieces, and what was read of the others."""
-        del self._pieces[kept:], self._readings[kept + 1 :]
-
-    def fork(self, *, limited: bool = True) -> Self:
-        """Return an independent guide at the same position."""
-        twin = super().fork(limited=limited)
-        twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
-        return twin
-
-    def _at(self, position: Position, room: int | None = None) -> Self:
-        """Return a guide at another position, without steps; see ``BaseGuide._at``."""
-        twin = super()._at(position, room)
-        twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
         return twin

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple, Self
 
 from sfgen import arguments
 from sfgen.errors import UsageError
-from sfgen.index.guide import NO_TOKENS, BaseGuide, ReadBeside
+from sfgen.index.guide import NO_TOKENS, BaseGuide, Teller
 from sfgen.index.marker import Marker
 from sfgen.index.mask_ids import TOKEN_IDS, packed
 from sfgen.index.sequence_parts import Fixed, Free, Texts, TokenPart
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.index.threads import Position, Span, Thread, Threads
-from sfgen.protocols import Guide, GuideSource, Int32, Mask
+from sfgen.protocols import GuideSource, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 
@@ -98,7 +98,7 @@ class Chain:
         return next((refusal for refusal in refused if refusal is not None), None)
 
 
-class ThreadsGuide(BaseGuide[Position]):
+class SequenceGuide(BaseGuide[Position]):
     """A guide of one sequence through parts one after the other.
 
     Once the last part alone is open, the guide that there is without the others goes on with it: its masks, and all
@@ -113,7 +113,16 @@ class ThreadsGuide(BaseGuide[Position]):
         self.limit_hint, self.dead_end_hint = machine.limit_hint, machine.dead_end_hint
         self._last: BaseGuide[Any] | None = None  # once the last part alone is open
         self._steps_in_last = 0
+        self._tells_of_all = False  # else the guide of the last part tells of that
+        super()._told_by(OpenPart(tokens))
         self._enter_last(b"")
+
+    def _told_by(self, teller: Teller[Any]) -> Self:
+        """Let a teller read beside a guide at its start, in the last part, too."""
+        self._tells_of_all = True
+        if self._last is not None:
+            self._last._told_by(teller)
+        return super()._told_by(teller)
 
     def _check_limit(self, start: Position) -> None:
         self.tokens.check_limit(self.max_tokens)
@@ -124,9 +133,10 @@ class ThreadsGuide(BaseGuide[Position]):
         if not self.threads.is_in_last(position):
             return
         machine, room, rest = self.tokens.last.machine, self.room, data
-        tells_more = isinstance(machine, ReadBeside) and self.threads.is_definite
-        if len(self._positions) == 1 or not tells_more:
+        if self._tells_of_all or machine._beside is None or len(self._positions) == 1 or not self.threads.is_definite:
             self._last = machine._at(position[0].inside, room)
+            if self._tells_of_all and self._beside is not None:
+                self._last._beside = self._beside.copy()
             return
         before = self._positions[-2]
         while not self.threads.is_in_last(before) and rest:
@@ -212,6 +222,11 @@ class ThreadsGuide(BaseGuide[Position]):
     def describe(self) -> str:
         """Describe the position for views."""
         return super().describe() if self._last is None else self._last.describe()
+
+    @property
+    def temperature(self) -> float | None:
+        """The temperature of the next token; ``None``: the generation's."""
+        return super().temperature if self._last is None else self._last.temperature
 
     def _describe(self, position: Position) -> str:
         return " | ".join(self._named(thread) for thread in position)
@@ -318,7 +333,13 @@ class ThreadsGuide(BaseGuide[Position]):
         if not found[1]:
             self._between.append(len(self._positions))
         self._positions.append(found[0])
-        self._enter_last(self.vocabulary.tokens[token_id] or b"")
+        piece = self._piece_of(token_id)
+        if self._beside is not None:
+            self._beside.append(piece)
+        self._enter_last(piece)
+
+    def _piece_of(self, token_id: int) -> bytes:
+        return self.tokens.bytes_of(token_id)
 
     def _leaves_room(self, after: Position, counts: bool, room: int | None) -> bool:
         """Whether a token leaves room for the rest."""
@@ -368,86 +389,55 @@ class Told(NamedTuple):
     """
 
     position: Position
-    guide: Guide | None
+    guide: BaseGuide[Any] | None
 
 
-class SequenceGuide(ReadBeside[Position, Told], ThreadsGuide):
-    """A guide of one sequence through parts one after the other, which tells more of the open one."""
+class OpenPart(Teller[Told]):
+    """Tells what the guide of the open part tells, where each part ends in one way."""
 
-    def __init__(self, tokens: ThreadTokens, max_tokens: int | None = None) -> None:
-        ThreadsGuide.__init__(self, tokens, max_tokens)
-        self._begin_beside(Told(self.threads.start, self._guide_at(self.threads.start)))
+    def __init__(self, tokens: ThreadTokens) -> None:
+        self._threads, self._parts = tokens.threads, tokens.parts
+        self.start = Told(self._threads.start, self._guide_at(self._threads.start))
 
-    def advance(self, token_id: int) -> None:
-        """Read a token."""
-        if self._last is None:
-            super().advance(token_id)
-        else:
-            ThreadsGuide.advance(self, token_id)
-
-    def advance_bytes(self, data: bytes) -> None:
-        """Read bytes that are not a whole token."""
-        if self._last is None:
-            super().advance_bytes(data)
-        else:
-            ThreadsGuide.advance_bytes(self, data)
-
-    def rollback(self, count: int) -> None:
-        """Undo the last ``count`` steps; an end token counts as one."""
-        ThreadsGuide.rollback(self, count)
-        self._forget_beside(len(self._positions) - 1)
-
-    @property
-    def is_free(self) -> bool:
-        """Whether free text is open, or a literal before it."""
-        return isinstance(self._open_part(self._positions[-1]), Free)
-
-    def describe(self) -> str:
-        """Describe the place in the open part."""
-        position = self._positions[-1]
-        if self._last is None and len(position) == 1 and self.threads.is_definite:
-            part = self._open_part(position)
-            if isinstance(part, Free):
-                return part.title
-            told = self._reading().guide
-            if told is not None:
-                return told.describe()
-        return super().describe()
-
-    @property
-    def temperature(self) -> float | None:
-        """The temperature of the constraint's guide; ``None``: the generation's."""
-        guide = self._reading().guide if self._last is None else self._last
-        return getattr(guide, "temperature", None)
-
-    def _open_part(self, position: Position) -> object:
-        """The part that is open; of a literal the one behind it."""
-        number = position[0].part
-        while isinstance(self.threads.parts[number], Fixed):  # the last one is none
-            number += 1
-        return self.threads.parts[number]
-
-    def _guide_at(self, position: Position) -> Guide | None:
-        """A guide at the start of the constraint that a position is at, if it alone is open; not to be moved."""
-        part = self._open_part(position) if len(position) == 1 and self.threads.is_definite else None
-        return part.machine if isinstance(part, Texts) else None
-
-    def _read_on(self, reading: Told, piece: bytes) -> Told:
+    def read(self, reading: Told, data: bytes) -> Told:
+        """Return where a text is after some bytes."""
         position, guide = reading
         is_own = False  # whether the guide may be moved
-        for byte in (piece[offset : offset + 1] for offset in range(len(piece))):
-            after = self.threads.read(position, byte)
+        for byte in (data[offset : offset + 1] for offset in range(len(data))):
+            after = self._threads.read(position, byte)
             assert after is not None, "the guide has read it"
             if after[0].part != position[0].part:
                 guide, is_own = self._guide_at(after), False
-            elif guide is not None and isinstance(self.threads.parts[position[0].part], Texts):
+            elif guide is not None and isinstance(self._parts[position[0].part], Texts):
                 guide, is_own = (guide if is_own else guide.fork()), True
                 guide.advance_bytes(byte)
             position = after
         return Told(position, guide)
 
-    def _piece_of(self, token_id: int) -> bytes:
-        return self.tokens.bytes_of(token_id)
+    def describe(self, reading: Told, position: Position) -> str | None:
+        """Describe the place in the open part."""
+        part = self._open_part(position)
+        if isinstance(part, Free):
+            return part.title
+        return None if reading.guide is None else reading.guide.describe()
+
+    def temperature(self, reading: Told) -> float | None:
+        """Return the temperature of the constraint's guide."""
+        return None if reading.guide is None else reading.guide.temperature
+
+    def _open_part(self, position: Position) -> TokenPart | None:
+        """The part that is open, if one is and each ends in one way; of a literal the one behind it."""
+        if len(position) > 1 or not self._threads.is_definite:
+            return None
+        number = position[0].part
+        while isinstance(self._parts[number], Fixed):  # the last one is none
+            number += 1
+        return self._parts[number]
+
+    def _guide_at(self, position: Position) -> BaseGuide[Any] | None:
+        """A guide at the start of the constraint that a position is at; not to be moved."""
+        part = self._open_part(position)
+        return part.machine if isinstance(part, Texts) else None
 
 
 class Thought(Chain):

@@ -16,14 +16,14 @@ from sfgen.compiled_form import Later
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
 from sfgen.grammar.network.completion import shortest_text
 from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
-from sfgen.grammar.network.guide import NetworkReadBeside
 from sfgen.grammar.network.network import Network, network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import GrammarTooLarge
 from sfgen.grammar.network.stack import NetworkPosition
-from sfgen.grammar.shell.guide import KeptByVocabulary
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
+from sfgen.index.guide import Teller
 from sfgen.schema.reading.document import SchemaDocument
 from sfgen.schema.reading.from_pydantic import PydanticType, pydantic_type
 from sfgen.schema.reading.read import read_schema
@@ -344,7 +344,7 @@ class JsonSchema:
             DeadEnd: No tokens write any text.
         """
         positions = self._positions.of(vocabulary, lambda each: NetworkPositions(self.network, each))
-        return SchemaGuide(positions, lambda: self.compiled, max_tokens)
+        return GrammarGuide(positions, max_tokens)._told_by(JsonTeller(self.network, lambda: self.compiled))
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> JsonSchema | None:
         """Take the banned words out of strings and undeclared names.
@@ -431,21 +431,21 @@ def _text_or_bytes(text: object) -> str | bytes:
     raise arguments.refusal("text", "a text or bytes", text)
 
 
-class SchemaGuide(NetworkReadBeside[JsonPosition]):
-    """Walks one sequence through the network of a schema; see ``NetworkGuide``."""
+class JsonTeller(Teller[JsonPosition]):
+    """Tells where in the JSON a guide of a schema is, and what is expected there."""
 
-    def __init__(
-        self, tokens: NetworkPositions, compiled: Callable[[], Compiled], max_tokens: int | None = None
-    ) -> None:
-        super().__init__(tokens, START, max_tokens)
-        self._compiled = compiled
+    start = START
 
-    def _read_on(self, reading: JsonPosition, piece: bytes) -> JsonPosition:
-        return reading.read(piece)
+    def __init__(self, network: Network, compiled: Callable[[], Compiled]) -> None:
+        self._network, self._compiled = network, compiled
 
-    def describe(self) -> str:
+    def read(self, reading: JsonPosition, data: bytes) -> JsonPosition:
+        """Return the place after some bytes."""
+        return reading.read(data)
+
+    def describe(self, reading: JsonPosition, position: NetworkPosition) -> str:
         """Tell the position and what is expected: ``$.address.street: a string``."""
-        return described(self._reading(), self._positions[-1], self.tokens.network, self._compiled())
+        return described(reading, position, self._network, self._compiled())
 
 
 def described(there: JsonPosition, position: NetworkPosition, network: Network, compiled: Compiled) -> str:

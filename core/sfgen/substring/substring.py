@@ -1,7 +1,7 @@
 """A quotation as a constraint: the texts of a document, in whole characters, words or lines.
 
 ``Substring`` is the constraint; ``SubstringReader`` reads its texts byte by byte, ``SubstringTokens`` makes its token
-masks by a walk of the token trie along the sorted suffixes, ``SubstringGuide`` walks one sequence.
+masks by a walk of the token trie along the sorted suffixes, a ``GrammarGuide`` walks one sequence.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ class Substring:
             may_end=may_end,
         )
 
-    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> SubstringGuide:
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> GrammarGuide[Position]:
         """Return a new guide for one sequence of tokens.
 
         Args:
@@ -315,7 +315,7 @@ class Substring:
                 "no sequence of tokens of this vocabulary writes any text of the document",
                 hint="Use a model whose tokenizer can write the document.",
             )
-        return SubstringGuide(tokens, max_tokens)
+        return GrammarGuide(tokens, max_tokens, tokens.described)
 
 
 def quoted_documents(documents: object) -> dict[str, Substring]:
@@ -491,19 +491,12 @@ class SubstringTokens:
         """Return the shortest text from a position to an end."""
         return self.reader.shortest(position)
 
-
-class SubstringGuide(GrammarGuide[Position]):
-    """Walks one sequence through the texts of a document."""
-
-    tokens: SubstringTokens
-
-    def _describe(self, position: Position) -> str:
-        """Name the positions of the text in the document, by bytes."""
+    def described(self, position: Position) -> str:
+        """Name the places of a text in the document, by bytes."""
         if position.depth == 0:
             return "the beginning"
         places = position.high - position.low
         if places > 1:
             return f"{places:,} places"
-        document = self.tokens.reader.document
-        at = int(document.order[position.low]) + position.depth
+        at = int(self.reader.document.order[position.low]) + position.depth
         return f"byte {at:,} of the document"

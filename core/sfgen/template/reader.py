@@ -7,8 +7,10 @@ are; where all holes are regular, an automaton of the whole says the same faster
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sfgen.automata import Dfa
+from sfgen.index.guide import Teller
 from sfgen.index.readers import DfaReader
 from sfgen.index.sequence_parts import AnyPart, Copy, Ending, Fixed, ReadText
 from sfgen.index.threads import Position, Thread, Threads
@@ -19,7 +21,7 @@ BETWEEN = "the template's text"
 """The description of a position where no hole is open."""
 
 
-class TemplateReader(Threads):
+class TemplateReader(Threads, Teller[Position]):
     """Reads the parts of a template, and tells which hole is open. It can be shared between threads.
 
     Behind the last part comes an empty one: there a text is complete.
@@ -65,11 +67,18 @@ class TemplateReader(Threads):
         hole = self.hole(position)
         return position[0].part if hole is not None and isinstance(hole.constraint, JsonSchema) else None
 
-    def described(self, position: Position) -> str:
-        """Describe a position for views: the hole, and which repetition."""
-        hole = self.hole(position)
+    # ---- as a teller -----------------------------------------------------------------------------------------------
+
+    def describe(self, reading: Position, position: Any) -> str:
+        """Name the hole that is open, and which repetition; of several, the first."""
+        hole = self.hole(reading)
         if hole is None:
             return BETWEEN
         if not hole.name:
-            return f"part {len(self._made) + position[0].part + 1}"
+            return f"part {len(self._made) + reading[0].part + 1}"
         return hole.name if hole.repetition is None else f"{hole.name} {hole.repetition + 1}"
+
+    def temperature(self, reading: Position) -> float | None:
+        """Return the temperature of the open hole; ``None``: that of the generation."""
+        hole = self.hole(reading)
+        return None if hole is None else hole.hole.temperature

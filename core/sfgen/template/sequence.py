@@ -16,16 +16,17 @@ from sfgen.grammar.network.network import Network, network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.rules import GrammarTooLarge
-from sfgen.grammar.shell.guide import KeptByVocabulary
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.groups import Group
 from sfgen.index import DfaIndex
+from sfgen.index.dfa_guide import DfaGuide
+from sfgen.index.sequence import SequenceGuide
 from sfgen.index.sequence_parts import Ending
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.substring.substring import Substring
 from sfgen.template.composition import Segment, automaton_of, grammar_of, segments_of, sequence_of, superset_of
-from sfgen.template.guide import TemplateDfaGuide, TemplateNetworkGuide, TemplateSequenceGuide
 from sfgen.template.parts import Constraint, Copied, Filled, Literal, earliest
 from sfgen.template.parts import Part as MadePart
 from sfgen.template.reader import TemplateReader
@@ -295,11 +296,11 @@ class Sequence:
             DeadEnd: No tokens write any text.
         """
         if self.dfa is not None:
-            return TemplateDfaGuide(self._indexes.of(vocabulary, self._index), self.reader, max_tokens)
+            return DfaGuide(self._indexes.of(vocabulary, self._index), max_tokens)._told_by(self.reader)
         if self.network is not None:
-            return TemplateNetworkGuide(self._positions.of(vocabulary, self._tokens), self.reader, max_tokens)
+            return GrammarGuide(self._positions.of(vocabulary, self._tokens), max_tokens)._told_by(self.reader)
         tokens = self._threads.of(vocabulary, lambda each: sequence_of(self._parts, self.segments, each))
-        return TemplateSequenceGuide(tokens, self.reader, max_tokens)
+        return SequenceGuide(tokens, max_tokens)._told_by(self.reader)
 
     def _index(self, vocabulary: Vocabulary) -> DfaIndex:
         assert self.dfa is not None, "its holes are regular"

@@ -10,7 +10,6 @@ from tests.support.running.tried import tried
 
 import sfgen
 from sfgen.errors import DeadEnd, LimitTooSmall, TextTooLong
-from sfgen.grammar.network.guide import NetworkGuide
 from sfgen.grammar.network.network import network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.rules import (
@@ -26,7 +25,9 @@ from sfgen.grammar.network.rules import (
     Literal,
     Repeat,
 )
+from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.network.walk import MOST_CONFIGURATIONS
+from sfgen.grammar.shell.guide import GrammarGuide
 from sfgen.index.distance import LONGEST_TEXT, UNREACHABLE
 from sfgen.vocabulary import Vocabulary
 
@@ -125,7 +126,7 @@ def test_steps_back_and_forks(pair: Pair, data: st.DataObject) -> None:
         assert stands(guide) == stands(same)
 
 
-def stands(guide: NetworkGuide) -> tuple[object, ...]:
+def stands(guide: GrammarGuide[NetworkPosition]) -> tuple[object, ...]:
     allowed = guide.allowed_tokens().tolist()
     return guide.position, allowed, guide.tokens_left(), guide.is_accepting, guide.is_finished, guide.forced_bytes()
 

@@ -18,7 +18,6 @@ from tests.support.models.vocabularies import BYTES
 from sfgen import Dfa, Vocabulary
 from sfgen.automata.completions import completions
 from sfgen.errors import DeadEnd, UsageError
-from sfgen.grammar.network.guide import NetworkGuide
 from sfgen.grammar.network.network import network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.rules import (
@@ -43,6 +42,8 @@ from sfgen.grammar.network.rules import (
     StateMachine,
     Step,
 )
+from sfgen.grammar.network.stack import NetworkPosition
+from sfgen.grammar.shell.guide import GrammarGuide
 
 LITERALS = [b"a", b"b", b"ab", b"ba", b",", b"aab", b"\xc3\xa9", b"\xc3"]
 RANGES = [((97, 98),), ((97, 97), (99, 99)), ((98, 98),), ((97, 99),)]
@@ -426,9 +427,9 @@ def random_vocabulary(draw: st.DrawFn, grammar: GrammarRules, every_byte: bool) 
 class TokenNetwork(NetworkPositions):
     """Which tokens a network allows, and guides through it, as the tests need them."""
 
-    def guide(self, max_tokens: int | None = None) -> NetworkGuide:
+    def guide(self, max_tokens: int | None = None) -> GrammarGuide[NetworkPosition]:
         """A guide at the start, for one sequence of at most ``max_tokens`` tokens."""
-        return NetworkGuide(self, max_tokens)
+        return GrammarGuide(self, max_tokens)
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
         """What refuses a finished text; ``None`` where the network reads it."""

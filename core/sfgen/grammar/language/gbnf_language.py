@@ -28,7 +28,6 @@ from sfgen.grammar.network.analysis import Analysis, calls
 from sfgen.grammar.network.completion import shortest_text
 from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
 from sfgen.grammar.network.examples import every_text, most_telling_first
-from sfgen.grammar.network.guide import NetworkReadBeside
 from sfgen.grammar.network.network import Network, network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
@@ -43,7 +42,8 @@ from sfgen.grammar.network.rules import (
 from sfgen.grammar.network.simplify import LeftRecursion
 from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
-from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, TokenSymbol
+from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, TokenSymbol, token_read
+from sfgen.index.guide import Teller
 from sfgen.printable import line_numbers
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary
@@ -52,53 +52,36 @@ _COMPARED, _CHARACTERS_COMPARED = 400, 50_000
 """The examples, and their characters, that are compared by the rules that they reach."""
 
 
-class GbnfGuide(NetworkReadBeside[NetworkPosition | None]):
-    """Walks one sequence through a grammar's network, and names the open rules as written."""
+class RulesTeller(Teller[NetworkPosition | None]):
+    """Tells which rules are open, as they are written.
+
+    Args:
+        as_written: The rules, made when they are asked for.
+        symbols: What reads the tokens of a grammar that asks for some; ``None``: it asks for none.
+    """
+
+    start = None  # the start of the rules, which are not made yet
 
     def __init__(
-        self, tokens: NetworkPositions, as_written: Callable[[], AsWritten], max_tokens: int | None = None
+        self, as_written: Callable[[], AsWritten], symbols: SymbolPositions[NetworkPosition] | None = None
     ) -> None:
-        super().__init__(tokens, None, max_tokens)
-        self._as_written = as_written
+        self._as_written, self._symbols = as_written, symbols
 
-    def _read_on(self, reading: NetworkPosition | None, piece: bytes) -> NetworkPosition | None:
+    def read(self, reading: NetworkPosition | None, data: bytes) -> NetworkPosition | None:
+        """Return the position after some bytes, or after a token."""
         reader = self._as_written().reader
-        return reader.read(reader.start if reading is None else reading, piece)
+        before, token = reader.start if reading is None else reading, token_read(data)
+        if token is None or self._symbols is None:
+            return reader.read(before, data)
+        return self._symbols.after(reader, before, token)
 
-    def describe(self) -> str:
+    def describe(self, reading: NetworkPosition | None, position: NetworkPosition) -> str:
         """Name the open rules and the open terminal: ``list › item: [a-z]``.
 
         The outermost rule comes first.
         """
         written = self._as_written()
-        return where(*written.rules_at(self._reading() or written.reader.start))
-
-
-class GbnfTokenGuide(SymbolGuide[NetworkPosition], GbnfGuide):
-    """Walks one sequence through a grammar that asks for tokens."""
-
-    def __init__(
-        self,
-        tokens: SymbolPositions[NetworkPosition],
-        as_written: Callable[[], AsWritten],
-        max_tokens: int | None = None,
-    ) -> None:
-        self._as_written = as_written
-        GrammarGuide.__init__(self, tokens, max_tokens)
-        self._begin_beside(None)
-
-    def _piece_of(self, token_id: int) -> bytes:
-        return _TOKEN + b"%d" % token_id
-
-    def _read_on(self, reading: NetworkPosition | None, piece: bytes) -> NetworkPosition | None:
-        if not piece.startswith(_TOKEN):
-            return super()._read_on(reading, piece)
-        reader = self._as_written().reader
-        return self._by_symbols.after(reader, reader.start if reading is None else reading, int(piece[len(_TOKEN) :]))
-
-
-_TOKEN = b"\xff"
-"""Before the number of a token that is read beside; no text has it."""
+        return where(*written.rules_at(reading or written.reader.start))
 
 
 class GbnfLanguage:
@@ -189,9 +172,9 @@ class GbnfLanguage:
     def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
         """Make a guide for one sequence of tokens."""
         positions = self._positions.of(vocabulary, self._make_positions)
-        return self._guides(positions, lambda: self._outlined, max_tokens)
-
-    _guides: type[GbnfGuide] = GbnfGuide
+        if isinstance(positions, SymbolPositions):
+            return SymbolGuide(positions, max_tokens)._told_by(RulesTeller(lambda: self._outlined, positions))
+        return GrammarGuide(positions, max_tokens)._told_by(RulesTeller(lambda: self._outlined))
 
     def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
         return NetworkPositions(self.network, vocabulary)
@@ -251,8 +234,6 @@ class GbnfLanguage:
 
 class GbnfOfTokens(GbnfLanguage):
     """The texts of a grammar in GBNF with token symbols."""
-
-    _guides = GbnfTokenGuide
 
     def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
         make = super()._make_positions

@@ -43,14 +43,15 @@ from sfgen.grammar.language.lark_language import (
 from sfgen.grammar.language.open_rules import OpenRules
 from sfgen.grammar.mixed.positions import MixedPositions
 from sfgen.grammar.mixed.reader import Inside, MixedPosition, MixedReader, Span, lengthened
-from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
+from sfgen.grammar.shell.guide import KeptByVocabulary, PositionMasks
 from sfgen.grammar.shell.token_symbols import (
     SymbolGuide,
     SymbolPositions,
     SymbolTokens,
     pattern_of,
+    token_read,
 )
-from sfgen.index.guide import ReadBeside
+from sfgen.index.guide import Teller
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import line_and_column
 from sfgen.protocols import Guide
@@ -275,11 +276,11 @@ class LarkOfSchemas(LarkOfTokens):
                 self._begin(self._lexer)
             positions, make, open_rules = self._positions, self._make_positions(), self._open_rules
             stacks = self._reader.stacks
-        tokens = positions.of(vocabulary, make)
+        tokens = cast("SymbolPositions[MixedPosition]", positions.of(vocabulary, make))
         outer = cast("MixedReader", tokens.reader).outer
         if outer.stacks is not stacks:  # in this vocabulary the shortest texts of schemas are longer
             open_rules = OpenRules(outer)
-        return LarkOfSchemasGuide(tokens, open_rules, self._schemas, max_tokens)
+        return SymbolGuide(tokens, max_tokens)._told_by(SchemasTeller(tokens, open_rules, self._schemas))
 
     def _make_positions(self) -> Callable[[Vocabulary], PositionMasks[Any]]:
         networks, lexer = [schema.network for schema in self._schemas], self._lexer
@@ -341,48 +342,63 @@ def outer_of(position: MixedPosition) -> LalrPosition:
     return position.outer or position.inside[0].behind
 
 
-class LarkOfSchemasGuide(ReadBeside[MixedPosition, int], SymbolGuide[MixedPosition]):
-    """Walks one sequence through a Lark grammar with schemas."""
+class Told(NamedTuple):
+    """What was read of a text.
+
+    Attributes:
+        position: Its position.
+        texts: Of each schema that is open, as far as it is written.
+    """
+
+    position: MixedPosition
+    texts: tuple[bytes, ...] = ()
+
+
+class SchemasTeller(Teller[Told]):
+    """Tells which rules and which schema are open."""
 
     def __init__(
-        self,
-        tokens: PositionMasks[MixedPosition],
-        open_rules: OpenRules,
-        schemas: tuple[JsonSchema, ...],
-        max_tokens: int | None = None,
+        self, symbols: SymbolPositions[MixedPosition], open_rules: OpenRules, schemas: tuple[JsonSchema, ...]
     ) -> None:
-        self._open_rules = open_rules
-        self._schemas = schemas
-        GrammarGuide.__init__(self, tokens, max_tokens)
-        self._begin_beside(0)
+        self._symbols, self._open_rules, self._schemas = symbols, open_rules, schemas
+        self._reader = cast("MixedReader", symbols.reader)
+        self.start = Told(self._reader.start)
 
-    def _read_on(self, reading: int, piece: bytes) -> int:
-        return reading + len(piece)
+    def read(self, reading: Told, data: bytes) -> Told | None:
+        """Return what was read after some bytes, or after a token."""
+        token = token_read(data)
+        text = data if token is None else self._symbols.vocabulary.tokens[token]
+        told: Told | None = None if text is None else reading
+        for byte in text or b"":
+            told = None if told is None else self._after_byte(told, bytes([byte]))
+        if told is not None or token is None:
+            return told
+        after = self._symbols.after(self._reader, reading.position, token)
+        return None if after is None else Told(after, tuple(b"" for _ in after.inside))
 
-    def describe(self) -> str:
+    def _after_byte(self, reading: Told, byte: bytes) -> Told | None:
+        after = self._reader.read(reading.position, byte)
+        if after is None:
+            return None
+        begun = list(zip(reading.position.inside, reading.texts, strict=True))
+        texts = (next((text for way, text in begun if self._leads_to(way, byte, each)), b"") for each in after.inside)
+        return Told(after, tuple(text + byte for text in texts))
+
+    def _leads_to(self, way: Inside, byte: bytes, after: Inside) -> bool:
+        """Whether a byte leads from one place in a schema to another."""
+        return way.schema == after.schema and self._reader.inner[way.schema].read(way.inner, byte) == after.inner
+
+    def describe(self, reading: Told, position: MixedPosition) -> str:
         """Name the open rules, and the open terminal or the place in a schema; of several ways the first."""
-        position = self._positions[-1]
         names, terminal = self._open_rules.at(outer_of(position))
         if position.outer:
             return where(names, terminal)
-        inside = position.inside[0]
         from sfgen.schema.json_schema import described
         from sfgen.schema.telling.position import START
 
-        schema, there = self._schemas[inside.schema], START.read(self._text_of(inside))
+        inside = position.inside[0]
+        schema, there = self._schemas[inside.schema], START.read(reading.texts[0])
         return where([*names, described(there, inside.inner, schema.network, schema.compiled)])
-
-    def _text_of(self, inside: Inside) -> bytes:
-        """Return the text of an open schema, as far as it is written."""
-        first = len(self._positions) - 1
-        while any(each.behind == inside.behind for each in self._positions[first].inside) and first:
-            first -= 1
-        data, reader = b"".join(self._pieces[first:]), self.tokens.reader.inner[inside.schema]  # type: ignore[attr-defined]
-        most = len(self._pieces[first]) if self._pieces else 0
-        for begin in range(most + 1):
-            if reader.read(reader.start, data[begin:]) == inside.inner:
-                return data[begin:]
-        return b""
 
 
 def lark_with_schemas(

@@ -93,7 +93,21 @@ def _by_cache(vocabulary: Vocabulary) -> WeakKeyDictionary[KeptByVocabulary[Any]
 
 
 class GrammarGuide(BaseGuide[Position]):
-    """Guides one sequence through a grammar; its tables are shared. ``describe`` names positions for views."""
+    """Guides one sequence through a grammar; its tables are shared. ``describe`` names positions for views.
+
+    >>> from sfgen.grammar.network.network import network_of
+    >>> from sfgen.grammar.network.positions import NetworkPositions
+    >>> from sfgen.grammar.network.rules import Call, Concatenation, GrammarRules, Literal, Repeat
+    >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
+    >>> vocabulary = Vocabulary([b"(", b")", b"))", b"()", None], end_token_ids=[4])
+    >>> guide = GrammarGuide(NetworkPositions(network_of(GrammarRules({"pairs": pairs}, "pairs")), vocabulary))
+    >>> guide.allowed_tokens().tolist()
+    [0, 3]
+    >>> guide.advance(0)
+    >>> guide.advance(0)
+    >>> guide.allowed_tokens().tolist(), guide.tokens_left()
+    ([0, 1, 2, 3], 1)
+    """
 
     def __init__(
         self,

@@ -418,7 +418,7 @@ class SpelledReading(TextReading[Position]):
 
 
 class SymbolGuide(GrammarGuide[Position]):
-    """Guides one sequence through a grammar with token symbols; a mixin that stands before an engine's guide."""
+    """Guides one sequence through a grammar with token symbols; a teller reads its tokens (``token_read``)."""
 
     @property
     def _by_symbols(self) -> SymbolPositions[Position]:
@@ -432,6 +432,9 @@ class SymbolGuide(GrammarGuide[Position]):
         step = super()._only_step(position)
         return None if step is None or not _CODES.isdisjoint(step[0]) else step
 
+    def _piece_of(self, token_id: int) -> bytes:
+        return _TOKEN + b"%d" % token_id
+
     def _after(self, token_id: int) -> Position | None:
         room = self.room
         after = None if room == 0 else self._by_symbols.after(self._by_symbols.reader, self._positions[-1], token_id)
@@ -441,3 +444,15 @@ class SymbolGuide(GrammarGuide[Position]):
 
 
 _CODES = frozenset(CODE_BYTES)
+
+_TOKEN = b"\xff"
+"""Before the number of a token that a teller reads; no text has it."""
+
+
+def token_read(piece: bytes) -> int | None:
+    """Return the token in what a teller reads of a ``SymbolGuide``; ``None``: it is text.
+
+    >>> token_read(_TOKEN + b"12"), token_read(b"12")
+    (12, None)
+    """
+    return int(piece[len(_TOKEN) :]) if piece.startswith(_TOKEN) else None
