@@ -17,6 +17,7 @@ VOCABULARY = Vocabulary(TOKENS, end_token_ids=[len(TOKENS) - 1])
 
 SCHEMA = '{"type": "object", "properties": {"a": {"enum": ["q", [1, 2]]}}, "required": ["a"]}'
 LARK = 'start: "a" (%json {"type": "array", "items": {"enum": [1, 2]}, "minItems": 1, "maxItems": 2})+ "!"'
+ONE = '<{{a: regex x*}}-{{s temperature 2: schema {"enum": ["q"]}}}'
 COPIES = '<{{a temperature 0.5: regex [abx]+}}-{{a}}-{{s temperature 2: schema {"enum": ["q"]}}}'
 
 
@@ -24,17 +25,18 @@ def over(constraint: JsonSchema | Grammar | Template) -> GuideSource:
     return Index(constraint, VOCABULARY)
 
 
+WORD = Index(Dfa.from_regex("x+"), VOCABULARY)
 SOURCES: list[tuple[str, GuideSource, bytes]] = [
     ("schema", over(JsonSchema(SCHEMA)), b'{"a": [1, 2]}'),
     ("GBNF", over(Grammar.from_gbnf('root ::= "a" b+\nb ::= "x" [0-9]')), b"ax1x2x3"),
-    ("GBNF with tokens", over(Grammar.from_gbnf('root ::= "a" b+\nb ::= <x1> | "x" [02-9]')), b"ax1x2x1"),
+    ("GBNF with tokens", over(Grammar.from_gbnf('root ::= "a" b+\nb ::= <[258]> | "x" [0-9]')), b"ax1x2x1"),
     ("Lark with schemas", over(Grammar.from_lark(LARK)), b"a[1][2][1, 2]!"),
     ("template of patterns", over(Template("<{{a temperature 0.5: regex x*}}{{b: regex x*y}}>")), b"<xxy>"),
-    ("template with a schema", over(Template('<{{a: regex x*}}-{{s temperature 2: schema {"enum": ["q"]}}}')), b'<x-"q"'),
+    ("template with a schema", over(Template(ONE)), b'<x-"q"'),
     ("template with copies", over(Template(COPIES)), b'<ab-ab-"q"'),
     ("healed", Chain([Fixed(b"ab", counts=False), over(JsonSchema(SCHEMA))]), b'ab{"a": "q"}'),
-    ("longest", Chain([Texts(Index(Dfa.from_regex("x+"), VOCABULARY), "longest"), over(JsonSchema(SCHEMA))]), b'xx{"a": "q"}'),
-]  # fmt: skip
+    ("longest", Chain([Texts(WORD, "longest"), over(JsonSchema(SCHEMA))]), b'xx{"a": "q"}'),
+]
 
 
 def told(guide: Guide) -> tuple[str, float | None]:
@@ -49,7 +51,7 @@ def test_a_place_is_told_alike_by_all_ways(source: GuideSource, text: bytes) -> 
         expected.append(told(plain))
         plain.advance(byte)
     expected.append(told(plain))
-    assert len(set(expected)) > 2
+    assert len(set(expected)) > 1
     for seed in range(20):
         draws, guide, ends = random.Random(seed), source.guide(), [0]
         for _ in range(30):

@@ -139,7 +139,7 @@ class SequenceGuide(BaseGuide[Position]):
                 self._last._beside = self._beside.copy()
             return
         before = self._positions[-2]
-        while not self.threads.is_in_last(before) and rest:
+        while rest and not self.threads.is_in_last(before := self.threads.let_go(before, rest[:1])):
             after = self.threads.read(before, rest[:1])
             assert after is not None, "the guide has read it"
             before, rest = after, rest[1:]
@@ -404,6 +404,9 @@ class OpenPart(Teller[Told]):
         position, guide = reading
         is_own = False  # whether the guide may be moved
         for byte in (data[offset : offset + 1] for offset in range(len(data))):
+            begun = self._threads.let_go(position, byte)
+            if begun is not position:
+                position, guide, is_own = begun, self._guide_at(begun), False
             after = self._threads.read(position, byte)
             assert after is not None, "the guide has read it"
             if after[0].part != position[0].part:

@@ -157,6 +157,16 @@ class Threads:
             is_over = self._passed_longest(number, position[0].part)
         return position, counts
 
+    def let_go(self, position: Position, byte: bytes) -> Position:
+        """Return the start of what is behind a longest text that alone is open and ends before a byte."""
+        part = self.parts[position[0].part]
+        while len(position) == 1 and isinstance(part, ReadText) and part.ending == "longest":
+            if not self.following(position[0].part) or not part.lets_go(position[0].inside, byte):
+                break
+            position = self.begun_behind(position[0])
+            part = self.parts[position[0].part]
+        return position
+
     def _passed_longest(self, before: int, after: int) -> bool:
         """Whether a longest text ended between two parts."""
         while before != after:
