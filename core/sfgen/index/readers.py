@@ -1,4 +1,4 @@
-"""Readers: they say how positions in a text read bytes, without tokens."""
+"""What says how positions in a text read bytes, and which tokens they allow."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from sfgen.automata import Dfa
 from sfgen.index.guide import BaseGuide
+from sfgen.protocols import Int32, Mask
+from sfgen.vocabulary import Vocabulary
 
 Position = TypeVar("Position", bound=Hashable)
 
@@ -31,6 +33,39 @@ class PositionReader(Protocol[Position]):
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """Return the only byte that can follow, and the position after it; ``None`` if several can, or none."""
+
+
+class PositionMasks(Protocol[Position]):
+    """Tells which tokens each position allows."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The tokens."""
+
+    @property
+    def reader(self) -> PositionReader[Position]:
+        """Reads bytes."""
+
+    def mask(self, position: Position) -> Mask:
+        """Return the token mask of a position without a limit, end tokens included; read-only."""
+
+    def bounded_mask(self, position: Position, room: int) -> Mask:
+        """Return the token mask of a position with ``room`` tokens left, end tokens not counted."""
+
+    def allowed_tokens(self, mask: Mask) -> Int32:
+        """Return the token ids of a mask, ascending; read-only."""
+
+    def is_made(self, position: Position, room: int | None) -> bool:
+        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
+
+    def fits(self, position: Position, room: int | None) -> bool:
+        """Tell whether ``room`` tokens complete the text; ``None``: any number."""
+
+    def tokens_left(self, position: Position) -> int:
+        """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
+
+    def shortest(self, position: Position) -> bytes:
+        """Return the shortest text from a position to an end."""
 
 
 class DfaReader:

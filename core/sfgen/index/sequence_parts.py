@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.distance import UNREACHABLE, byte_distances
 from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.marker import Marker
-from sfgen.index.readers import GuideReader, PositionReader, ReaderOfTwo
+from sfgen.index.readers import GuideReader, PositionMasks, PositionReader, ReaderOfTwo
 from sfgen.index.unconstrained import UnconstrainedGuide
 from sfgen.protocols import Guide, GuideSource, Int32, Mask, Tokens
 from sfgen.vocabulary import TokenTrie
@@ -254,22 +254,6 @@ class Free(Part):
         return inside if not inside.left else InFree(inside.state, inside.left - 1)
 
 
-class _Engine(Protocol):
-    """What tells of positions without a guide."""
-
-    def fits(self, position: Any, room: int | None) -> bool:
-        """Tell whether ``room`` tokens complete the text; ``None``: any number."""
-
-    def mask(self, position: Any) -> Mask:
-        """Return the token mask of a position."""
-
-    def shortest(self, position: Any) -> bytes:
-        """Return the shortest text from a position to an end."""
-
-    def bounded_mask(self, position: Any, room: int) -> Mask:
-        """Return the token mask of a position with ``room`` tokens left."""
-
-
 class ReadText(Part):
     """A text that a reader reads; a place is a position of the reader.
 
@@ -377,7 +361,7 @@ class Texts(ReadText):
             dfa=longer.index.dfa if isinstance(longer, DfaGuide) else None,
         )
         engine = getattr(self.machine, "tokens", None)
-        self._engine: _Engine | None = engine if hasattr(engine, "bounded_mask") else None
+        self._engine: PositionMasks[Any] | None = engine if hasattr(engine, "bounded_mask") else None
         self._fits = self.machine._fits if self._engine is None else self._engine.fits
         self.key = ends, self.is_alone
 

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from sfgen.automata import Dfa
 from sfgen.index.distance import UNREACHABLE, fewest_tokens
 from sfgen.protocols import GuideSource, Int32, Mask
 from sfgen.vocabulary import TokenTrie
+from sfgen.weak_cache import kept_while_it_lives
 
 Made = TypeVar("Made")
 
@@ -117,12 +117,14 @@ class Kept:
         return known
 
 
-_kept: WeakKeyDictionary[Any, Kept] = WeakKeyDictionary()
+@kept_while_it_lives
+def _kept(source: GuideSource) -> Kept:
+    return Kept()
 
 
 def kept_of(source: GuideSource) -> Kept:
     """Return what is kept beside a source."""
     try:
-        return _kept.setdefault(source, Kept())
+        return _kept(source)
     except TypeError:  # it allows no weak reference
         return Kept()

@@ -407,7 +407,7 @@ class SubstringReader:
 
 
 class SubstringTokens:
-    """The tokens of quotations: a ``sfgen.grammar.shell.guide.PositionMasks``. It can be shared between threads."""
+    """The tokens of quotations: a ``sfgen.index.readers.PositionMasks``. It can be shared between threads."""
 
     def __init__(self, reader: SubstringReader, vocabulary: Vocabulary) -> None:
         self.reader = reader

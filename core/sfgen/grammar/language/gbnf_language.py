@@ -41,9 +41,10 @@ from sfgen.grammar.network.rules import (
 )
 from sfgen.grammar.network.simplify import LeftRecursion
 from sfgen.grammar.network.stack import NetworkPosition
-from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, TokenSymbol, token_read
 from sfgen.index.guide import Teller
+from sfgen.index.readers import PositionMasks
 from sfgen.printable import line_numbers
 from sfgen.protocols import Guide
 from sfgen.vocabulary import Vocabulary

@@ -42,10 +42,11 @@ from sfgen.grammar.lalr.tables import NO_STATE, Lexer, ParseTables
 from sfgen.grammar.language.language import Failure, Format, Move, RuleOutline, StateOutline, Stretch, Walk, where
 from sfgen.grammar.language.open_rules import OpenRules, name_of
 from sfgen.grammar.network.rules import GrammarRules, GrammarTooLarge
-from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.shell.read import ByteReader
 from sfgen.grammar.shell.token_symbols import SpelledReading, SymbolGuide, SymbolPositions, SymbolTokens, TextReading
 from sfgen.index.distance import LONGEST_TEXT
+from sfgen.index.readers import PositionMasks
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import line_and_column
 from sfgen.protocols import Guide

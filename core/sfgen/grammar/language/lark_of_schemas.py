@@ -43,7 +43,7 @@ from sfgen.grammar.language.lark_language import (
 from sfgen.grammar.language.open_rules import OpenRules
 from sfgen.grammar.mixed.positions import MixedPositions
 from sfgen.grammar.mixed.reader import Inside, MixedPosition, MixedReader, Span, lengthened
-from sfgen.grammar.shell.guide import KeptByVocabulary, PositionMasks
+from sfgen.grammar.shell.guide import KeptByVocabulary
 from sfgen.grammar.shell.token_symbols import (
     SymbolGuide,
     SymbolPositions,
@@ -52,6 +52,7 @@ from sfgen.grammar.shell.token_symbols import (
     token_read,
 )
 from sfgen.index.guide import Teller
+from sfgen.index.readers import PositionMasks
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import line_and_column
 from sfgen.protocols import Guide

@@ -1,14 +1,14 @@
 """Guides of grammars, the same for both engines.
 
-A position holds all ways to read the text so far. ``PositionReader`` and ``PositionMasks`` are what an engine offers;
-``GrammarGuide`` walks one sequence by them.
+A position holds all ways to read the text so far. ``PositionReader`` and ``PositionMasks`` (``sfgen.index.readers``)
+are what an engine offers; ``GrammarGuide`` walks one sequence by them.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from sfgen import arguments
@@ -16,7 +16,7 @@ from sfgen.errors import LimitTooSmall, TextTooLong
 from sfgen.index import BaseGuide
 from sfgen.index.guide import NO_TOKENS
 from sfgen.index.mask_ids import packed
-from sfgen.index.readers import PositionReader
+from sfgen.index.readers import PositionMasks
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 from sfgen.weak_cache import kept_with_it
@@ -26,39 +26,6 @@ Position = TypeVar("Position", bound=Hashable)
 Made = TypeVar("Made")
 
 _SHOWN = 60  # characters of a text in a message
-
-
-class PositionMasks(Protocol[Position]):
-    """Tells which tokens each position allows."""
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The tokens."""
-
-    @property
-    def reader(self) -> PositionReader[Position]:
-        """Reads bytes."""
-
-    def mask(self, position: Position) -> Mask:
-        """Return the token mask of a position without a limit, end tokens included; read-only."""
-
-    def bounded_mask(self, position: Position, room: int) -> Mask:
-        """Return the token mask of a position with ``room`` tokens left, end tokens not counted."""
-
-    def allowed_tokens(self, mask: Mask) -> Int32:
-        """Return the token ids of a mask, ascending; read-only."""
-
-    def is_made(self, position: Position, room: int | None) -> bool:
-        """Tell whether the mask of a position is cached, with ``room`` tokens left; ``None``: any number."""
-
-    def fits(self, position: Position, room: int | None) -> bool:
-        """Tell whether ``room`` tokens complete the text; ``None``: any number."""
-
-    def tokens_left(self, position: Position) -> int:
-        """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
-
-    def shortest(self, position: Position) -> bytes:
-        """Return the shortest text from a position to an end."""
 
 
 class KeptByVocabulary(Generic[Made]):

@@ -34,10 +34,11 @@ import numpy as np
 
 from sfgen.automata.label import characters_from
 from sfgen.errors import GrammarError
-from sfgen.grammar.shell.guide import GrammarGuide, PositionMasks
+from sfgen.grammar.shell.guide import GrammarGuide
 from sfgen.grammar.shell.masks import KeptMasks
 from sfgen.grammar.shell.read import ByteReader
 from sfgen.index.mask_ids import TOKEN_IDS, packed
+from sfgen.index.readers import PositionMasks
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
