@@ -9,7 +9,7 @@ some guides do faster.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -63,6 +63,9 @@ class Steps(ABC):
             self.rollback(count)
         return count
 
+
+BYTES = [bytes([byte]) for byte in range(256)]
+"""All single bytes."""
 
 Position = TypeVar("Position", bound=Hashable)
 
@@ -130,6 +133,13 @@ class Beside(Generic[Reading]):
 NO_TOKENS: Int32 = np.empty(0, dtype=np.int32)
 
 
+def tried_step(read: Callable[[Position, bytes], Position | None], position: Position) -> tuple[bytes, Position] | None:
+    """Try all bytes; return the one that can follow, if there is one only, and the position after it."""
+    steps = ((byte, after) for byte in BYTES if (after := read(position, byte)) is not None)
+    step = next(steps, None)
+    return None if next(steps, None) is not None else step
+
+
 class BaseGuide(Steps, Generic[Position]):
     """The base of guides that know how positions read bytes.
 
@@ -180,8 +190,7 @@ class BaseGuide(Steps, Generic[Position]):
         self._check_limit(start)
 
     def _check_limit(self, start: Position) -> None:
-        least = self._tokens_left(start)
-        if self.max_tokens is not None and least > self.max_tokens:
+        if self.max_tokens is not None and (least := self._tokens_left(start)) > self.max_tokens:
             raise LimitTooSmall(
                 f"a limit of {self.max_tokens} tokens is too small: the shortest text takes {least}",
                 hint=f"Allow at least {least} tokens." if least < UNREACHABLE else self.dead_end_hint,
@@ -215,18 +224,18 @@ class BaseGuide(Steps, Generic[Position]):
 
     def _is_final(self, position: Position) -> bool:
         """Whether the text must end at a position that accepts it."""
-        return all(self._read(position, bytes([byte])) is None for byte in range(256))
+        return all(self._read(position, byte) is None for byte in BYTES)
 
     def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
         """The byte that must follow, where there is one only, and the position after it."""
-        steps = []
-        for byte in range(256):
-            after = self._read(position, bytes([byte]))
-            if after is not None:
-                steps.append((bytes([byte]), after))
-                if len(steps) > 1:
-                    return None
-        return steps[0] if steps else None
+        return tried_step(self._read, position)
+
+    def _forced_run(self, position: Position, most: int | None) -> tuple[bytes, Position | None] | None:
+        """Bytes that must follow, at most N, and the position after them; see ``forced_bytes``.
+
+        Instead of the position ``None``: there are no more. ``None``: none is known.
+        """
+        return self._only_step(position)
 
     def _text_tokens(self, position: Position) -> Int32:
         """The text tokens that can be read, ascending: a walk over the trie, without what refused bytes begin."""
@@ -390,11 +399,13 @@ class BaseGuide(Steps, Generic[Position]):
         if most is not None:
             most = arguments.whole_number("most", most, least=0)
         while (most is None or len(forced) < most) and not self._accepts(position):
-            step = self._only_step(position)
-            if step is None:
+            run = self._forced_run(position, None if most is None else most - len(forced))
+            if run is None:
                 break
-            forced += step[0]
-            position = step[1]
+            forced += run[0]
+            if run[1] is None:
+                break
+            position = run[1]
         return bytes(forced)
 
     def is_ready(self) -> bool:

@@ -125,7 +125,11 @@ class SequenceGuide(BaseGuide[Position]):
         return super()._told_by(teller)
 
     def _check_limit(self, start: Position) -> None:
-        self.tokens.check_limit(self.max_tokens)
+        if self.max_tokens is not None and self.tokens.counts_last_alone:
+            self.tokens.last.source.guide(self.max_tokens)  # says what is wrong with it
+        else:
+            super()._check_limit(start)
+        self.tokens.check_markers(self.max_tokens)
 
     def _enter_last(self, data: bytes) -> None:
         """Let the guide of the last part go on if it alone is open; ``data`` was read before."""
@@ -166,6 +170,9 @@ class SequenceGuide(BaseGuide[Position]):
 
     def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
         return self.threads.only_step(position)
+
+    def _forced_run(self, position: Position, most: int | None) -> tuple[bytes, Position | None] | None:
+        return self.threads.forced(position, most)
 
     def _text_tokens(self, position: Position) -> Int32:
         return self.tokens.tokens(position, None)
@@ -280,20 +287,7 @@ class SequenceGuide(BaseGuide[Position]):
         Args:
             most: The most bytes to return; ``None``: any number.
         """
-        if self._last is not None:
-            return self._last.forced_bytes(most)
-        forced, position = bytearray(), self._positions[-1]
-        if most is not None:
-            most = arguments.whole_number("most", most, least=0)
-        while (most is None or len(forced) < most) and not self._accepts(position):
-            run = self.threads.forced(position, None if most is None else most - len(forced))
-            if run is None:
-                break
-            forced += run[0]
-            if run[1] is None:
-                break
-            position = run[1]
-        return bytes(forced)
+        return super().forced_bytes(most) if self._last is None else self._last.forced_bytes(most)
 
     def is_ready(self) -> bool:
         """Tell whether the mask here is made; one of several parts is made when it is needed."""

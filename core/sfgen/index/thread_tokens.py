@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.errors import DeadEnd, LimitTooSmall, UsageError
+from sfgen.errors import DeadEnd, UsageError
 from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.distance import UNREACHABLE
-from sfgen.index.guide import NO_TOKENS, BaseGuide
+from sfgen.index.guide import BYTES, NO_TOKENS
 from sfgen.index.mask_ids import packed
 from sfgen.index.sequence_parts import Copy, Fixed, Free, InFree, Texts, TokenPart
-from sfgen.index.threads import BYTES, Position, Thread, Threads
+from sfgen.index.threads import Position, Thread, Threads
 from sfgen.index.trie_ways import Kept, TrieWays, kept_of, spelled
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
@@ -315,24 +315,19 @@ class ThreadTokens:
             return NO_TOKENS
         return self.tokens(self.threads.begun_behind(thread), room, Ends(below, ends.skipped + len(rest)))
 
-    def check_limit(self, room: int | None) -> None:
-        """Refuse a limit that is too small, and a marker that cannot be written.
+    @cached_property
+    def counts_last_alone(self) -> bool:
+        """Whether only the last part counts to a limit, and no other follows it."""
+        return self.threads.back is None and not any(part.counts for part in self.parts[:-1])
+
+    def check_markers(self, room: int | None) -> None:
+        """Refuse a marker that cannot be written before anything counts.
 
         Raises:
-            LimitTooSmall: No text can be written with ``room`` tokens.
             DeadEnd: The vocabulary cannot write a marker that must be written.
         """
-        threads, least = self.threads, 0
-        first = next(number for number, part in enumerate(threads.parts) if part.counts)
-        if room is not None and first == len(threads.parts) - 1 and threads.back is None:
-            self.last.source.guide(room)  # says what is wrong with it
-        elif room is not None and (least := self.needs(self.threads.start)) > room:
-            raise LimitTooSmall(
-                f"a limit of {room} tokens is too small: the shortest text takes {least}",
-                hint=f"Allow at least {least} tokens." if least < UNREACHABLE else BaseGuide.dead_end_hint,
-            )
-        for number, part in enumerate(threads.parts[:first], -len(threads.parts)):
-            if isinstance(part, Free) and not self._fits(Thread(number, part.start), room):
+        for number, part in enumerate(self.parts, -len(self.parts)):
+            if isinstance(part, Free) and not part.counts and not self._fits(Thread(number, part.start), room):
                 raise DeadEnd(
                     f"the tokens of the vocabulary cannot write {part.marker.data.decode('utf-8', 'replace')!r}, "
                     "behind which the constraint begins",

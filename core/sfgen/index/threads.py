@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sfgen import arguments
 from sfgen.errors import UsageError
+from sfgen.index.guide import BYTES, tried_step
 from sfgen.index.sequence_parts import AnyPart, Copy, Fixed, Free, InFree, ReadText
 
 
@@ -265,7 +266,7 @@ class Threads:
         steps = []
         for thread in position:
             if self._may_leave(thread):
-                return self._tried_step(position)
+                return tried_step(self.read, position)
             step = self.parts[thread.part].only_step(thread.inside)
             if step is None:
                 return None
@@ -281,10 +282,6 @@ class Threads:
         return part.stops(thread.inside) or (
             isinstance(part, ReadText) and part.ending == "longest" and part.ends(thread.inside)
         )
-
-    def _tried_step(self, position: Position) -> tuple[bytes, Position] | None:
-        found = [(byte, after) for byte in BYTES if (after := self.read(position, byte)) is not None]
-        return found[0] if len(found) == 1 else None
 
     # ---- where a part begins ---------------------------------------------------------------------------------------
 
@@ -355,7 +352,3 @@ class Threads:
         if (thread.part, start) not in known:  # it may begin there after several texts that are copied
             known[thread.part, start] = part.ends_in(data, start)
         return reversed(known[thread.part, start])
-
-
-BYTES = [bytes([byte]) for byte in range(256)]
-"""All single bytes."""
