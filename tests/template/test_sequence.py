@@ -125,10 +125,14 @@ def test_an_ending_is_the_longest_only_where_nothing_else_could_follow() -> None
     assert Sequence([".", word]).accepts(".abc")
     assert Sequence([Part(JsonSchema({"type": "integer"}), ends="longest")]).accepts("12")
     for behind in (["a"], [Dfa.from_regex("[.]?"), "b"], [Dfa.from_regex("x?")], [Again("word")]):
+        for first in (word, Sequence([word])):
+            with pytest.raises(UsageError, match="longest"):
+                Sequence([first, *behind])
+    number = Part(JsonSchema({"type": "integer"}), ends="longest")
+    assert Sequence([word, number]).to_dict()["sequence"][0]["ends"] == "longest"
+    for first in (number, Part(Substring("12"), ends="longest"), Part(Grammar.from_lark('start: "a"'), ends="longest")):
         with pytest.raises(UsageError, match="longest"):
-            Sequence([word, *behind])
-    with pytest.raises(UsageError, match="longest"):
-        Sequence([Part(JsonSchema({"type": "integer"}), ends="longest"), "."])
+            Sequence([first, "."])
 
 
 def test_a_schema_ends_where_it_is_whole_for_the_first_time() -> None:
@@ -160,6 +164,10 @@ def test_what_is_refused() -> None:
     for wrong in ({"ends": "never"}, {"name": ""}, {"name": 7}, {"temperature": -1}):
         with pytest.raises(UsageError):
             Part(dfa, **wrong)
+    with pytest.raises(UsageError, match="surrogate"):
+        Part(dfa, "\ud800")
+    with pytest.raises(UsageError, match="asks for the token <.10.>"):
+        Sequence([Grammar.from_gbnf('root ::= "a" <[10]>')])
     with pytest.raises(UsageError, match="name"):
         Again(7)  # type: ignore[arg-type]
 
@@ -178,7 +186,8 @@ def test_sequences_and_templates_are_parts_of_others() -> None:
 
 def test_equal_pickled_and_as_data() -> None:
     def make(name: str = "x") -> Sequence:
-        return Sequence(["a", Part(Grammar.from_lark('start: "b"+'), name, temperature=0.5), Again(name)])
+        grammar, dfa = Grammar.from_lark('start: "b"+'), Dfa.from_regex("c?")
+        return Sequence(["a", Part(grammar, name, temperature=0.5), Again(name), dfa])
 
     one = make()
     assert one == make()
@@ -188,7 +197,8 @@ def test_equal_pickled_and_as_data() -> None:
     twin = pickle.loads(pickle.dumps(one))
     assert twin == one
     assert twin.accepts("abbbb")
-    assert repr(one) == "Sequence of 3 parts, with x"
+    assert repr(one) == "Sequence of 4 parts, with x"
+    assert Sequence([Dfa.from_regex("a")]) != Sequence([Dfa.from_regex("b")])
     assert one.temperatures == {0.5}
     told = one.to_dict()["sequence"]
     assert told[0] == "a"
@@ -203,6 +213,11 @@ PARTS: dict[str, list[Any]] = {
         " ",
         Again("word"),
         Part(Grammar.from_lark('start: "!"+'), ends="earliest"),
+    ],
+    "schemas in a grammar": [
+        Part(Grammar.from_lark('start: "<" %json {"type": "integer"} ">"'), "n"),
+        Part(Dfa.from_regex("[a-z]{1,4}"), "word"),
+        Again("n"),
     ],
     "a document": [Part(Substring("ab cd ef", "word"), "quoted"), ".", Part(Dfa.from_regex("[a-z]{1,9}"), "word")],
 }

@@ -330,7 +330,7 @@ def sequence_of(parts: Sequence[Part], segments: Sequence[Segment], vocabulary: 
             made.append(Copy(number_of[part.source]))
             continue
         constraint = part.constraint if isinstance(part, Filled) else dfa
-        ends: Ending = part.ends if isinstance(part, Filled) else "anywhere"
+        ends: Ending = part.read_to if isinstance(part, Filled) else "anywhere"
         assert constraint is not None, "what has no automaton is a copy or a hole"
         if (id(constraint), ends) not in texts:  # blocks repeat holes
             texts[id(constraint), ends] = Texts(Index(constraint, vocabulary), ends)

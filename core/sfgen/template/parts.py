@@ -70,6 +70,11 @@ class Filled:
         """The name of the hole."""
         return self.hole.name
 
+    @property
+    def read_to(self) -> Ending:
+        """Where it is read to: behind a longest text nothing follows that could be of it, so that it ends anywhere."""
+        return "earliest" if self.ends == "earliest" else "anywhere"
+
 
 @dataclass(frozen=True, slots=True)
 class Copied:

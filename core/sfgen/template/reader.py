@@ -43,11 +43,11 @@ class TemplateReader(Threads, Teller[Position]):
             return Fixed(part.data)
         if isinstance(part, Copied):
             return Copy(part.source - len(self._made))
-        constraint, key = part.constraint, (id(part.constraint), part.ends)
+        constraint, key = part.constraint, (id(part.constraint), part.read_to)
         if key not in self._texts:
             dfa = constraint if isinstance(constraint, Dfa) else None
             reader = DfaReader(constraint) if isinstance(constraint, Dfa) else constraint.reader
-            self._texts[key] = ReadText(reader, part.ends, dfa=dfa)
+            self._texts[key] = ReadText(reader, part.read_to, dfa=dfa)
         return self._texts[key]
 
     def rest(self, thread: Thread) -> bytes | None:

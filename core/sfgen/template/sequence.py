@@ -66,8 +66,16 @@ class Part:
             wanted = "a text, a Dfa, a JsonSchema, a Grammar or a Substring"
             raise arguments.refusal("constraint", wanted, self.constraint)
         arguments.one_of("ends", self.ends, ("anywhere", "earliest", "longest"))
-        if self.name is not None and not arguments.text("name", self.name):
-            raise UsageError("the name of a part is empty", hint="Leave it out.")
+        if isinstance(self.constraint, Grammar) and self.constraint.tokens:
+            raise UsageError(
+                f"a grammar in a sequence is one of texts, and this one asks for the token {self.constraint.tokens[0]}",
+                hint="Write the text of the token in quotes, or take the grammar without a sequence.",
+            )
+        if self.name is not None and not arguments.utf8("name", arguments.text("name", self.name)):
+            reason = (
+                "is empty" if not self.name else f"has a surrogate code point, which is not text: {self.name!r:.60}"
+            )
+            raise UsageError(f"the name of a part {reason}", hint="Leave it out.")
         if self.temperature is not None:
             arguments.number("temperature", self.temperature, "a number of at least 0")
 
@@ -167,9 +175,9 @@ class Sequence:
     def __hash__(self) -> int:
         return hash(tuple(part.data for part in self._parts if isinstance(part, Literal)))
 
-    @property
+    @cached_property
     def _key(self) -> tuple[Any, ...]:
-        return self._parts, None if self._narrowed is None else id(self._narrowed)
+        return tuple(map(_compared, self._parts)), None if self._narrowed is None else self._narrowed.digest
 
     # ---- what it is made of ----------------------------------------------------------------------------------------
 
@@ -195,8 +203,8 @@ class Sequence:
 
     @property
     def has_values(self) -> bool:
-        """Tell whether a hole is JSON, and so a value."""
-        return any(isinstance(hole.constraint, JsonSchema) for hole in self.holes)
+        """Tell whether a hole with a name is JSON, and so a value."""
+        return any(hole.name and isinstance(hole.constraint, JsonSchema) for hole in self.holes)
 
     # ---- its language ----------------------------------------------------------------------------------------------
 
@@ -385,7 +393,7 @@ class Sequence:
     def value(self, text: str | bytes) -> dict[str, Any] | None:
         """Parse the JSON of the holes with a schema, by name.
 
-        Holes in blocks give lists. The value is ``None`` where no hole has a schema.
+        Holes in blocks give lists. The value is ``None`` where no hole with a name has a schema.
 
         >>> Sequence([Part(JsonSchema({"enum": [[1, 2]]}), "point")]).value("[1, 2]")
         {'point': [1, 2]}
@@ -466,6 +474,13 @@ def _of_compiled(reduced: tuple[Any, ...], known: Mapping[str, Any], distances: 
     return made
 
 
+def _compared(part: MadePart) -> Any:
+    """What is equal for equal parts: automata by their digests, for they are none of them equal to another."""
+    if isinstance(part, Filled) and isinstance(part.constraint, Dfa):
+        return part.hole, part.constraint.digest, part.repetition, part.ends
+    return part
+
+
 class _Made:
     """Makes parts of what users give."""
 
@@ -490,7 +505,7 @@ class _Made:
         if part.ends == "earliest":
             return replace(part, constraint=earliest(constraint)) if isinstance(constraint, Dfa) else part
         TemplateReader(self._parts).check_longest(number - len(self._parts) - 1)
-        return replace(part, ends="anywhere")
+        return part
 
     def _add(self, part: Any) -> None:
         if isinstance(part, Sequence):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from os import PathLike, fspath
 from typing import Any
 
@@ -122,10 +123,9 @@ class Template(Sequence):
     def __hash__(self) -> int:
         return hash(self._text)
 
-    @property
+    @cached_property
     def _key(self) -> tuple[Any, ...]:
-        files = [hole.constraint for hole in self.holes if not isinstance(hole.constraint, Dfa)]
-        return self._text, len(self._parts), files, None if self._narrowed is None else id(self._narrowed)
+        return self._text, *super()._key
 
     # ---- what it is made of ----------------------------------------------------------------------------------------
 

@@ -219,9 +219,9 @@ class MixedPositions:
 
     def shortest(self, position: MixedPosition) -> bytes:
         """Return the shortest text from a position to an end."""
-        ways = [(self._outer.distance(position.outer), partial(self._outer.shortest, position.outer))]
-        if not position.outer:
-            ways.clear()
+        ways = list[tuple[int, Callable[[], bytes]]]()
+        if position.outer:
+            ways.append((self._outer.distance(position.outer), partial(self._outer.shortest, position.outer)))
         for inside in position.inside:
             for followed in self._endings(inside):
                 ways.append((followed.distance(inside.inner), partial(followed.shortest, inside.inner)))
