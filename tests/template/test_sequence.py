@@ -205,6 +205,13 @@ def test_equal_pickled_and_as_data() -> None:
     assert told[2] == {"again": "x"}
 
 
+def test_no_way_is_looked_for_where_the_vocabulary_writes_none() -> None:
+    """Behind the one it cannot write the text of any schema."""
+    grammar = Grammar.from_lark('start: "1" %json {"enum": [1, 12]} | "2"')
+    guide = Index(Sequence([Part(grammar, "x"), Again("x")]), Vocabulary([b"11", b"2", b"12", None], [3])).guide()
+    assert 2 not in guide.allowed_tokens()
+
+
 PARTS: dict[str, list[Any]] = {
     "an automaton": ["<", Part(Dfa.from_regex("[a-z]{1,9}"), "word"), ">"],
     "a grammar": ["<", Part(JsonSchema({"type": "integer"}), "n"), ">", Part(Dfa.from_regex("[a-z]{1,4}"), "word")],

@@ -109,6 +109,16 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
 
 def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords | None, without: TakesOut) -> Calls:
     """Return free text with calls of the constraint, none of which has a banned word."""
+    from sfgen.grammar.language.grammar import Grammar
+
+    asked = getattr(constraint, "constraint", None)
+    if isinstance(asked, Grammar) and asked.tokens:
+        raise UsageError(
+            ParameterText(
+                f"calls that when asks for are texts, and the grammar asks for the token {asked.tokens[0]}", "when"
+            ),
+            hint=ParameterText("Write the text of the token in quotes, or leave when out.", "when"),
+        )
     marker = marker_of(model, vocabulary_of(model), when, banned, name="when")
     if banned is None:
         return Calls(marker, constraint)

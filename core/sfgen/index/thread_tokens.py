@@ -148,6 +148,8 @@ class ThreadTokens:
         if part.stops(thread.inside):
             return 0
         if thread.part in self.threads.last_copy:
+            if not self._all_bytes and isinstance(part, Texts) and not part.fits(thread.inside, None):
+                return int(UNREACHABLE)
             rest = part.rest(thread.inside)
             least = self.spelled(rest) + self._copied(thread, rest)
         else:

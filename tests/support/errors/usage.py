@@ -168,6 +168,7 @@ USAGE = [
     Case("gen --when a -r b --strategy exact --seed 1 x", 2, "--when and --strategy exact cannot be used together"),
     Case("gen --when a --choices a,b --scores x", 2, "--scores and --when cannot be used together"),
     Case("gen --when a -r b --stop c x", 2, "--stop and --when cannot be used together"),
+    Case("gen --when a --grammar 'root ::= <[10]>' x", 2, "the grammar asks for the token <[10]>"),
     Case('gen --when a --grammar \'root ::= "b" | "c"\' --ban-words c x', 2, "cannot be taken out of the calls"),
     # --- ban
     Case("ban x", 2, "no words to ban"),
