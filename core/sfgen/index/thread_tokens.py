@@ -534,7 +534,7 @@ class ThreadTokens:
             firsts = self._first_bytes_behind(thread)
             exits = self._exits(part, thread, firsts) if part.is_automaton else None
             if exits is None or len(exits) > _FEW:
-                found.append(self._walked((thread,), room, ways=self._ways.to(firsts)))
+                found.append(self._walked((thread,), room, ways=self._ways.to_others(firsts, tokens)))
                 continue
             for node, data, inside in exits:
                 moved = self.threads.moved(thread, inside, data)
@@ -561,7 +561,9 @@ class ThreadTokens:
         text = dict(thread.memory).get(part.source) if isinstance(part, Copy) else None
         return frozenset(text[:1]) if text else self.threads.first_bytes(after)
 
-    def _walked(self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytearray | None = None) -> Int32:
+    def _walked(
+        self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytearray | bytes | None = None
+    ) -> Int32:
         """The tokens that can be read and completed: a walk of the trie without what refused bytes begin."""
         found, path, node, trie = list[int](), [position], 0, self._trie(ends)
         depths, subtree_ends, starts = trie.depths, trie.subtree_ends, trie.token_starts

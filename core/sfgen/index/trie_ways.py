@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.index.distance import UNREACHABLE, fewest_tokens
@@ -43,6 +44,15 @@ class TrieWays:
                     on_the_way[parents[node]] = 1
             self._to[firsts] = on_the_way
         return self._to[firsts]
+
+    def to_others(self, firsts: frozenset[int], known: Int32) -> bytes:
+        """Mark the nodes on the way to a token that has one of these bytes behind its first one, and is not known."""
+        trie = self._trie
+        is_other = np.ones(1 + max(int(trie.token_ids.max()), int(known.max())), dtype=np.bool_)
+        is_other[known] = False
+        before = np.concatenate([[0], np.cumsum(is_other[trie.token_ids])])[trie.token_starts]
+        has_others: NDArray[np.bool_] = before[trie.subtree_ends] > before[:-1]
+        return (np.frombuffer(self.to(firsts), dtype=np.bool_) & has_others).tobytes()
 
     def exits(self, dfa: Dfa, state: int, firsts: frozenset[int], most: int) -> list[tuple[int, bytes, int]]:
         """Find nodes at which a text may end, above a byte with which the next can begin; no more than N.

@@ -72,9 +72,7 @@ class Part:
                 hint="Write the text of the token in quotes, or take the grammar without a sequence.",
             )
         if self.name is not None and not arguments.utf8("name", arguments.text("name", self.name)):
-            reason = (
-                "is empty" if not self.name else f"has a surrogate code point, which is not text: {self.name!r:.60}"
-            )
+            reason = "is empty" if not self.name else f"has a surrogate code point: {self.name!r:.60}"
             raise UsageError(f"the name of a part {reason}", hint="Leave it out.")
         if self.temperature is not None:
             arguments.number("temperature", self.temperature, "a number of at least 0")
@@ -203,7 +201,7 @@ class Sequence:
 
     @property
     def has_values(self) -> bool:
-        """Tell whether a hole with a name is JSON, and so a value."""
+        """Tell whether a named hole is JSON, and so a value."""
         return any(hole.name and isinstance(hole.constraint, JsonSchema) for hole in self.holes)
 
     # ---- its language ----------------------------------------------------------------------------------------------
