@@ -163,9 +163,12 @@ def automaton_of(parts: Sequence[Part]) -> Dfa | None:
         return None
 
 
-def grammar_of(parts: Sequence[Part]) -> rules.GrammarRules | None:
-    """Build the rules of all texts of the parts; ``None`` where there are none."""
-    algebra = RulesOfHoles()
+def grammar_of(parts: Sequence[Part], *, takes_all: bool = False) -> rules.GrammarRules | None:
+    """Build the rules of all texts of the parts; ``None`` where there are none.
+
+    ``takes_all``: a hole without rules has any text.
+    """
+    algebra = RulesOfHoles(takes_all=takes_all)
     try:
         whole = _Composition(parts, algebra).whole()
     except NoneOfOne:
@@ -186,14 +189,10 @@ def superset_of(parts: Sequence[Part]) -> Superset | None:
     grammar = grammar_of(parts)
     if grammar is not None:
         return regular_superset(grammar)
-    algebra, made = RulesOfHoles(takes_all=True), list[Expression]()
-    for part in parts:
-        if isinstance(part, Literal):
-            made.append(algebra.literal(part.data))
-        else:
-            made.append(algebra.hole(part.constraint) if isinstance(part, Filled) else made[part.source])
-    whole = algebra.sequence(made) if made else algebra.literal(b"")
-    superset = regular_superset(rules.GrammarRules({_TOP: whole, **algebra.rules}, _TOP))
+    holes = [parts[part.source] if isinstance(part, Copied) else part for part in parts]
+    freed = [replace(part, ends="anywhere") if isinstance(part, Filled) else part for part in holes]
+    grammar = grammar_of(freed, takes_all=True)
+    superset = None if grammar is None else regular_superset(grammar)
     return None if superset is None else superset._replace(is_exact=False)
 
 
