@@ -6,6 +6,7 @@ import itertools
 import pickle
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -31,6 +32,7 @@ from sfgen import (
     Vocabulary,
 )
 from sfgen.errors import LimitTooSmall, UsageError
+from sfgen.index import thread_tokens
 from sfgen.index.sequence_parts import Ending
 from sfgen.protocols import Guide
 
@@ -210,6 +212,27 @@ def test_no_way_is_looked_for_where_the_vocabulary_writes_none() -> None:
     grammar = Grammar.from_lark('start: "1" %json {"enum": [1, 12]} | "2"')
     guide = Index(Sequence([Part(grammar, "x"), Again("x")]), Vocabulary([b"11", b"2", b"12", None], [3])).guide()
     assert 2 not in guide.allowed_tokens()
+
+
+@pytest.mark.parametrize("pattern", [*PATTERNS, "[ab]+", "a+", "(ab|b)+"])
+def test_tokens_that_cross_are_the_same_among_few_and_among_many(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among few they are found by a plain walk of all tokens."""
+    letters = [
+        *(text.encode() for size in (1, 2, 3, 4) for text in map("".join, itertools.product("ab.", repeat=size)))
+    ]
+    vocabulary, masks = Vocabulary([*letters, None], [len(letters)]), list[list[list[int]]]()
+    for few in (0, 3, len(letters)):
+        monkeypatch.setattr(thread_tokens, "_FEW", few)
+        again = Sequence([Dfa.from_regex("b?"), Part(Dfa.from_regex(pattern), "x"), Again("x"), Dfa.from_regex("[.]?")])
+        guides = [Index(again, vocabulary).guide()]
+        for byte in (b"a", b"b"):
+            for guide in guides.copy():
+                twin = guide.fork()
+                with suppress(UsageError):
+                    twin.advance_bytes(byte)
+                    guides.append(twin)
+        masks.append([guide.allowed_tokens().tolist() for guide in guides])
+    assert masks[0] == masks[1] == masks[2]
 
 
 PARTS: dict[str, list[Any]] = {

@@ -561,9 +561,7 @@ class ThreadTokens:
         text = dict(thread.memory).get(part.source) if isinstance(part, Copy) else None
         return frozenset(text[:1]) if text else self.threads.first_bytes(after)
 
-    def _walked(
-        self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytearray | bytes | None = None
-    ) -> Int32:
+    def _walked(self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytes | None = None) -> Int32:
         """The tokens that can be read and completed: a walk of the trie without what refused bytes begin."""
         found, path, node, trie = list[int](), [position], 0, self._trie(ends)
         depths, subtree_ends, starts = trie.depths, trie.subtree_ends, trie.token_starts

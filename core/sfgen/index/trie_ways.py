@@ -24,26 +24,26 @@ class TrieWays:
 
     def __init__(self, trie: TokenTrie) -> None:
         self._trie = trie
-        self._to: dict[frozenset[int], bytearray] = {}
+        self._to: dict[frozenset[int], bytes] = {}
 
-    def to(self, firsts: frozenset[int]) -> bytearray:
+    def to(self, firsts: frozenset[int]) -> bytes:
         """Mark the nodes on the way to a token that has one of these bytes behind its first one."""
         if firsts not in self._to:
             trie = self._trie
-            on_the_way, has_one = bytearray(len(trie)), bytearray(len(trie))
-            path, parents = [-1] * (trie.max_depth + 1), list[int]()
-            is_one = [byte in firsts for byte in trie.bytes.tolist()]
-            for node, depth in enumerate(trie.depths.tolist()):
-                path[depth] = node
-                parents.append(path[depth - 1])
-                has_one[node] = depth > 1 and (is_one[node] or has_one[parents[node]])
-            ends = (np.diff(trie.token_starts) > 0).tolist()
-            for node in range(len(trie) - 1, -1, -1):
-                on_the_way[node] = on_the_way[node] or (ends[node] and has_one[node])
-                if on_the_way[node] and parents[node] >= 0:
-                    on_the_way[parents[node]] = 1
-            self._to[firsts] = on_the_way
+            is_one = np.isin(trie.bytes, list(firsts)) & (trie.depths > 1)
+            # A node is below one of them where more subtrees of them have begun than have ended.
+            begun = np.zeros(len(trie) + 1, dtype=np.int32)
+            np.add.at(begun, np.flatnonzero(is_one), 1)
+            np.add.at(begun, trie.subtree_ends[is_one], -1)
+            has_one = np.cumsum(begun)[:-1] > 0
+            self._to[firsts] = self._above(has_one & (np.diff(trie.token_starts) > 0)).tobytes()
         return self._to[firsts]
+
+    def _above(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Mark the nodes in whose subtree some node is marked."""
+        before = np.concatenate([[0], np.cumsum(marked)])
+        above: NDArray[np.bool_] = before[self._trie.subtree_ends] > before[:-1]
+        return above
 
     def to_others(self, firsts: frozenset[int], known: Int32) -> bytes:
         """Mark the nodes on the way to a token that has one of these bytes behind its first one, and is not known."""
@@ -51,7 +51,7 @@ class TrieWays:
         is_other = np.ones(1 + max(int(trie.token_ids.max()), int(known.max())), dtype=np.bool_)
         is_other[known] = False
         before = np.concatenate([[0], np.cumsum(is_other[trie.token_ids])])[trie.token_starts]
-        has_others: NDArray[np.bool_] = before[trie.subtree_ends] > before[:-1]
+        has_others = self._above(before[1:] > before[:-1])
         return (np.frombuffer(self.to(firsts), dtype=np.bool_) & has_others).tobytes()
 
     def exits(self, dfa: Dfa, state: int, firsts: frozenset[int], most: int) -> list[tuple[int, bytes, int]]:
