@@ -67,9 +67,13 @@ def tools_schema(tools: list[Any] | tuple[Any, ...] | Mapping[str, Any] | PathLi
     >>> schema.accepts('{"name": "add", "arguments": {"a": 1}}'), schema.accepts('{"name": "stop", "arguments": {}}')
     (True, True)
     """
-    document = read_tools_file(tools) if isinstance(tools, PathLike) else _document(from_python(tools))
-    schema: dict[str, Any] = with_floats(document.root)
+    schema: dict[str, Any] = with_floats(tools_document(tools).root)
     return schema
+
+
+def tools_document(tools: Sequence[Any] | Mapping[str, Any] | PathLike[str]) -> ToolsDocument:
+    """Read tools as the schema of their calls; see :func:`tools_schema`."""
+    return read_tools_file(tools) if isinstance(tools, PathLike) else _document(from_python(tools))
 
 
 def described_tools(tools: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -84,7 +88,7 @@ def described_tools(tools: Sequence[Any] | Mapping[str, Any]) -> list[dict[str, 
     return _described(_tools(listed, SchemaDocument(listed, LATEST)))
 
 
-def read_tools(data: bytes | str, name: str) -> SchemaDocument:
+def read_tools(data: bytes | str, name: str) -> ToolsDocument:
     """Read tools from JSON as the schema of their calls."""
     # Its errors tell the position in that text.
     if len(data) > MAX_BYTES:
@@ -98,7 +102,7 @@ def read_tools(data: bytes | str, name: str) -> SchemaDocument:
         raise InputError(f"{where}: {error.reason}", details=error.details, hint=_FORMS) from None
 
 
-def read_tools_file(path: PathLike[str]) -> SchemaDocument:
+def read_tools_file(path: PathLike[str]) -> ToolsDocument:
     """Read tools from a file as the schema of their calls."""
     name = fspath(path)
     return read_tools(file_data(name, what="tools", most=MAX_BYTES), name)
@@ -147,7 +151,7 @@ class ToolsDocument(SchemaDocument):
         return super().error(reason, pointer, hint=hint, kind=kind, of_name=of_name)
 
 
-def _document(listed: Any, name: str = "", text: str = "") -> SchemaDocument:
+def _document(listed: Any, name: str = "", text: str = "") -> ToolsDocument:
     source = SchemaDocument(listed, LATEST, name, text)
     tools = tuple(_tools(listed, source))
     root = _calls(tools)

@@ -91,6 +91,35 @@ def string_rule(limits: StringLimits) -> Leaf | CountedText:
     return _rule(limits)[0]
 
 
+def raw_texts(limits: StringLimits) -> tuple[Dfa, bool]:
+    """Build the automaton of the strings within some limits as they are, without quotes and escapes.
+
+    Returns:
+        It, and whether no text of it has a banned word, as :func:`is_clean` tells.
+
+    >>> texts, is_clean = raw_texts(StringLimits(maximum=3, patterns=("^a",)))
+    >>> texts.accepts('a"\\n'), texts.accepts("abcd"), is_clean
+    (True, False, True)
+    """
+    minimum, maximum = limits.minimum, limits.maximum
+    if maximum is not None and maximum < minimum:
+        return no_text(), True
+    try:
+        texts = _texts(_about_texts(limits))
+        if minimum or maximum is not None:
+            texts = texts & Dfa.from_regex(f"(?s:.{{{minimum},{'' if maximum is None else maximum}}})")
+    except PatternTooLarge as error:
+        reason = f"the length of a string that stands without quotes: {error.reason}"
+        raise SchemaTooLarge(reason, hint="Ask for a shorter one, or leave the length out.") from None
+    if limits.banned is None:
+        return texts, True
+    try:
+        clean = without(texts, limits.banned)
+    except BannedWordsError:
+        return no_text(), True
+    return (texts, False) if clean is None else (clean, True)
+
+
 def is_impossible(limits: StringLimits) -> bool:
     """Tell whether the rule of strings within some limits has none."""
     if limits.banned is None and limits.minimum == 0 and limits.maximum is None:

@@ -18,7 +18,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.schema.meaning.conjunction import conjunction_of
 from sfgen.schema.meaning.groups import Group
 from sfgen.schema.meaning.limits import ArrayLimits, ObjectLimits, shown_number
-from sfgen.schema.reading.document import SchemaDocument
+from sfgen.schema.reading.document import SchemaDocument, value_at
 from sfgen.schema.reading.words import TYPE_WORDS, alternatives, first_few, meant, shown
 from sfgen.schema.scalars.formats import FORMATS, FORMATS_ELSEWHERE
 from sfgen.schema.scalars.numbers import NumberLimits, has_all_multiples
@@ -90,23 +90,28 @@ def compile_schema(document: SchemaDocument, options: WritingOptions) -> Compile
     >>> compiled.grammar.start, compiled.descriptions["on"], compiled.may_be_empty
     ('document', '1', True)
     """
+    return compile_at(document, options, "")[0]
+
+
+def compile_at(document: SchemaDocument, options: WritingOptions, pointer: str) -> tuple[Compiled, Skeletons]:
+    """Make rules of the schema at a pointer in a document, and tell what each of them consists of."""
     try:
-        return _compiled(document, options)
+        return _compiled(document, options, pointer)
     except SchemaError as error:
         if error.pointer is None or error.details:
             raise
         raise document.error(error.reason, error.pointer, hint=error.hint, kind=type(error)) from None
 
 
-def _compiled(document: SchemaDocument, options: WritingOptions) -> Compiled:
+def _compiled(document: SchemaDocument, options: WritingOptions, pointer: str) -> tuple[Compiled, Skeletons]:
     """Compile; without inferred types where these leave nothing to write."""
     compiler = _Compiler(document, options)
     try:
-        return compiler.compiled()
+        return compiler.compiled(pointer)
     except SchemaError:
         if not compiler.inferred or options.banned is not None:
             raise
-        return _Compiler(document, replace(options, infer_types=False)).compiled()
+        return _Compiler(document, replace(options, infer_types=False)).compiled(pointer)
 
 
 class _Compiler:
@@ -122,17 +127,18 @@ class _Compiler:
         self.inferred: Mapping[str, str] = {}
         """The types that were inferred, by the pointers of schemas that tell them."""
 
-    def compiled(self) -> Compiled:
-        """Return the rules."""
+    def compiled(self, pointer: str) -> tuple[Compiled, Skeletons]:
+        """Return the rules of the schema at a pointer, and their skeletons."""
         finder = RuleFinder(self._document, self._options, self._layout)
         self.inferred = finder.inferred
-        start = finder.all(conjunction_of(self._document.root, "", self._document.scope), "document")
+        schema = value_at(self._document.root, pointer)
+        start = finder.all(conjunction_of(schema, pointer, self._document.scope), "arguments" if pointer else "document")
         skeletons = finder.skeletons
         notes = list(self._document.notes)
         notes += map(_unknown_format, finder.groups.unknown_formats)
         notes += self._inferred_notes()
-        for pointer, words in finder.left_out.items():
-            place = self._document.shown_place(pointer)
+        for where, words in finder.left_out.items():
+            place = self._document.shown_place(where)
             notes.append(f"Some valid values are never written: what is not {words} at {place} cannot be told yet.")
         full = with_texts(skeletons)
         if len(full) < len(skeletons):
@@ -157,7 +163,7 @@ class _Compiler:
         if may_be_empty:
             note = "Nothing is required, so {} is valid: require_all asks for all properties."
             notes.append(ParameterText(note, "require_all"))
-        return Compiled(
+        compiled = Compiled(
             GrammarRules(rules, start),
             analysis,
             (*notes, *dict.fromkeys(self._notes)),
@@ -168,6 +174,7 @@ class _Compiler:
             bool(self.inferred),
             self._watches_banned or not finder.are_names_clean,
         )
+        return compiled, skeletons
 
     def _rules(self, skeletons: Skeletons) -> tuple[dict[str, Expression], Analysis]:
         """Write the rules, and find which of them have texts."""

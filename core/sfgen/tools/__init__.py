@@ -1,0 +1,1 @@
+"""Calls of tools in the form that a model was trained on."""

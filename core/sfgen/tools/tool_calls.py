@@ -1,0 +1,440 @@
+"""Calls of tools in a form, as a constraint."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sfgen import arguments
+from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
+from sfgen.grammar.network.completion import shortest_text
+from sfgen.grammar.network.guide import NetworkGuide
+from sfgen.grammar.network.network import Network, network_of
+from sfgen.grammar.network.positions import NetworkPositions
+from sfgen.grammar.network.read import NetworkReader
+from sfgen.grammar.network.regular import regular_superset
+from sfgen.grammar.network.rules import GrammarRules, GrammarTooLarge
+from sfgen.grammar.network.stack import NetworkPosition
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
+from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol, codes_of
+from sfgen.models.tool_forms import NAMED, ToolForm
+from sfgen.protocols import Guide, Superset
+from sfgen.schema.json_schema import JsonSchema
+from sfgen.schema.reading.from_tools import ToolsDocument, tools_document
+from sfgen.schema.writing.arguments import CompiledArguments
+from sfgen.schema.writing.layout import WritingOptions
+from sfgen.tools.reading import CallReader, NoCallError
+from sfgen.tools.writing import CallOptions, CallWriter, checked_form, specials_of
+from sfgen.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from sfgen.ban import BannedWords
+
+_KEPT = 16  # calls without banned words
+
+
+class _Made(NamedTuple):
+    """What is made for a set of special tokens."""
+
+    grammar: GrammarRules
+    network: Network
+    symbols: SymbolTokens
+    is_clean: bool
+    arguments: Mapping[str, CompiledArguments]
+
+
+class ToolCalls:
+    r"""Calls of tools in the form that a model was trained on: a ``sfgen.protocols.GuidingConstraint``.
+
+    A text is one call or several, as the form writes them; ``value`` has them in one form, whatever the text is. The
+    texts of a form may have special tokens in them, which are written as such where the vocabulary has them. Safe to
+    share between threads.
+
+    Args:
+        tools: The tools, in any form that ``sfgen.tools_schema`` takes.
+        form: How calls are written: the name of a form, or one that ``sfgen.models.tool_forms.tool_form_of`` has found
+            in a model's chat template.
+        at_most: The most calls; ``None``: any number. In free text it counts those that stand in a row.
+        in_text: Whether the text is free, and has calls in it, or none.
+        spacing: The blanks in JSON, as of ``JsonSchema``; ``None``: those of the form.
+        order: The order of arguments in JSON, as of ``JsonSchema``.
+        extra_properties: As of ``JsonSchema``; arguments that are written one by one are declared ones.
+        require_all: As of ``JsonSchema``.
+        infer_types: As of ``JsonSchema``.
+        numbers: As of ``JsonSchema``.
+
+    Raises:
+        SchemaError: The tools have no known form, or a schema is wrong.
+        UsageError: There is no such form, or it cannot write what is asked for.
+
+    >>> add = {"name": "add", "parameters": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}}
+    >>> calls = ToolCalls([add], "hermes")
+    >>> calls.accepts('<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>')
+    True
+    >>> ToolCalls([add], "qwen3-coder").value(ToolCalls([add], "qwen3-coder").shortest())
+    {'name': 'add', 'arguments': {'a': 0}}
+    """
+
+    @arguments.with_known_names
+    def __init__(
+        self,
+        tools: Sequence[Any] | Mapping[str, Any] | PathLike[str] | ToolsDocument,
+        form: str | ToolForm = "json",
+        *,
+        at_most: int | None = 1,
+        in_text: bool = False,
+        spacing: str | None = None,
+        order: str = "schema",
+        extra_properties: bool = False,
+        require_all: bool = False,
+        infer_types: bool = True,
+        numbers: str = "schema",
+    ) -> None:
+        document = tools if isinstance(tools, ToolsDocument) else tools_document(tools)
+        form = form_named(form)
+        if at_most is not None:
+            at_most = arguments.whole_number("at_most", at_most, least=1)
+        arguments.flag("in_text", in_text)
+        checked_form(form, at_most, in_text=in_text)
+        writing = WritingOptions(
+            spacing or form.spacing,
+            None,
+            extra_properties,
+            require_all,
+            order,
+            infer_types=infer_types,
+            numbers=numbers,
+        )
+        self._set(document, form, CallOptions(at_most, in_text, writing))
+
+    def _set(self, document: ToolsDocument, form: ToolForm, options: CallOptions) -> None:
+        self._document, self._form, self._options = document, form, options
+        self._lock = threading.RLock()
+        self._made: dict[tuple[str, ...], _Made] = {}
+        self._positions = KeptByVocabulary[PositionMasks[NetworkPosition]]()
+        self._written = KeptByVocabulary[Mapping[int, bytes]]()
+
+    @classmethod
+    def _of(cls, document: ToolsDocument, form: ToolForm, options: CallOptions) -> ToolCalls:
+        """The calls of tools that were read."""
+        made = object.__new__(cls)
+        made._set(document, form, options)
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ToolCalls._of, (self._document, self._form, self._options)
+
+    def __repr__(self) -> str:
+        """One line.
+
+        >>> ToolCalls([{"name": "stop"}, {"name": "go"}], "hermes")
+        ToolCalls(stop, go; form 'hermes')
+        """
+        names = [tool.name for tool in self._document.tools]
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        return f"ToolCalls({shown}; form {self.form_name!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ToolCalls) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        return repr(self._document.root), repr(self._form), self._options
+
+    # ---- what it is made of ----------------------------------------------------------------------------------------
+
+    @property
+    def document(self) -> ToolsDocument:
+        """The tools that were read: the schema of their calls."""
+        return self._document
+
+    @property
+    def form(self) -> ToolForm:
+        """How calls are written."""
+        return self._form
+
+    @property
+    def form_name(self) -> str:
+        """The name of the form; ``of the template`` where it has none."""
+        return next((name for name, form in NAMED.items() if form == self._form), "of the template")
+
+    @property
+    def in_text(self) -> bool:
+        """Whether calls stand in free text."""
+        return self._options.in_text
+
+    @property
+    def options(self) -> CallOptions:
+        """The choices that the form leaves open."""
+        return self._options
+
+    @property
+    def has_values(self) -> bool:
+        """Whether a text as a whole stands for a value; free text with calls does not."""
+        return not self.in_text
+
+    def _of_specials(self, specials: tuple[str, ...]) -> _Made:
+        """What is made where some pieces of the form's texts are special tokens."""
+        with self._lock:
+            if specials not in self._made:
+                self._made[specials] = self._make(specials)
+            return self._made[specials]
+
+    def _make(self, specials: tuple[str, ...]) -> _Made:
+        codes = dict(zip(specials, codes_of(len(specials)), strict=True))
+        writer = CallWriter(self._form, self._document, self._options, codes)
+        try:
+            grammar = writer.grammar()
+            network = network_of(grammar)
+        except GrammarTooLarge as error:
+            tool, _, rule = error.rule.partition(": ")
+            reason = f"the automaton of {rule!r} passes the limit of {error.limit}"
+            raise SchemaTooLarge(f"the tool {tool!r}: {reason}", hint=error.hint) from None
+        symbols = SymbolTokens({TokenSymbol(name, 0, name, (), False): code for name, code in codes.items()})
+        return _Made(grammar, network, symbols, writer.is_clean, writer.compiled)
+
+    @property
+    def _of_text(self) -> _Made:
+        """What is made where all is text."""
+        return self._of_specials(())
+
+    @cached_property
+    def _reader(self) -> NetworkReader:
+        return NetworkReader(self._of_text.network)
+
+    @cached_property
+    def _calls(self) -> CallReader:
+        return CallReader(self._form, {name: each.lists for name, each in self._of_text.arguments.items()})
+
+    @cached_property
+    def _valid(self) -> JsonSchema:
+        return JsonSchema(self._document)
+
+    # ---- its language ----------------------------------------------------------------------------------------------
+
+    def accepts(self, text: str | bytes) -> bool:
+        """Tell whether a whole text is one of the calls.
+
+        Bytes are its UTF-8; special tokens stand in it by their names.
+        """
+        return self._reader.reads(text)
+
+    def shortest(self) -> bytes:
+        """Find a shortest text, with special tokens by their names."""
+        return shortest_text(self._reader)
+
+    def superset(self) -> Superset | None:
+        """Return an automaton of all texts, and perhaps of others; ``None`` where none is small enough."""
+        return self._superset
+
+    @cached_property
+    def _superset(self) -> Superset | None:
+        return regular_superset(self._of_text.grammar)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the calls as plain data for JSON.
+
+        >>> ToolCalls([{"name": "stop"}], "hermes").to_dict()["tool_format"]
+        'hermes'
+        """
+        writing = self._options.writing
+        return {
+            "tools": self._document.described,
+            "tool_format": self.form_name if self.form_name in NAMED else plain_form(self._form),
+            "at_most": self._options.at_most,
+            "in_text": self.in_text,
+            "spacing": writing.spacing,
+            "order": writing.order,
+            "extra_properties": writing.extra_properties,
+            "require_all": writing.require_all,
+            "infer_types": writing.infer_types,
+            "numbers": writing.numbers,
+        }
+
+    def guide(self, vocabulary: Vocabulary, max_tokens: int | None = None) -> Guide:
+        """Return a new guide for one sequence of tokens.
+
+        Args:
+            vocabulary: The tokens, a ``sfgen.Vocabulary``.
+            max_tokens: The tokens that the sequence may take, end tokens not counted; ``None``: any number.
+
+        Raises:
+            LimitTooSmall: No text can be written with ``max_tokens`` tokens.
+            DeadEnd: No tokens write any text.
+        """
+        tokens = self._positions.of(vocabulary, self._make_positions)
+        guide = NetworkGuide if isinstance(tokens, NetworkPositions) else ToolCallsGuide
+        return guide(tokens, max_tokens)  # type: ignore[arg-type]
+
+    def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
+        made = self._of_specials(specials_of(self._form, vocabulary.names.values()))
+        if not made.symbols.codes:
+            return NetworkPositions(made.network, vocabulary)
+        text = " ".join(symbol.spelling for symbol in made.symbols.codes)
+        return SymbolPositions(vocabulary, made.symbols, text, lambda each: NetworkPositions(made.network, each))
+
+    def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        """Return what is written for special tokens of the form: their names, by token."""
+        return self._written.of(vocabulary, self._names)
+
+    def _names(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
+        specials = self._of_specials(specials_of(self._form, vocabulary.names.values())).symbols
+        return specials.written(vocabulary, "")
+
+    def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> ToolCalls | None:
+        """Take the banned words out of the arguments: their strings, and undeclared names, each by itself.
+
+        Args:
+            banned: The banned words.
+            prompt: The text before it.
+
+        Returns:
+            ``None`` where they cannot be taken out of all of them, or calls stand in free text: then a matcher must
+            watch over the text.
+
+        Raises:
+            BannedWordsError: Every text has a banned match.
+        """
+        from sfgen.ban import BannedWords
+
+        arguments.instance("banned", banned, BannedWords)
+        arguments.data("prompt", prompt)
+        return None if self.in_text else _without_banned(self, banned)
+
+    # ---- a finished text -------------------------------------------------------------------------------------------
+
+    def calls(self, text: str | bytes) -> list[dict[str, Any]]:
+        """Read the calls in a text, in order: ``{"name": …, "arguments": {…}}``.
+
+        Raises:
+            UsageError: It is no text of the calls.
+        """
+        data = arguments.utf8("text", text) or b""
+        told = data.decode("utf-8", "replace")
+        try:
+            if self.in_text:
+                return [call for _, _, calls in self._calls.spans(told) for call in calls]
+            return self._calls.calls(told)
+        except NoCallError as error:
+            raise UsageError(f"this is no call in the form of the tools: {str(error)[:60]!r}") from None
+
+    def value(self, text: str | bytes) -> Any:
+        """Read the call of a text; where there may be several, the list of them. ``None`` where it is nested too deep.
+
+        Raises:
+            UsageError: It is no text of the calls.
+        """
+        try:
+            calls = self.calls(text)
+        except RecursionError:
+            return None
+        return calls[0] if self._options.at_most == 1 and not self.in_text else calls
+
+    def readings(self, text: bytes) -> list[str]:
+        """List the strings and names in the arguments of a text's calls."""
+        found, waiting = list[str](), list[Any](call["arguments"] for call in self.calls(text))
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str):
+                found.append(value)
+            elif isinstance(value, dict):
+                found += value
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
+        return found
+
+    def refusal(self, data: bytes) -> dict[str, str] | None:
+        """Ask the package jsonschema about the calls in a finished text.
+
+        Returns:
+            ``None`` if all are valid; else the calls, and who refuses what.
+        """
+        try:
+            calls = self.calls(arguments.data("data", data))
+        except RecursionError:
+            return None
+        except UsageError:
+            return {"tools": repr(self), "refused by": "the reader of calls"}
+        for call in calls:
+            faults = self._valid.validate(call)
+            if faults:
+                fault = faults[0]
+                told = {"path": fault.path, "expected": fault.expected}
+                return {"tools": repr(self), "refused by": "jsonschema", **told}
+        return None
+
+
+class ToolCallsGuide(SymbolGuide[NetworkPosition], NetworkGuide):
+    """Walks one sequence through calls that have special tokens in them."""
+
+    def __init__(self, tokens: SymbolPositions[NetworkPosition], max_tokens: int | None = None) -> None:
+        GrammarGuide.__init__(self, tokens, max_tokens)
+
+    def _network(self) -> Network:
+        return self._reader.network  # type: ignore[attr-defined, no-any-return]
+
+
+@lru_cache(maxsize=_KEPT)
+def _without_banned(calls: ToolCalls, banned: BannedWords) -> ToolCalls | None:
+    """The calls without banned words, made once for many texts."""
+    options = calls.options
+    writing = replace(options.writing, banned=banned)
+    made = ToolCalls._of(calls.document, calls.form, replace(options, writing=writing))
+    try:
+        return made if made._of_text.is_clean else None
+    except (SchemaTooLarge, BannedWordsError):
+        raise
+    except (SchemaError, UsageError) as error:
+        _ = calls._of_text  # it raises where the banned words are not the reason
+        raise BannedWordsError(
+            "every call of the tools has a banned word",
+            details=(f"  {error.message}",),
+            hint="Change the tools, or take a word off the list.",
+        ) from None
+
+
+def form_named(form: str | ToolForm) -> ToolForm:
+    """Return a form by its name.
+
+    Raises:
+        UsageError: There is none of this name.
+    """
+    if isinstance(form, ToolForm):
+        return form
+    name = arguments.text("form", form)
+    if name not in NAMED:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, NAMED, 2)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(NAMED)}."
+        raise UsageError(f"no form of calls is named {name!r:.60}", hint=hint)
+    return NAMED[name]
+
+
+def plain_form(form: ToolForm) -> dict[str, Any]:
+    """Return a form as plain data for JSON; a slot is a list with its name."""
+    from dataclasses import asdict
+
+    from sfgen.models.tool_forms import Slot
+
+    return asdict(form) | {"call": [[piece.value] if isinstance(piece, Slot) else piece for piece in form.call]}
+
+
+def form_of_plain(told: Mapping[str, Any]) -> ToolForm:
+    """Make a form of the data of :func:`plain_form`."""
+    from sfgen.models.tool_forms import Arguments, Slot
+
+    facts = dict(told)
+    facts["call"] = tuple(piece if isinstance(piece, str) else Slot(piece[0]) for piece in facts["call"])
+    if facts["arguments"] is not None:
+        each = dict(facts["arguments"])
+        facts["arguments"] = Arguments(**each | {name: tuple(each[name]) for name in ("quotes", "words")})
+    return ToolForm(**facts)
