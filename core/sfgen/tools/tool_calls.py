@@ -378,9 +378,6 @@ class ToolCallsGuide(SymbolGuide[NetworkPosition], NetworkGuide):
     def __init__(self, tokens: SymbolPositions[NetworkPosition], max_tokens: int | None = None) -> None:
         GrammarGuide.__init__(self, tokens, max_tokens)
 
-    def _network(self) -> Network:
-        return self._reader.network  # type: ignore[attr-defined, no-any-return]
-
 
 @lru_cache(maxsize=_KEPT)
 def _without_banned(calls: ToolCalls, banned: BannedWords) -> ToolCalls | None:
