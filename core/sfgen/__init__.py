@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         scoring,
         substring,
         template,
+        tools,
         trace,
         vocabulary,
     )
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from sfgen.substring.substring import Substring
     from sfgen.template.sequence import Again, Part, Sequence
     from sfgen.template.template import Template
+    from sfgen.tools.tool_calls import ToolCalls
     from sfgen.trace import read_trace
     from sfgen.vocabulary import Vocabulary
 
@@ -95,6 +97,7 @@ _HOME = {
     "TextReleased": "sfgen.decoding",
     "ThoughtReleased": "sfgen.decoding",
     "TokenChosen": "sfgen.decoding",
+    "ToolCalls": "sfgen.tools.tool_calls",
     "Vocabulary": "sfgen.vocabulary",
     "WordBias": "sfgen.ban",
     "agenerate": "sfgen.decoding",
@@ -137,6 +140,7 @@ __all__ = [
     "TextReleased",
     "ThoughtReleased",
     "TokenChosen",
+    "ToolCalls",
     "Vocabulary",
     "WordBias",
     "agenerate",

@@ -46,7 +46,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import caret_lines, line_with_caret, on_one_line
 
-SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template", "substring"]
+SavedKind: TypeAlias = Literal["index", "schema", "grammar", "template", "substring", "calls"]
 """The kind of a file that ``Index.save`` and its like write."""
 
 _LONGEST_REASON = 200  # characters of somebody else's message that are shown

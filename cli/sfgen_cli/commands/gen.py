@@ -17,7 +17,9 @@ from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
 from sfgen_cli.shell.command_classes import Named, flattened
 from sfgen_cli.shell.once import tell_of_demonstration
+from sfgen_cli.shell import process
 from sfgen_cli.shell.output import note
+from sfgen_cli.shell.progress import progress
 
 
 @flattened
@@ -75,6 +77,11 @@ def gen(
     banned = read_bans(bans, prefix="ban-", quiet=generation.quiet, has_bias=bool(generation.word_bias))
     biases = read_word_bias(generation.word_bias, bans)
     request = Request("", constraint, banned, generation, engine, not no_fast_forward, scores, messages, biases)
+    if constraint.has_form:
+        process.import_numpy()
+        with progress(quiet=generation.quiet) as say:
+            request = request.with_form(say)
+        constraint = request.constraint
     if many.input is not None:
         from sfgen_cli.run.batch import run_many
 

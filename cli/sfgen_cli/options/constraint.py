@@ -242,6 +242,18 @@ Tools = Annotated[
         rich_help_panel=CONSTRAINT,
     ),
 ]
+ToolFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="With --tools: how calls are written. [bold]auto[/]: as the model's chat template has them, with --chat; "
+        "json: [bold]{\"name\": …, \"arguments\": {…}}[/]; hermes, llama3, mistral, qwen3-coder, harmony, "
+        "deepseek-v3.1, pythonic, …: as these models have them. Records have a call in one form, as value, whatever "
+        "the text is. With --when auto calls stand in free text. Default: json.",
+        rich_help_panel=CONSTRAINT,
+        show_default=False,
+    ),
+]
 Pydantic = Annotated[
     str | None,
     typer.Option(
@@ -304,6 +316,7 @@ class ConstraintOptions:
     pydantic: Pydantic = None
     like: Like = None
     tools: Tools = None
+    tool_format: ToolFormat = None
     template: Template = None
     document: Document = None
     substring_of: SubstringOf = None

@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
+from sfgen.printable import shown_name
 from sfgen_cli.options.constraint import read_documents, read_substring, read_template
 from sfgen_cli.options.grammar import GrammarOptions, GrammarText
 from sfgen_cli.options.prompts import read_stdin, read_text
@@ -18,7 +20,8 @@ from sfgen_cli.options.schema import SchemaOptions, inferred, of_tools
 from sfgen_cli.shell.usage import quoted
 
 if TYPE_CHECKING:
-    from sfgen import Dfa, Grammar, Index, JsonSchema, Substring, Template, Vocabulary
+    from sfgen import Dfa, Grammar, Index, JsonSchema, Substring, Template, ToolCalls, Vocabulary
+    from sfgen.models.tool_forms import ToolForm
     from sfgen.protocols import GuideSource
     from sfgen.schema.reading.document import SchemaDocument
     from sfgen.schema.reading.from_pydantic import PydanticType
@@ -42,6 +45,9 @@ class RequestedConstraint:
         schema_dir: The directory of other documents that it refers to.
         documents: What strings of the schema are quoted from, by name.
         writing: How the values of the schema are written.
+        tool_format: How calls of tools are written: the name of a form, or ``auto``.
+        tool_form: The form that ``auto`` has found.
+        calls_in_text: Whether these calls stand in free text.
         grammar: A grammar that is not read yet.
         template: A template.
         template_name: What people call it.
@@ -58,6 +64,9 @@ class RequestedConstraint:
     schema_dir: str | None = None
     documents: Mapping[str, Substring] = field(default_factory=dict)
     writing: SchemaOptions = field(default_factory=SchemaOptions)
+    tool_format: str | None = None
+    tool_form: ToolForm | None = None
+    calls_in_text: bool = False
     grammar: GrammarText | None = None
     template: Template | None = None
     template_name: str | None = None
@@ -117,6 +126,28 @@ class RequestedConstraint:
         return saved_substring(self.index_file)
 
     @property
+    def has_form(self) -> bool:
+        """Whether calls are written in a form of their own."""
+        return self.tool_format not in (None, "json")
+
+    @cached_property
+    def tool_calls(self) -> ToolCalls | None:
+        """The calls of tools in a form, given or in a saved file; ``None`` without a form."""
+        if self.index_file is not None:
+            from sfgen.tools.file import saved_calls
+
+            return saved_calls(self.index_file)
+        if not self.has_form:
+            return None
+        from sfgen.schema.reading.from_tools import ToolsDocument
+        from sfgen.tools.tool_calls import ToolCalls
+
+        assert isinstance(self.schema, ToolsDocument), "a form is of tools"
+        most = None if self.calls_in_text else 1
+        form = self.tool_form or self.tool_format or ""
+        return ToolCalls(self.schema, form, at_most=most, in_text=self.calls_in_text, **self.writing.given)
+
+    @property
     def tools(self) -> list[dict[str, Any]] | None:
         """The tools that are called, as a chat template is told of them; ``None`` without any."""
         if self.schema_option != "--tools" or self.schema is None:
@@ -146,9 +177,9 @@ class RequestedConstraint:
         return self.schema_option if self.grammar is None else "--grammar"
 
     @property
-    def guiding(self) -> JsonSchema | Grammar | Template | Substring | None:
-        """The schema, grammar, template or document, given or saved; ``None`` without one."""
-        return self.read_template or self.json_schema or self.read_grammar or self.read_substring
+    def guiding(self) -> JsonSchema | Grammar | Template | Substring | ToolCalls | None:
+        """The calls, schema, grammar, template or document, given or saved; ``None`` without one."""
+        return self.tool_calls or self.read_template or self.json_schema or self.read_grammar or self.read_substring
 
     @property
     def files_beside(self) -> list[str]:
@@ -164,12 +195,12 @@ class RequestedConstraint:
             found += [os.path.join(folder, name) for name in self.read_grammar.to_dict().get("files", ())]
         return found
 
-    def made(self) -> Dfa | JsonSchema | Grammar | Template | Substring:
+    def made(self) -> Dfa | JsonSchema | Grammar | Template | Substring | ToolCalls:
         """Read what the text must match, without tokens."""
         return self.guiding or self.dfa()
 
     def index(
-        self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | Template | Substring | None = None
+        self, vocabulary: Vocabulary, made: Dfa | JsonSchema | Grammar | Template | Substring | ToolCalls | None = None
     ) -> Index | None:
         """Build or load the index over a vocabulary; ``None`` for free text."""
         if not self:
@@ -179,6 +210,10 @@ class RequestedConstraint:
         if self.index_file is None:
             made = made or self.made()
             return index_of(made, vocabulary) if self.guiding is not None else Index(made, vocabulary)
+        if self.tool_calls is not None:
+            from sfgen.tools.file import load as load_calls
+
+            return index_of(load_calls(self.index_file, vocabulary), vocabulary)
         if self.json_schema is not None:
             from sfgen.schema.file import load
 
@@ -249,6 +284,7 @@ def read_constraint(
             "--schema-dir says where a schema refers to, and there is none",
             hint="Leave it out, or give a schema with --schema.",
         )
+    _check_tool_format(given, writing or SchemaOptions())
     template, template_name = (None, None) if given.template is None else read_template(given.template)
     how = (given.substring_unit, given.substring_least, given.substring_most)
     documents = read_documents(given.document or (), *how)
@@ -268,12 +304,38 @@ def read_constraint(
         schema_dir=given.schema_dir,
         documents=documents,
         writing=writing or SchemaOptions(),
+        tool_format=given.tool_format,
         grammar=grammar.text(),
         template=template,
         template_name=template_name,
         substring=substring,
         substring_name=substring_name,
     )
+
+
+def _check_tool_format(given: ConstraintOptions, writing: SchemaOptions) -> None:
+    """Refuse a form of calls that there is not, and one where nothing is called."""
+    if given.tool_format is None:
+        return
+    if given.tools is None:
+        raise UsageError(
+            "--tool-format says how calls of tools are written, and there are none",
+            hint="For example: sfgen gen --tools tools.json --tool-format hermes 'How warm is it in Rome?'",
+        )
+    if given.tool_format == "json":
+        return
+    if writing.indent is not None:
+        raise UsageError(
+            "--indent and --tool-format cannot be used together: the form says where lines end",
+            hint="Leave one of them out.",
+        )
+    if given.tool_format != "auto":
+        from sfgen.models.tool_forms import NAMED
+
+        if given.tool_format not in NAMED:
+            near = get_close_matches(given.tool_format, NAMED, 2)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"There are auto, {', '.join(NAMED)}."
+            raise UsageError(f"--tool-format: there is no form {shown_name(given.tool_format)}", hint=hint)
 
 
 def _pattern(given: ConstraintOptions) -> str | None:

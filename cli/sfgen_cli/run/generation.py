@@ -21,13 +21,13 @@ from sfgen_cli.shell.progress import Say, progress
 from sfgen_cli.shell.usage import in_options, worded
 
 if TYPE_CHECKING:
-    from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler, Substring, Template
+    from sfgen import BannedWords, Dfa, Grammar, JsonSchema, Result, Sampler, Substring, Template, ToolCalls
     from sfgen.decoding.loop import Loop
     from sfgen.jobs.loaded import LoadedJob
     from sfgen.trace import TraceFile
     from sfgen.trace.lines import Scene, View
 
-    Made: TypeAlias = Dfa | JsonSchema | Grammar | Substring | Template
+    Made: TypeAlias = Dfa | JsonSchema | Grammar | Substring | Template | ToolCalls
     Text: TypeAlias = tuple[Sampler, Loop]
 
 _WORDS_SHOWN = 5  # in the summary
@@ -186,9 +186,9 @@ def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
 
 def _check_banned(made: Made, banned: BannedWords, prompt: bytes) -> None:
     """Tell if every text has a banned word: raise ``BannedWordsError``. Of a grammar that cannot be known."""
-    from sfgen import Dfa, JsonSchema, Template
+    from sfgen import Dfa, JsonSchema, Template, ToolCalls
 
-    if isinstance(made, JsonSchema | Template):
+    if isinstance(made, JsonSchema | Template | ToolCalls):
         made.without_banned(banned, prompt)
     elif isinstance(made, Dfa):
         from sfgen.ban.difference import without

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.options.requested import RequestedConstraint
 from sfgen_cli.shell.keyboard import check_stepping
 from sfgen_cli.shell.output import note
+from sfgen_cli.shell.progress import Say
 
 if TYPE_CHECKING:
     from sfgen import BannedWords, Sampler, WordBias
@@ -140,8 +141,19 @@ class Request:
                 "--after-tokens needs --after: it is the most tokens of a thought",
                 hint="For example: sfgen gen --after '</think>' --after-tokens 500 --regex '[0-9]+' 'How old is Ada?'",
             )
+        if self.constraint.tool_format == AUTO and not self.has_chat:
+            raise UsageError(
+                "--tool-format auto reads the form of calls from the chat template, and the prompt is written without "
+                "one",
+                hint="Add --chat, or name the form: --tool-format hermes.",
+            )
+        if self.constraint.has_form and options.when not in (None, AUTO):
+            raise UsageError(
+                "--when TEXT and --tool-format cannot be used together: the form says what stands before a call",
+                hint="Give --when auto.",
+            )
         for name, text, what in (("--after", options.after, "</think>"), ("--when", options.when, "<tool_call>")):
-            if text == AUTO and not (options.chat or self.messages):
+            if text == AUTO and not self.has_chat and not (name == "--when" and self.constraint.has_form):
                 raise UsageError(
                     f"{name} auto reads the text from the chat template, and the prompt is written without one",
                     hint=f"Add --chat, or name the text: {name} '{what}'.",
@@ -240,6 +252,41 @@ class Request:
             )
 
     @property
+    def has_chat(self) -> bool:
+        """Whether the prompt is written by a chat template."""
+        return self.options.chat or bool(self.messages)
+
+    def with_form(self, say: Say) -> Request:
+        """Find the form of calls where the chat template decides, and see to it that calls stand in free text."""
+        constraint = replace(self.constraint, calls_in_text=self.options.when is not None)
+        if constraint.tool_format != AUTO:
+            return replace(self, constraint=constraint) if constraint.has_form else self
+        self.check()
+        assert constraint.json_schema is not None, "there are tools"
+        _ = constraint.json_schema.network  # a fault in the tools is told before the tokenizer is read
+        self.spec.check(chat=True)
+        say(f"reading the chat template of {self.options.model}")
+        from sfgen.models.tool_forms import NAMED, tool_form_of
+        from sfgen.tools.writing import begin_of
+
+        form = tool_form_of(self.model)
+        if form is None:
+            raise UsageError(
+                f"the chat template of {self.options.model} does not show how tools are called",
+                hint="Name the form: --tool-format hermes; or leave --tool-format out, for JSON.",
+            )
+        name = next((name for name, known in NAMED.items() if known == form), None)
+        begin = visible(begin_of(form)) or "the name of a tool"
+        note(
+            f"sfgen: calls are written {'as the chat template has them' if name is None else f'in the form {name}'}: "
+            f"each begins with {begin}",
+            quiet=self.options.quiet,
+        )
+        found = replace(self, constraint=replace(constraint, tool_form=form))
+        vars(found)["model"] = self.model  # it is read once
+        return found
+
+    @property
     def echoed(self) -> str:
         """What ``--echo`` puts before each text: the prompt, or the answer that the assistant has begun."""
         from sfgen.models.messages import begun_answer
@@ -297,6 +344,8 @@ class Request:
         from sfgen.jobs.facts import ConstraintFacts
 
         constraint = self.constraint
+        if constraint.tool_calls is not None:
+            return ConstraintFacts.of_calls(constraint.tool_calls, self.schema_name or str(constraint.index_file))
         return ConstraintFacts(
             pattern=self.pattern,
             choices=constraint.choices,
@@ -366,14 +415,19 @@ class Request:
         if form.is_off:
             note("sfgen: no thought is written: the chat template has an empty one", quiet=self.options.quiet)
             return None
-        note(f"sfgen: a thought comes first, up to {visible(form.end)}", quiet=self.options.quiet)
-        return form.end
+        end, calls = form.end, self.constraint.tool_calls
+        if calls is not None and not calls.in_text and calls.form.lead and end.startswith(calls.form.lead):
+            end = calls.form.lead  # behind which a call comes in place of an answer
+        note(f"sfgen: a thought comes first, up to {visible(end)}", quiet=self.options.quiet)
+        return end
 
     @cached_property
     def when(self) -> str | None:
         """The text behind which a call begins; ``None``: there are no calls in free text."""
         if self.options.when != AUTO:
             return self.options.when
+        if self.constraint.has_form:
+            return None  # the form has it
         from sfgen.models.tool_forms import tool_form_of
 
         self.spec.check(chat=True)

@@ -1,7 +1,8 @@
 """The constraints of one text: what a configuration allows it to be.
 
 A configuration has a constraint, and may put free text around it: a *thought* before the text, which ends with a
-marker (``after``), or free text in which each marker begins a *call* (``when``). Banned words are taken out of the
+marker (``after``), or free text in which each marker begins a *call* (``when``). Calls of tools in a form of their own
+say themselves where they stand in free text (``sfgen.tools``). Banned words are taken out of the
 automaton of the constraint where the product of both can be made (``sfgen.ban.difference``); elsewhere the matcher of
 the ban watches over the text.
 """
@@ -79,6 +80,9 @@ class Allowed:
     @property
     def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:
         """The function that reads the calls of a finished text; ``None``: there are none."""
+        of_tools = getattr(self.constraint, "constraint", None)
+        if getattr(of_tools, "in_text", False):
+            return lambda data: tuple(of_tools.calls(data))
         return None if self.calls is None else partial(_values, self.calls, self.constraint)
 
 
@@ -91,7 +95,13 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
         raise UsageError("the index was made for another vocabulary than the model's")
     banned = banned_of(config.banned)
     marker = None if config.after is None else marker_of(model, vocabulary, config.after, banned)
+    is_form = hasattr(getattr(constraint, "constraint", None), "in_text")
     if config.when is not None:
+        if is_form:
+            raise UsageError(
+                ParameterText("when names a text before calls, and the form of the tools has one of its own", "when"),
+                hint=ParameterText("Leave when out; ToolCalls(in_text=True) has calls in free text.", "when"),
+            )
         if constraint is None:
             raise UsageError(
                 ParameterText("when needs a constraint: what comes behind it", "when"),
@@ -102,6 +112,11 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
     if banned is None or constraint is None:
         return Allowed(marker, constraint, constraint, constraint)
     clean = without(constraint, banned, prompt if marker is None else marker.data)
+    if is_form:  # a matcher would not see what escapes in a call stand for
+        if clean is None:
+            raise UsageError("banned words cannot be taken out of the arguments of tools", hint="Ban fewer, or nothing.")
+        if getattr(constraint.constraint, "in_text", False):  # type: ignore[attr-defined]
+            return Allowed(marker, constraint, constraint, clean)
     if clean is not None and config.strategy == "mask":
         return Allowed(marker, constraint, constraint, clean)
     return Allowed(marker, constraint, constraint, constraint, clean)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.substring.substring import Substring
     from sfgen.template.sequence import Sequence
+    from sfgen.tools.tool_calls import ToolCalls
 
 _KEPT = 16  # hexadecimal digits of a digest
 
@@ -33,6 +34,9 @@ class ConstraintFacts:
         template_name: What people call the template.
         substring: The document that it is quoted from, with the options of how.
         substring_name: What people call the document.
+        tool_format: The form in which calls of tools are written, by its name or its digest; ``schema`` is then that
+            of the calls. ``None``: a text is no call in a form.
+        in_text: Whether these calls stand in free text.
         digest: What stands for an automaton without a pattern, or for a constraint of somebody's own.
         engine: The name of the engine that follows the pattern; ``None``: the usual one.
     """
@@ -47,6 +51,8 @@ class ConstraintFacts:
     template_name: str | None = None
     substring: Substring | None = None
     substring_name: str | None = None
+    tool_format: str | None = None
+    in_text: bool = False
     digest: str | None = None
     engine: str | None = None
 
@@ -62,6 +68,7 @@ class ConstraintFacts:
         from sfgen.schema.json_schema import JsonSchema
         from sfgen.substring.substring import Substring
         from sfgen.template.sequence import Sequence
+        from sfgen.tools.tool_calls import ToolCalls
 
         constraint = getattr(index, "constraint", index)
         if constraint is None:
@@ -76,6 +83,8 @@ class ConstraintFacts:
             return cls(template=constraint, template_name=_template_digest(constraint))
         if isinstance(constraint, Substring):
             return cls(substring=constraint, substring_name=constraint.digest[:_KEPT])
+        if isinstance(constraint, ToolCalls):
+            return cls.of_calls(constraint, _schema_digest(constraint.schema))
         if isinstance(constraint, Dfa):
             if constraint.choices is not None:
                 return cls(choices=constraint.choices)
@@ -84,6 +93,13 @@ class ConstraintFacts:
             return cls(pattern=constraint.pattern)
         pattern = getattr(constraint, "pattern", None)
         return cls(pattern=pattern) if isinstance(pattern, str) else cls(digest=_digest(repr(constraint)))
+
+    @classmethod
+    def of_calls(cls, calls: ToolCalls, name: str | None) -> ConstraintFacts:
+        """Describe calls of tools, which people call by a name."""
+        form = calls.to_dict()["tool_format"]
+        told = form if isinstance(form, str) else _digest(json.dumps(form))
+        return cls(schema=calls.schema, schema_name=name, tool_format=told, in_text=calls.in_text)
 
     def named(self) -> dict[str, Any]:
         """Return the keys of a record that name the constraint."""
@@ -94,6 +110,8 @@ class ConstraintFacts:
             fields["choices"] = list(self.choices)
         if self.schema_name is not None:
             fields["schema"] = self.schema_name
+        if self.tool_format is not None:
+            fields["tool_format"] = self.tool_format
         if self.grammar_name is not None:
             fields["grammar"] = self.grammar_name
         if self.template_name is not None:
@@ -109,6 +127,8 @@ class ConstraintFacts:
         fields: dict[str, Any] = {}
         if self.schema is not None:
             fields["schema"] = {**self.schema.to_dict(), "schema": _schema_digest(self.schema)}
+        if self.in_text:
+            fields["calls_in_text"] = True
         if self.grammar is not None:
             facts = self.grammar.to_dict()
             facts.pop("files", None)

@@ -94,10 +94,11 @@ class LoadedJob:
 
     def _with_thought_begun(self, ids: Sequence[int]) -> Sequence[int]:
         """A conversation, with the special tokens by which the model would begin its thought: free text has none."""
-        form = None if self.job.config.after is None else thought_of(self.model)
+        after = self.job.config.after
+        form = None if after is None else thought_of(self.model)
         encode = getattr(self.model, "encode_inside", None)
         goes_on = getattr(ids, "begun", None) is not None
-        if form is None or not form.begin or form.end != self.job.config.after or encode is None or goes_on:
+        if form is None or not form.begin or not form.end.startswith(after or "") or encode is None or goes_on:
             return ids
         begin = encode(form.begin)
         if all(self.model.vocabulary.tokens[token] is not None for token in begin):

@@ -99,11 +99,12 @@ class Fields:
 def table_columns(job: Job, passed_on: tuple[str, ...]) -> tuple[str, ...]:
     """Return the usual columns of a table: those with content."""
     constraint, scored = job.constraint, job.scored is not None
+    has_calls = job.config.when is not None or constraint.in_text
     is_there = {
         "sample": job.samples > 1,
-        "value": constraint.has_values and job.config.when is None,
-        "groups": constraint.has_groups and job.config.when is None,
-        "calls": job.config.when is not None,
+        "value": constraint.has_values and not has_calls,
+        "groups": constraint.has_groups and not has_calls,
+        "calls": has_calls,
         "thought": job.config.after is not None,
         "scores": scored,
         "total_probability": scored,

@@ -214,8 +214,9 @@ class ToolCalls:
         return CallReader(self._form, {name: each.lists for name, each in self._of_text.arguments.items()})
 
     @cached_property
-    def _valid(self) -> JsonSchema:
-        return JsonSchema(self._document)
+    def schema(self) -> JsonSchema:
+        """The schema of one call as a value, by the options of how it is written."""
+        return JsonSchema._of(self._document, replace(self._options.writing, banned=None), None)
 
     # ---- its language ----------------------------------------------------------------------------------------------
 
@@ -291,13 +292,14 @@ class ToolCalls:
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> ToolCalls | None:
         """Take the banned words out of the arguments: their strings, and undeclared names, each by itself.
 
+        Free text around calls stays as it is: a matcher must watch over it.
+
         Args:
             banned: The banned words.
             prompt: The text before it.
 
         Returns:
-            ``None`` where they cannot be taken out of all of them, or calls stand in free text: then a matcher must
-            watch over the text.
+            ``None`` where they cannot be taken out of all arguments.
 
         Raises:
             BannedWordsError: Every text has a banned match.
@@ -306,7 +308,7 @@ class ToolCalls:
 
         arguments.instance("banned", banned, BannedWords)
         arguments.data("prompt", prompt)
-        return None if self.in_text else _without_banned(self, banned)
+        return _without_banned(self, banned)
 
     # ---- a finished text -------------------------------------------------------------------------------------------
 
@@ -364,7 +366,7 @@ class ToolCalls:
         except UsageError:
             return {"tools": repr(self), "refused by": "the reader of calls"}
         for call in calls:
-            faults = self._valid.validate(call)
+            faults = self.schema.validate(call)
             if faults:
                 fault = faults[0]
                 told = {"path": fault.path, "expected": fault.expected}

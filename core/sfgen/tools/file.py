@@ -1,0 +1,43 @@
+"""Write calls of tools to files for one vocabulary, and read them.
+
+The file is as ``sfgen.index.saved_text`` tells. ``tools`` is the list of tools as JSON, and ``options`` the form of
+their calls and the options of how they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from sfgen.errors import SchemaError, UsageError
+from sfgen.index.saved_text import SavedText
+from sfgen.protocols import Tokens
+from sfgen.schema.reading.from_tools import read_tools
+from sfgen.schema.reading.words import as_json
+from sfgen.tools.tool_calls import ToolCalls, form_of_plain
+
+
+def save(calls: ToolCalls, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:
+    """Write calls and their options, for one vocabulary."""
+    options = calls.to_dict()
+    _FILE.save(as_json(options.pop("tools")), options, vocabulary, path, force=force)
+
+
+def load(path: str | PathLike[str], vocabulary: Tokens) -> ToolCalls:
+    """Read calls that were saved for the same vocabulary."""
+    return _FILE.load(path, vocabulary)
+
+
+def saved_calls(path: str | PathLike[str]) -> ToolCalls | None:
+    """Read the calls in a file for any vocabulary; ``None`` if the file is something else."""
+    return _FILE.saved(path)
+
+
+def _calls_of(text: str, options: Mapping[str, Any]) -> ToolCalls:
+    facts = dict(options)
+    form = facts.pop("tool_format")
+    return ToolCalls(read_tools(text, "the saved tools"), form if isinstance(form, str) else form_of_plain(form), **facts)
+
+
+_FILE = SavedText("calls", 1, ("tools", "options"), _calls_of, damage=(SchemaError, UsageError))
