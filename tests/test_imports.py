@@ -40,6 +40,7 @@ _UPWARD = (
     "schema",
     "language",
     "template",
+    "tools",
     "decoding",
 )
 """Each of these may import those before it; ``language`` is a room of ``grammar`` (see ``APART``)."""
@@ -49,6 +50,7 @@ _ENGINE = {*_UPWARD, "models"}
 _MAY_IMPORT: dict[str, set[str]] = {
     **{package: set(_UPWARD[:number]) for number, package in enumerate(_UPWARD)},
     "models": {"protocols", "vocabulary"},
+    "tools": {*_UPWARD[: _UPWARD.index("tools")], "models"},
     "decoding": _ENGINE - {"decoding"},
     "scoring": {"protocols", "models", "decoding"},
     "trace": {"decoding"},

@@ -15,9 +15,9 @@ from sfgen_cli.options.requested import doubts, read_constraint
 from sfgen_cli.options.schema import SchemaOptions
 from sfgen_cli.run.generation import run, show_prompt
 from sfgen_cli.run.request import Request
+from sfgen_cli.shell import process
 from sfgen_cli.shell.command_classes import Named, flattened
 from sfgen_cli.shell.once import tell_of_demonstration
-from sfgen_cli.shell import process
 from sfgen_cli.shell.output import note
 from sfgen_cli.shell.progress import progress
 

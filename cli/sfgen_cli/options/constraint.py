@@ -247,7 +247,7 @@ ToolFormat = Annotated[
     typer.Option(
         metavar="NAME",
         help="With --tools: how calls are written. [bold]auto[/]: as the model's chat template has them, with --chat; "
-        "json: [bold]{\"name\": …, \"arguments\": {…}}[/]; hermes, llama3, mistral, qwen3-coder, harmony, "
+        'json: [bold]{"name": …, "arguments": {…}}[/]; hermes, llama3, mistral, qwen3-coder, harmony, '
         "deepseek-v3.1, pythonic, …: as these models have them. Records have a call in one form, as value, whatever "
         "the text is. With --when auto calls stand in free text. Default: json.",
         rich_help_panel=CONSTRAINT,

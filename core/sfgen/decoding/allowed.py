@@ -114,7 +114,9 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
     clean = without(constraint, banned, prompt if marker is None else marker.data)
     if is_form:  # a matcher would not see what escapes in a call stand for
         if clean is None:
-            raise UsageError("banned words cannot be taken out of the arguments of tools", hint="Ban fewer, or nothing.")
+            raise UsageError(
+                "banned words cannot be taken out of the arguments of tools", hint="Ban fewer, or nothing."
+            )
         if getattr(constraint.constraint, "in_text", False):  # type: ignore[attr-defined]
             return Allowed(marker, constraint, constraint, clean)
     if clean is not None and config.strategy == "mask":

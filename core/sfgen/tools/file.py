@@ -37,7 +37,9 @@ def saved_calls(path: str | PathLike[str]) -> ToolCalls | None:
 def _calls_of(text: str, options: Mapping[str, Any]) -> ToolCalls:
     facts = dict(options)
     form = facts.pop("tool_format")
-    return ToolCalls(read_tools(text, "the saved tools"), form if isinstance(form, str) else form_of_plain(form), **facts)
+    return ToolCalls(
+        read_tools(text, "the saved tools"), form if isinstance(form, str) else form_of_plain(form), **facts
+    )
 
 
 _FILE = SavedText("calls", 1, ("tools", "options"), _calls_of, damage=(SchemaError, UsageError))

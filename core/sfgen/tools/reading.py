@@ -145,7 +145,11 @@ class CallReader:
         except NoCallError:
             return text[start:end], end
         is_listed = any(value is one or (type(value) is type(one) and value == one) for one in argument.values)
-        return (value, end) if last == end and (is_listed or _type(value) in argument.rules.values()) else (text[start:end], end)
+        return (
+            (value, end)
+            if last == end and (is_listed or _type(value) in argument.rules.values())
+            else (text[start:end], end)
+        )
 
 
 class Values:

@@ -23,7 +23,6 @@ from sfgen.grammar.network.rules import (
     NOTHING,
     Alternation,
     Call,
-    Concatenation,
     Expression,
     GrammarRules,
     Leaf,
@@ -33,7 +32,7 @@ from sfgen.grammar.network.rules import (
     Series,
 )
 from sfgen.index.marker import Marker
-from sfgen.models.tool_forms import INDEX, NAME, Arguments, Slot, ToolForm
+from sfgen.models.tool_forms import INDEX, Arguments, Slot, ToolForm
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.reading.from_tools import ToolsDocument
 from sfgen.schema.reading.words import as_json
@@ -133,7 +132,9 @@ class CallWriter:
         counted = INDEX in form.call and most is not None and not self._options.in_text
         calls: list[Expression] = []
         for index in range(most if counted and most else 1):
-            branches = tuple(self._call(number, each, index if counted else None) for number, each in enumerate(compiled))
+            branches = tuple(
+                self._call(number, each, index if counted else None) for number, each in enumerate(compiled)
+            )
             rule = _CALL if index == 0 else f"{_CALL} {index + 1}"
             self._rules[rule] = branches[0] if len(branches) == 1 else Alternation(branches)
             calls.append(Call(rule))
@@ -229,7 +230,7 @@ class CallWriter:
     def _check_name(self, name: str, written_name: str, behind: str, what: str = "tool") -> None:
         """Refuse a name that a reader of the form would not find again."""
         end = behind.strip() or behind
-        is_found = (written_name + behind).find(end) == len(written_name) + behind.index(end)
+        is_found = not end or (written_name + behind).find(end) == len(written_name) + behind.index(end)
         is_plain = written_name == written_name.strip() and written_name.isprintable()
         if not (is_found and is_plain) or any(special in written_name for special in self._codes):
             reason = f"the {what} {name!r:.60} has a name that this form of calls cannot carry"
@@ -239,12 +240,12 @@ class CallWriter:
 
     def _arguments(self, number: int, each: Arguments, given: ArgumentList) -> Expression:
         """Write a list of arguments."""
-        members = [
-            Member(self._argument(number, each, argument), argument.is_needed) for argument in given.arguments
-        ]
+        members = [Member(self._argument(number, each, argument), argument.is_needed) for argument in given.arguments]
         needed = sum(member.is_needed for member in members)
         if len(members) - needed > MOST_OPEN:
-            reason = f"it has {len(members) - needed:,} arguments that may be left out, above the limit of {MOST_OPEN:,}"
+            reason = (
+                f"it has {len(members) - needed:,} arguments that may be left out, above the limit of {MOST_OPEN:,}"
+            )
             raise SchemaTooLarge(reason, hint="Require some of them, or leave some out.")
         separator, maximum = self._text(each.separator), given.maximum
         if maximum is not None and maximum >= len(members):
@@ -396,4 +397,3 @@ def specials_of(form: ToolForm, names: Iterable[str]) -> tuple[str, ...]:
     """
     texts = tuple(texts_of(form))
     return tuple(sorted({name for name in names if name and any(name in text for text in texts)}))
-

@@ -26,7 +26,8 @@ from sfgen.grammar.network.network import network_of
 from sfgen.grammar.network.rules import GrammarRules
 from sfgen.index import BaseGuide, Chain, Unconstrained
 from sfgen.index.distance import UNREACHABLE
-from sfgen.protocols import GuideSource
+from sfgen.models.tool_forms import ARGUMENTS, NAME, Arguments, ToolForm
+from sfgen.protocols import GuideSource, GuidingConstraint
 from sfgen.reference import FsmIndex, NaiveIndex
 
 Known = tuple[str, str, int]
@@ -156,6 +157,21 @@ SEQUENCES: list[tuple[list[Any], Known, bool]] = [
 ]
 """Parts, a pattern of their texts, and whether limits are exact."""
 
+_X = {"properties": {"x": {"type": "string", "pattern": "^a*$"}}}
+CALLS: list[tuple[ToolForm, list[Any], dict[str, Any], Known]] = [
+    (ToolForm(("<", NAME, ARGUMENTS, ">"), arguments=Arguments("", "", ";")), [{"name": "f", "parameters": _X}], {},
+     ("<f(xa*;)?>", "<fxa;>", 3)),
+    (ToolForm(("", NAME, ""), separator=","), [{"name": "a"}, {"name": "ab"}], {"at_most": 3},
+     ("ab?(,ab?){0,2}", "ab,", 4)),
+    (ToolForm(("<", NAME, ">"), separator=","), [{"name": "a"}], {"at_most": None, "in_text": True},
+     ("([ab>,]|<a>)*", "<a>b,", 3)),
+    (ToolForm((NAME,), "[", ",", "]"), [{"name": "a"}], {"at_most": 2, "in_text": True},
+     (r"([a,\]]|\[a(,a)?\])*", "[a,]", 4)),
+    (ToolForm(("<", NAME, ">"), lead="bb"), [{"name": "a"}], {"in_text": True},
+     ("(<a>)?([ab>]*bb<a>)*[ab>]*", "<a>b", 4)),
+]  # fmt: skip
+"""Forms, tools and options of calls, and a pattern of their texts."""
+
 language_of = cache(regular)
 
 
@@ -272,7 +288,7 @@ def of_template(draw: Any) -> tuple[Language, Make, bool, bool]:
     return language_of(*known), partial(_begun, sfgen.Template(text)), True, True
 
 
-def _begun(template: sfgen.Sequence, vocabulary: Vocabulary) -> GuideSource:
+def _begun(template: GuidingConstraint, vocabulary: Vocabulary) -> GuideSource:
     index = Index(template, vocabulary)
     index.guide()  # raises where nothing can be written
     return index
@@ -296,6 +312,11 @@ def of_template_with_copies(draw: Any) -> tuple[Language, Make, bool, bool]:
 def of_sequence(draw: Any) -> tuple[Language, Make, bool, bool]:
     parts, known, is_exact = draw(st.sampled_from(SEQUENCES))
     return language_of(*known), partial(_begun, sfgen.Sequence(parts)), True, is_exact
+
+
+def of_tool_calls(draw: Any) -> tuple[Language, Make, bool, bool]:
+    form, tools, options, known = draw(st.sampled_from(CALLS))
+    return language_of(*known), partial(_begun, sfgen.ToolCalls(tools, form, **options)), True, False
 
 
 def of_lark(cases: list[Any], draw: Any) -> tuple[Language, Make, bool, bool]:
@@ -361,6 +382,7 @@ KINDS: dict[str, Callable[[Any], tuple[Language, Make, bool, bool]]] = {
     "template with copies": of_template_with_copies,
     "template with quotation": of_template_with_quotation,
     "sequence": of_sequence,
+    "tool calls": of_tool_calls,
 }
 
 

@@ -197,4 +197,3 @@ def _bare_object(name: str, skeleton: Skeleton, limits: ObjectLimits, layout: La
     counts = (limits.minimum, limits.maximum)
     whole = object_expression(named, [], counts, layout, skeleton.depth, extra_rules, None)
     return {**extra_rules.rules, name: whole}
-

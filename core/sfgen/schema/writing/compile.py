@@ -132,7 +132,9 @@ class _Compiler:
         finder = RuleFinder(self._document, self._options, self._layout)
         self.inferred = finder.inferred
         schema = value_at(self._document.root, pointer)
-        start = finder.all(conjunction_of(schema, pointer, self._document.scope), "arguments" if pointer else "document")
+        start = finder.all(
+            conjunction_of(schema, pointer, self._document.scope), "arguments" if pointer else "document"
+        )
         skeletons = finder.skeletons
         notes = list(self._document.notes)
         notes += map(_unknown_format, finder.groups.unknown_formats)
