@@ -183,6 +183,12 @@ def _matching(constraint: RequestedConstraint, *, quiet: bool) -> Comparing:
             from sfgen_cli.report.substring import SubstringMatching
 
             return SubstringMatching(constraint.substring)
+        calls = constraint.tool_calls
+        if calls is not None:
+            from sfgen_cli.report.calls import CallsMatching
+
+            say("reading the tools")
+            return CallsMatching(calls)
         if constraint.schema is None:
             from sfgen_cli.report.matching import Matching
 

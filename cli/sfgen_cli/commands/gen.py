@@ -68,7 +68,7 @@ def gen(
     if any(written.values()):
         others = {"--index": index, "--pydantic": given.code_file, "--model": generation.model_file}
         refuse_overwriting({**files, **others}, written)
-    constraint = read_constraint(given, grammar, index_file=index, writing=writing)
+    constraint = read_constraint(given, grammar, index_file=index, writing=writing, has_model=True)
     if any(written.values()):
         refuse_overwriting({file: file for file in constraint.files_beside}, written)
     for doubt in doubts(constraint, given.choices or ()):

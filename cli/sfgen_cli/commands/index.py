@@ -124,6 +124,8 @@ def _run_of_texts(shown: RequestedConstraint, looks: Looks) -> Callable[[IndexRe
         from sfgen_cli.report.template import run_template as run
     elif shown.substring is not None or (saved and shown.read_substring is not None):
         from sfgen_cli.report.substring import run_substring as run
+    elif shown.has_form or (saved and shown.tool_calls is not None):
+        from sfgen_cli.report.calls import run_calls as run
     elif shown.schema is not None or (saved and shown.json_schema is not None):
         from sfgen_cli.report.schema import run_schema
 

@@ -251,6 +251,7 @@ def read_constraint(
     *,
     index_file: Path | None = None,
     writing: SchemaOptions | None = None,
+    has_model: bool = False,
 ) -> RequestedConstraint:
     """Read the one constraint among the options.
 
@@ -284,7 +285,7 @@ def read_constraint(
             "--schema-dir says where a schema refers to, and there is none",
             hint="Leave it out, or give a schema with --schema.",
         )
-    _check_tool_format(given, writing or SchemaOptions())
+    _check_tool_format(given, writing or SchemaOptions(), has_model=has_model)
     template, template_name = (None, None) if given.template is None else read_template(given.template)
     how = (given.substring_unit, given.substring_least, given.substring_most)
     documents = read_documents(given.document or (), *how)
@@ -313,7 +314,7 @@ def read_constraint(
     )
 
 
-def _check_tool_format(given: ConstraintOptions, writing: SchemaOptions) -> None:
+def _check_tool_format(given: ConstraintOptions, writing: SchemaOptions, *, has_model: bool) -> None:
     """Refuse a form of calls that there is not, and one where nothing is called."""
     if given.tool_format is None:
         return
@@ -329,7 +330,13 @@ def _check_tool_format(given: ConstraintOptions, writing: SchemaOptions) -> None
             "--indent and --tool-format cannot be used together: the form says where lines end",
             hint="Leave one of them out.",
         )
-    if given.tool_format != "auto":
+    if given.tool_format == "auto":
+        if not has_model:
+            raise UsageError(
+                "--tool-format auto reads the form of calls from the chat template of a model, and there is none",
+                hint="Name the form: --tool-format hermes.",
+            )
+    else:
         from sfgen.models.tool_forms import NAMED
 
         if given.tool_format not in NAMED:

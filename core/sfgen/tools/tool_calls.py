@@ -227,6 +227,16 @@ class ToolCalls:
         """
         return self._reader.reads(text)
 
+    def read(self, text: str) -> int:
+        """Count the characters at the start of a text that some text of the calls has there, too."""
+        position = self._reader.start
+        for number, character in enumerate(text):
+            after = self._reader.read(position, character.encode("utf-8", "surrogatepass"))
+            if after is None:
+                return number
+            position = after
+        return len(text)
+
     def shortest(self) -> bytes:
         """Find a shortest text, with special tokens by their names."""
         return shortest_text(self._reader)
