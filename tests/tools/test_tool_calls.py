@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -17,7 +18,7 @@ from tests.support.running.tried import tried
 
 from sfgen import Index, Vocabulary, tools_schema
 from sfgen.errors import LimitTooSmall, UsageError
-from sfgen.models.tool_forms import NAMED, Arguments, Slot, ToolForm
+from sfgen.models.tool_forms import ARGUMENTS, NAME, NAMED, Arguments, Slot, ToolForm
 from sfgen.protocols import Guide
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.tools.writing import specials_of
@@ -75,7 +76,7 @@ def argument_text(each: Arguments, name: str, value: Any) -> str:
     elif value is None or isinstance(value, bool):
         told = each.unquoted + each.words[(True, False, None).index(value)]
     else:
-        notation = {dict: each.objects, list: each.lists}.get(type(value), "json")
+        notation = each.objects if isinstance(value, dict) else each.lists if isinstance(value, list) else "json"
         told = each.unquoted + nested(value, notation, each.quotes)
     return f"{each.before}{name}{each.between}{told}{each.behind}"
 
@@ -265,3 +266,143 @@ def _can_be_written(guide: Guide, vocabulary: Vocabulary, text: bytes) -> bool:
                 return True
             guide.rollback(1)
     return False
+
+
+# ---- calls in free text ----------------------------------------------------------------------------------------------
+
+IN_TEXT: list[tuple[ToolForm, str, str, dict[str, Any]]] = [
+    (ToolForm(("<", NAME, ">"), separator=","), "<a>b,", "([ab>,]|<a>)*", {"at_most": None}),
+    (ToolForm((NAME,), "[", ",", "]"), "[a,]", r"([a,\]]|\[a(,a)?\])*", {"at_most": 2}),
+    (ToolForm(("<", NAME, ">"), lead="b,"), "<a>b,", "(<a>)?([ab>,]*b,<a>)*[ab>,]*", {}),
+]
+
+
+@pytest.mark.parametrize(("form", "letters", "pattern", "options"), IN_TEXT)
+def test_calls_stand_in_free_text(form: ToolForm, letters: str, pattern: str, options: dict[str, Any]) -> None:
+    calls = ToolCalls([{"name": "a"}], form, in_text=True, **options)
+    every = ["".join(each) for size in range(5) for each in itertools.product(letters, repeat=size)]
+    for text in every:
+        is_one = re.fullmatch(pattern, text) is not None
+        assert calls.accepts(text) is is_one, text
+        if is_one:
+            assert calls.refusal(text.encode()) is None
+            assert form.before or len(calls.calls(text)) == text.count("<a>")
+    vocabulary = Vocabulary([*(letter.encode() for letter in letters), None], [len(letters)])
+    for limit in range(5):
+        texts = {text for text in every if len(text) <= limit and re.fullmatch(pattern, text)}
+        assert set(every_text(Index(calls, vocabulary).guide(limit), vocabulary)) == texts
+
+
+def every_text(guide: Guide, vocabulary: Vocabulary, text: str = "") -> Iterator[str]:
+    """All texts that a guide with a limit can write."""
+    for token in guide.allowed_tokens().tolist():
+        if token in vocabulary.end_token_ids:
+            yield text
+            continue
+        guide.advance(token)
+        yield from every_text(guide, vocabulary, text + (vocabulary.tokens[token] or b"").decode())
+        guide.rollback(1)
+
+
+@pytest.mark.parametrize("special", [False, True], ids=["text", "special tokens"])
+@every_form
+def test_random_tokens_write_calls_in_free_text(name: str, special: bool) -> None:
+    form, dice = NAMED[name], random.Random(name)
+    calls = ToolCalls(TOOLS, name, in_text=True, at_most=None)
+    texts = [form.lead + text_of(form, [call]) for call in every_call()]
+    vocabulary = vocabulary_of(form, texts, special=special, dice=dice)
+    guide = Index(calls, vocabulary).guide(60)
+    for _ in range(3):
+        text, size = written(guide.fork(), vocabulary, dice)
+        assert size <= 60
+        assert calls.accepts(text)
+        assert all(call in every_call() for call in calls.calls(text))
+    for call in dice.sample(every_call(), 3):
+        text = "Hm. " * bool(form.lead) + form.lead + text_of(form, [call]) + "!"
+        walk = Index(calls, vocabulary).guide()
+        assert _can_be_written(walk, vocabulary, text.encode()) or not set(text) <= set("".join(texts))
+        assert calls.calls(text) == [call]
+
+
+# ---- what a form cannot carry, and what is refused -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "tool"), [("qwen3-coder", "a>\n"), ("functionary", "a>b"), ("ministral", "a[ARGS]"),
+                                            ("qwen3-coder", " a"), ("hermes", 'a"b')])  # fmt: skip
+def test_a_name_that_a_form_cannot_carry(name: str, tool: str) -> None:
+    calls = ToolCalls([{"name": tool}], name)
+    if name == "hermes":  # it stands in quotes
+        assert calls.value(calls.shortest())["name"] == tool
+        return
+    with pytest.raises(UsageError, match="cannot carry"):
+        calls.shortest()
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(UsageError, match="no form of calls") as caught:
+        ToolCalls(TOOLS, "herms")
+    assert "hermes" in caught.value.hint
+    with pytest.raises(UsageError, match="no text before a call"):
+        ToolCalls(TOOLS, ToolForm((NAME, "(", ARGUMENTS, ")")), in_text=True)
+    with pytest.raises(UsageError, match="at most 64"):
+        ToolCalls(TOOLS, "hermes", at_most=65)
+    with pytest.raises(SchemaError, match="told by their names"):
+        ToolCalls([{"name": "f", "parameters": {"enum": [{"a": 1}]}}], "qwen3-coder").shortest()
+    with pytest.raises(SchemaError, match="2 arguments are asked for"):
+        ToolCalls([{"name": "f", "parameters": {"type": "object", "minProperties": 2}}], "qwen3-coder").shortest()
+
+
+def test_a_string_that_stands_raw_ends_before_what_is_behind_it() -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"x": {"type": "string", "maxLength": 40}}}}]
+    calls = ToolCalls(tools, "qwen3-coder")
+    for value in ("", "a", 'say "hi"\n\\', "</param", "\n", "é\n\n"):
+        text = text_of(NAMED["qwen3-coder"], [{"name": "f", "arguments": {"x": value}}])
+        assert calls.accepts(text)
+        assert calls.value(text) == {"name": "f", "arguments": {"x": value}}
+    for value in ("a</parameter>b", "a" * 41):
+        assert not calls.accepts(text_of(NAMED["qwen3-coder"], [{"name": "f", "arguments": {"x": value}}]))
+
+
+def test_counted_arguments() -> None:
+    limits = {"minProperties": 1, "maxProperties": 2}
+    tools = [{"name": "f", "parameters": {"properties": {key: {"type": "boolean"} for key in "abc"}, **limits}}]
+    calls, form = ToolCalls(tools, "glm-4.5"), NAMED["glm-4.5"]
+    for size in range(4):
+        for names in itertools.combinations("abc", size):
+            text = text_of(form, [{"name": "f", "arguments": dict.fromkeys(names, True)}])
+            assert calls.accepts(text) is (1 <= size <= 2)
+
+
+def test_banned_words_are_in_no_argument() -> None:
+    banned = BannedWords(["Rome", "b"], match="substring")
+    for name in ("hermes", "qwen3-coder", "gemma-4", "pythonic"):
+        clean = ToolCalls(TOOLS[:1], name).without_banned(banned)
+        assert clean is not None
+        form = NAMED[name]
+        assert not clean.accepts(text_of(form, [{"name": "look", "arguments": {"city": "Rome", "days": 1}}]))
+        assert clean.accepts(text_of(form, [{"name": "look", "arguments": {"days": 1}}]))
+        with pytest.raises(BannedWordsError):
+            ToolCalls([{"name": "f", "parameters": {"properties": {"x": {"const": "Rome"}}, "required": ["x"]}}], name)\
+                .without_banned(banned)  # fmt: skip
+
+
+@every_form
+def test_they_are_pickled_and_told_as_plain_data(name: str) -> None:
+    calls = ToolCalls(TOOLS, name)
+    again = pickle.loads(pickle.dumps(calls))
+    assert again == calls
+    assert hash(again) == hash(calls)
+    assert again != ToolCalls(TOOLS, name, require_all=True)
+    told = json.loads(json.dumps(calls.to_dict()))
+    assert told["tool_format"] == name
+    form = NAMED[name]
+    assert form_of_plain(json.loads(json.dumps(plain_form(form)))) == form
+
+
+def test_the_form_json_has_the_texts_of_the_schema() -> None:
+    calls, schema = ToolCalls(TOOLS, "json"), JsonSchema(tools_schema(TOOLS))
+    for call in every_call():
+        text = json.dumps(call)
+        assert calls.accepts(text) is schema.accepts(text) is True
+        assert calls.value(text) == schema.value(text)
+    assert calls.shortest() == schema.shortest()

@@ -30,6 +30,7 @@ from sfgen_cli.shell.usage import quoted, told
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords
+    from sfgen_cli.report.calls import CallsMatching
     from sfgen_cli.report.checked import Finding
     from sfgen_cli.report.grammar import GrammarMatching
     from sfgen_cli.report.matching import Complaint, Matching
@@ -37,7 +38,9 @@ if TYPE_CHECKING:
     from sfgen_cli.report.substring import SubstringMatching
     from sfgen_cli.report.template import TemplateMatching
 
-    Comparing: TypeAlias = Matching | Validating | GrammarMatching | TemplateMatching | SubstringMatching
+    Comparing: TypeAlias = (
+        Matching | Validating | GrammarMatching | TemplateMatching | SubstringMatching | CallsMatching
+    )
 
 _EXAMPLE = "For example: sfgen check --words talk,listen notes.txt, or: sfgen check --regex '[a-z]{3}' --text abc"
 _TROUBLE = 2

@@ -125,7 +125,11 @@ def _run_of_texts(shown: RequestedConstraint, looks: Looks) -> Callable[[IndexRe
     elif shown.substring is not None or (saved and shown.read_substring is not None):
         from sfgen_cli.report.substring import run_substring as run
     elif shown.has_form or (saved and shown.tool_calls is not None):
-        from sfgen_cli.report.calls import run_calls as run
+        from sfgen_cli.report.calls import run_calls
+
+        if looks.form == "schema":
+            raise _no_schema()
+        return run_calls
     elif shown.schema is not None or (saved and shown.json_schema is not None):
         from sfgen_cli.report.schema import run_schema
 

@@ -77,7 +77,9 @@ class CallsMatching:
             return CheckedCalls(text, None, self._calls.read(text), [])
         if not self._calls.in_text and self._calls.options.at_most == 1 and len(calls) > 1:
             return CheckedCalls(text, None, self._calls.read(text), [])
-        faults = [(number, fault) for number, call in enumerate(calls, 1) for fault in self._calls.schema.validate(call)]
+        faults = [
+            (number, fault) for number, call in enumerate(calls, 1) for fault in self._calls.schema.validate(call)
+        ]
         return CheckedCalls(text, calls, len(text), faults)
 
 

@@ -81,7 +81,7 @@ class Allowed:
     def values_of_calls(self) -> Callable[[bytes], tuple[Any, ...]] | None:
         """The function that reads the calls of a finished text; ``None``: there are none."""
         of_tools = getattr(self.constraint, "constraint", None)
-        if getattr(of_tools, "in_text", False):
+        if of_tools is not None and getattr(of_tools, "in_text", False):
             return lambda data: tuple(of_tools.calls(data))
         return None if self.calls is None else partial(_values, self.calls, self.constraint)
 

@@ -239,4 +239,5 @@ def _type(value: Any) -> str:
     """The type of a value that is no word."""
     if isinstance(value, bool) or value is None:
         return ""
-    return {dict: "object", list: "array", str: "string"}.get(type(value), "number")
+    kinds = {dict: "object", list: "array", str: "string", int: "number", float: "number"}
+    return kinds[type(value)]

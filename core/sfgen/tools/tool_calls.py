@@ -281,8 +281,11 @@ class ToolCalls:
             DeadEnd: No tokens write any text.
         """
         tokens = self._positions.of(vocabulary, self._make_positions)
-        guide = NetworkGuide if isinstance(tokens, NetworkPositions) else ToolCallsGuide
-        return guide(tokens, max_tokens)  # type: ignore[arg-type]
+        if isinstance(tokens, NetworkPositions):
+            return NetworkGuide(tokens, max_tokens)
+        assert isinstance(tokens, SymbolPositions), "there are no others"
+        made = self._of_specials(specials_of(self._form, vocabulary.names.values()))
+        return ToolCallsGuide(tokens, made.network, max_tokens)
 
     def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
         made = self._of_specials(specials_of(self._form, vocabulary.names.values()))
@@ -387,8 +390,15 @@ class ToolCalls:
 class ToolCallsGuide(SymbolGuide[NetworkPosition], NetworkGuide):
     """Walks one sequence through calls that have special tokens in them."""
 
-    def __init__(self, tokens: SymbolPositions[NetworkPosition], max_tokens: int | None = None) -> None:
+    def __init__(
+        self, tokens: SymbolPositions[NetworkPosition], network: Network, max_tokens: int | None = None
+    ) -> None:
+        self._calls_network = network
         GrammarGuide.__init__(self, tokens, max_tokens)
+
+    @property
+    def _network(self) -> Network:
+        return self._calls_network
 
 
 @lru_cache(maxsize=_KEPT)

@@ -183,7 +183,9 @@ class CallWriter:
         writing = self._options.writing
         made = compile_arguments(self._tools, writing, pointer, one_by_one=each is not None)
         self._add(made, self._prefix(number))
-        for notation in set() if each is None else {each.objects, each.lists} - {"json"}:
+        if each is None:
+            return made
+        for notation in sorted({each.objects, each.lists} - {"json"}):
             dialect = _Dialect(notation, each.quotes, self._text)
             layout = replace(writing, spacing="compact") if notation == "bare" else writing
             self._add(compile_arguments(self._tools, layout, pointer, dialect), self._prefix(number, notation))

@@ -163,12 +163,6 @@ CALLS: list[tuple[ToolForm, list[Any], dict[str, Any], Known]] = [
      ("<f(xa*;)?>", "<fxa;>", 3)),
     (ToolForm(("", NAME, ""), separator=","), [{"name": "a"}, {"name": "ab"}], {"at_most": 3},
      ("ab?(,ab?){0,2}", "ab,", 4)),
-    (ToolForm(("<", NAME, ">"), separator=","), [{"name": "a"}], {"at_most": None, "in_text": True},
-     ("([ab>,]|<a>)*", "<a>b,", 3)),
-    (ToolForm((NAME,), "[", ",", "]"), [{"name": "a"}], {"at_most": 2, "in_text": True},
-     (r"([a,\]]|\[a(,a)?\])*", "[a,]", 4)),
-    (ToolForm(("<", NAME, ">"), lead="bb"), [{"name": "a"}], {"in_text": True},
-     ("(<a>)?([ab>]*bb<a>)*[ab>]*", "<a>b", 4)),
 ]  # fmt: skip
 """Forms, tools and options of calls, and a pattern of their texts."""
 
