@@ -262,7 +262,7 @@ def _can_be_written(guide: Guide, vocabulary: Vocabulary, text: bytes, dead: set
         return guide.is_accepting
     if len(text) in dead:
         return False
-    for token in guide.allowed_tokens().tolist():
+    for token in reversed(guide.allowed_tokens().tolist()):  # special tokens first: what is spelled is free text
         piece = vocabulary.tokens[token] or vocabulary.names.get(token, "").encode()
         if piece and text.startswith(piece):
             guide.advance(token)
