@@ -48,9 +48,9 @@ class _Made(NamedTuple):
 
 
 class ToolCalls:
-    r"""Calls of tools in the form that a model was trained on: a ``sfgen.protocols.GuidingConstraint``.
+    r"""Calls of tools in the form that a model was trained on.
 
-    A text is one call or several, as the form writes them; ``value`` has them in one form, whatever the text is. The
+    It is a ``sfgen.protocols.GuidingConstraint``. A text is one call or several, as the form writes them; ``value`` has them in one form, whatever the text is. The
     texts of a form may have special tokens in them, which are written as such where the vocabulary has them. Safe to
     share between threads.
 
@@ -177,7 +177,7 @@ class ToolCalls:
 
     @property
     def has_values(self) -> bool:
-        """Whether a text as a whole stands for a value; free text with calls does not."""
+        """Whether a text as a whole stands for a value."""
         return not self.in_text
 
     def _of_specials(self, specials: tuple[str, ...]) -> _Made:
@@ -215,7 +215,7 @@ class ToolCalls:
 
     @cached_property
     def schema(self) -> JsonSchema:
-        """The schema of one call as a value, by the options of how it is written."""
+        """The schema of one call as a value."""
         return JsonSchema._of(self._document, replace(self._options.writing, banned=None), None)
 
     # ---- its language ----------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class ToolCalls:
         return self._reader.reads(text)
 
     def read(self, text: str) -> int:
-        """Count the characters at the start of a text that some text of the calls has there, too."""
+        """Count the characters up to which a text can be one of the calls."""
         position = self._reader.start
         for number, character in enumerate(text):
             after = self._reader.read(position, character.encode("utf-8", "surrogatepass"))
@@ -242,7 +242,10 @@ class ToolCalls:
         return shortest_text(self._reader)
 
     def superset(self) -> Superset | None:
-        """Return an automaton of all texts, and perhaps of others; ``None`` where none is small enough."""
+        """Return an automaton of all texts, and perhaps of others.
+
+        It is ``None`` where none is small enough.
+        """
         return self._superset
 
     @cached_property
@@ -295,7 +298,7 @@ class ToolCalls:
         return SymbolPositions(vocabulary, made.symbols, text, lambda each: NetworkPositions(made.network, each))
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for special tokens of the form: their names, by token."""
+        """Return what is written for special tokens of the form: their names."""
         return self._written.of(vocabulary, self._names)
 
     def _names(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
@@ -303,9 +306,9 @@ class ToolCalls:
         return specials.written(vocabulary, "")
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> ToolCalls | None:
-        """Take the banned words out of the arguments: their strings, and undeclared names, each by itself.
+        """Take the banned words out of the arguments.
 
-        Free text around calls stays as it is: a matcher must watch over it.
+        Their strings and undeclared names are looked at each by itself. Free text around calls stays as it is: a matcher must watch over it.
 
         Args:
             banned: The banned words.
@@ -341,7 +344,9 @@ class ToolCalls:
             raise UsageError(f"this is no call in the form of the tools: {str(error)[:60]!r}") from None
 
     def value(self, text: str | bytes) -> Any:
-        """Read the call of a text; where there may be several, the list of them. ``None`` where it is nested too deep.
+        """Read the call of a text, or the list of calls where there may be several.
+
+        It is ``None`` where a call is nested too deep for Python's parser.
 
         Raises:
             UsageError: It is no text of the calls.

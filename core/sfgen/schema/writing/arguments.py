@@ -71,7 +71,7 @@ class CompiledArguments:
 
 
 class Dialect(Protocol):
-    """How lists and objects, and what is in them, are written where they are no JSON."""
+    """How lists and objects, and what is in them, are written in a form."""
 
     has_bare_names: bool
     """Whether names of members have no quotes."""
