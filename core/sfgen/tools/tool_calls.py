@@ -50,9 +50,9 @@ class _Made(NamedTuple):
 class ToolCalls:
     r"""Calls of tools in the form that a model was trained on.
 
-    It is a ``sfgen.protocols.GuidingConstraint``. A text is one call or several, as the form writes them; ``value`` has them in one form, whatever the text is. The
-    texts of a form may have special tokens in them, which are written as such where the vocabulary has them. Safe to
-    share between threads.
+    It is a ``sfgen.protocols.GuidingConstraint``. A text is one call or several, as the form writes them; ``value`` has
+    them in one form, whatever the text is. The texts of a form may have special tokens in them, which are written as
+    such where the vocabulary has them. Safe to share between threads.
 
     Args:
         tools: The tools, in any form that ``sfgen.tools_schema`` takes.
@@ -101,7 +101,7 @@ class ToolCalls:
         arguments.flag("in_text", in_text)
         checked_form(form, at_most, in_text=in_text)
         writing = WritingOptions(
-            spacing or form.spacing,
+            form.spacing if spacing is None else spacing,
             None,
             extra_properties,
             require_all,
@@ -228,9 +228,9 @@ class ToolCalls:
         return self._reader.reads(text)
 
     def read(self, text: str) -> int:
-        """Count the characters up to which a text can be one of the calls."""
+        """Count the characters up to which a text can be a call."""
         position = self._reader.start
-        for number, character in enumerate(text):
+        for number, character in enumerate(arguments.text("text", text)):
             after = self._reader.read(position, character.encode("utf-8", "surrogatepass"))
             if after is None:
                 return number
@@ -308,7 +308,8 @@ class ToolCalls:
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> ToolCalls | None:
         """Take the banned words out of the arguments.
 
-        Their strings and undeclared names are looked at each by itself. Free text around calls stays as it is: a matcher must watch over it.
+        Their strings and undeclared names are looked at each by itself. Free text around calls stays as it is: a
+        matcher must watch over it.
 
         Args:
             banned: The banned words.
@@ -344,9 +345,9 @@ class ToolCalls:
             raise UsageError(f"this is no call in the form of the tools: {str(error)[:60]!r}") from None
 
     def value(self, text: str | bytes) -> Any:
-        """Read the call of a text, or the list of calls where there may be several.
+        """Read the call of a text, or its list of calls.
 
-        It is ``None`` where a call is nested too deep for Python's parser.
+        It is a list where there may be several, and ``None`` where a call is nested too deep for Python's parser.
 
         Raises:
             UsageError: It is no text of the calls.
@@ -359,7 +360,7 @@ class ToolCalls:
 
     def readings(self, text: bytes) -> list[str]:
         """List the strings and names in the arguments of a text's calls."""
-        found, waiting = list[str](), list[Any](call["arguments"] for call in self.calls(text))
+        found, waiting = list[str](), [call["arguments"] for call in self.calls(arguments.data("text", text))]
         while waiting:
             value = waiting.pop()
             if isinstance(value, str):
