@@ -378,8 +378,9 @@ class ToolCalls:
         Returns:
             ``None`` if all are valid; else the calls, and who refuses what.
         """
+        data = arguments.data("data", data)
         try:
-            calls = self.calls(arguments.data("data", data))
+            calls = self.calls(data)
         except RecursionError:
             return None
         except UsageError:
