@@ -175,7 +175,7 @@ MARKS = ["<tool_call>", "</tool_call>", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "
 
 def vocabulary_of(form: ToolForm, texts: list[str], *, special: bool, dice: random.Random) -> Vocabulary:
     """Tokens that write the texts in pieces, and special ones."""
-    marks = list(specials_of(form, MARKS)) if special else []
+    marks = list(specials_of(form, MARKS, in_text=True)) if special else []
     pieces = {"look", "_up", "city", "Rome", "days", '": ', "unused"}
     for text in texts:
         at = dice.randrange(len(text))

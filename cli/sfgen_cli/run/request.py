@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sfgen.errors import UsageError
-from sfgen.printable import visible
+from sfgen.printable import on_one_line, visible
 from sfgen_cli.options.constraint import EngineName, ReferenceName
 from sfgen_cli.options.generation import GenerationOptions
 from sfgen_cli.options.requested import RequestedConstraint
@@ -266,7 +266,7 @@ class Request:
         _ = constraint.json_schema.network  # a fault in the tools is told before the tokenizer is read
         self.spec.check(chat=True)
         say(f"reading the chat template of {self.options.model}")
-        from sfgen.models.tool_forms import NAMED, tool_form_of
+        from sfgen.models.tool_forms import name_of, tool_form_of
         from sfgen.tools.writing import begin_of
 
         form = tool_form_of(self.model)
@@ -275,8 +275,8 @@ class Request:
                 f"the chat template of {self.options.model} does not show how tools are called",
                 hint="Name the form: --tool-format hermes; or leave --tool-format out, for JSON.",
             )
-        name = next((name for name, known in NAMED.items() if known == form), None)
-        begin = visible(begin_of(form)) or "the name of a tool"
+        name = name_of(form)
+        begin = on_one_line(begin_of(form)) or "the name of a tool"
         note(
             f"sfgen: calls are written {'as the chat template has them' if name is None else f'in the form {name}'}: "
             f"each begins with {begin}",

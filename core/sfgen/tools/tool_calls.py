@@ -21,7 +21,8 @@ from sfgen.grammar.network.rules import GrammarRules, GrammarTooLarge
 from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
 from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol, codes_of
-from sfgen.models.tool_forms import NAMED, ToolForm
+from sfgen.models.tool_forms import NAMED, ToolForm, name_of
+from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.from_tools import ToolsDocument, tools_document
@@ -163,7 +164,7 @@ class ToolCalls:
     @property
     def form_name(self) -> str:
         """The name of the form; ``of the template`` where it has none."""
-        return next((name for name, form in NAMED.items() if form == self._form), "of the template")
+        return name_of(self._form) or "of the template"
 
     @property
     def in_text(self) -> bool:
@@ -261,7 +262,7 @@ class ToolCalls:
         writing = self._options.writing
         return {
             "tools": self._document.described,
-            "tool_format": self.form_name if self.form_name in NAMED else plain_form(self._form),
+            "tool_format": self.form_name if NAMED.get(self.form_name) == self._form else plain_form(self._form),
             "at_most": self._options.at_most,
             "in_text": self.in_text,
             "spacing": writing.spacing,
@@ -287,22 +288,33 @@ class ToolCalls:
         if isinstance(tokens, NetworkPositions):
             return NetworkGuide(tokens, max_tokens)
         assert isinstance(tokens, SymbolPositions), "there are no others"
-        made = self._of_specials(specials_of(self._form, vocabulary.names.values()))
+        made = self._of_specials(self._specials(vocabulary))
         return ToolCallsGuide(tokens, made.network, max_tokens)
 
     def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
-        made = self._of_specials(specials_of(self._form, vocabulary.names.values()))
+        made = self._of_specials(self._specials(vocabulary))
         if not made.symbols.codes:
             return NetworkPositions(made.network, vocabulary)
         text = " ".join(symbol.spelling for symbol in made.symbols.codes)
         return SymbolPositions(vocabulary, made.symbols, text, lambda each: NetworkPositions(made.network, each))
+
+    def _specials(self, vocabulary: Vocabulary) -> tuple[str, ...]:
+        """The special tokens of a vocabulary that stand in the form's texts, by their names."""
+        specials = specials_of(self._form, vocabulary.names.values(), in_text=self.in_text)
+        ends = {vocabulary.text(token) for token in vocabulary.end_token_ids} & set(specials)
+        if ends:
+            raise UsageError(
+                f"calls in this form have the token {min(ends)} before their end, and it ends a text of this model",
+                hint=ParameterText("Take another form, or leave in_text out.", "in_text"),
+            )
+        return specials
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
         """Return what is written for special tokens of the form: their names."""
         return self._written.of(vocabulary, self._names)
 
     def _names(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        specials = self._of_specials(specials_of(self._form, vocabulary.names.values())).symbols
+        specials = self._of_specials(self._specials(vocabulary)).symbols
         return specials.written(vocabulary, "")
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> ToolCalls | None:

@@ -56,9 +56,9 @@ _ID = "[a-zA-Z0-9]{9}"
 _COUNT = "0|[1-9][0-9]{0,2}"
 
 
-def texts_of(form: ToolForm) -> Iterator[str]:
-    """Yield all texts of a form."""
-    yield from (form.lead, form.before, form.separator or "", form.behind)
+def texts_of(form: ToolForm, *, in_text: bool = False) -> Iterator[str]:
+    """Yield all texts of a form; ``in_text``: also that before calls in free text."""
+    yield from (form.lead if in_text else "", form.before, form.separator or "", form.behind)
     yield from (piece for piece in form.call if isinstance(piece, str))
     if form.arguments is not None:
         each = form.arguments
@@ -390,12 +390,12 @@ def checked_form(form: ToolForm, at_most: int | None, *, in_text: bool) -> None:
         )
 
 
-def specials_of(form: ToolForm, names: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some names that stand in the texts of a form.
+def specials_of(form: ToolForm, names: Iterable[str], *, in_text: bool = False) -> tuple[str, ...]:
+    """Return those of some names that stand in the texts of a form; ``in_text``: also before calls in free text.
 
     >>> from sfgen.models.tool_forms import NAMED
     >>> specials_of(NAMED["hermes"], ["<tool_call>", "<|im_end|>"])
     ('<tool_call>',)
     """
-    texts = tuple(texts_of(form))
+    texts = tuple(texts_of(form, in_text=in_text))
     return tuple(sorted({name for name in names if name and any(name in text for text in texts)}))
