@@ -26,7 +26,7 @@ TOOLS: list[Any] = [
     }
 ]
 TALK = (
-    "{% if tools %}{{ tools | tojson }}{% endif %}"
+    "{% if tools %}{{ tools[0].function.name }}{% endif %}"
     "{% for m in messages %}[{{ m.role }}]{{ m.content or '' }}{% for c in m.tool_calls or [] %}"
     "<call>\n<do={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}<arg={{ k }}>"
     "{{ v if v is string else v | tojson }}</arg>\n{% endfor %}</do>\n</call>{% endfor %}{% endfor %}"
