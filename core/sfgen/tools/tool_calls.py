@@ -5,22 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sfgen import arguments
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
 from sfgen.grammar.network.completion import shortest_text
-from sfgen.grammar.network.guide import NetworkGuide
 from sfgen.grammar.network.network import Network, network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import GrammarRules, GrammarTooLarge
 from sfgen.grammar.network.stack import NetworkPosition
-from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary, PositionMasks
+from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol, codes_of
+from sfgen.index.readers import PositionMasks
 from sfgen.models.tool_forms import NAMED, ToolForm, name_of
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide, Superset
@@ -285,11 +285,9 @@ class ToolCalls:
             DeadEnd: No tokens write any text.
         """
         tokens = self._positions.of(vocabulary, self._make_positions)
-        if isinstance(tokens, NetworkPositions):
-            return NetworkGuide(tokens, max_tokens)
-        assert isinstance(tokens, SymbolPositions), "there are no others"
-        made = self._of_specials(self._specials(vocabulary))
-        return ToolCallsGuide(tokens, made.network, max_tokens)
+        network = self._of_specials(self._specials(vocabulary)).network
+        guide = SymbolGuide if isinstance(tokens, SymbolPositions) else GrammarGuide
+        return guide(tokens, max_tokens, partial(_open_rules, network))
 
     def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
         made = self._of_specials(self._specials(vocabulary))
@@ -406,18 +404,17 @@ class ToolCalls:
         return None
 
 
-class ToolCallsGuide(SymbolGuide[NetworkPosition], NetworkGuide):
-    """Walks one sequence through calls that have special tokens in them."""
-
-    def __init__(
-        self, tokens: SymbolPositions[NetworkPosition], network: Network, max_tokens: int | None = None
-    ) -> None:
-        self._calls_network = network
-        GrammarGuide.__init__(self, tokens, max_tokens)
-
-    @property
-    def _network(self) -> Network:
-        return self._calls_network
+def _open_rules(network: Network, position: NetworkPosition) -> str:
+    """Name the rules on the stack, the outermost first; of several ways the first."""
+    names = list[str]()
+    state, _, node = position[0]
+    while True:
+        name = network.names[network.rule_of[state]]
+        if not names or names[-1] != name:
+            names.append(name)
+        if not node.frames:
+            return " › ".join(reversed(names))
+        state, _, node = node.frames[0]
 
 
 @lru_cache(maxsize=_KEPT)
