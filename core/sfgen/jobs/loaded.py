@@ -96,9 +96,12 @@ class LoadedJob:
         """A conversation, with the special tokens by which the model would begin its thought: free text has none."""
         after = self.job.config.after
         form = None if after is None else thought_of(self.model)
+        # Behind a thought calls of tools may come where its end would go on with a text that begins an answer.
+        calls = getattr(getattr(self.index, "constraint", None), "form", None)
+        lead = getattr(calls, "lead", None) or None
         encode = getattr(self.model, "encode_inside", None)
         goes_on = getattr(ids, "begun", None) is not None
-        if form is None or not form.begin or not form.end.startswith(after or "") or encode is None or goes_on:
+        if form is None or not form.begin or after not in (form.end, lead) or encode is None or goes_on:
             return ids
         begin = encode(form.begin)
         if all(self.model.vocabulary.tokens[token] is not None for token in begin):
