@@ -244,11 +244,12 @@ class CallWriter:
         """Write a list of arguments."""
         members = [Member(self._argument(number, each, argument), argument.is_needed) for argument in given.arguments]
         needed = sum(member.is_needed for member in members)
-        if len(members) - needed > MOST_OPEN:
-            reason = (
-                f"it has {len(members) - needed:,} arguments that may be left out, above the limit of {MOST_OPEN:,}"
+        left_out = len(members) - needed
+        if left_out > MOST_OPEN:
+            raise SchemaTooLarge(
+                f"a tool has {left_out:,} arguments that may be left out, above the limit of {MOST_OPEN:,}",
+                hint="Require some of them, or leave some out.",
             )
-            raise SchemaTooLarge(reason, hint="Require some of them, or leave some out.")
         separator, maximum = self._text(each.separator), given.maximum
         if maximum is not None and maximum >= len(members):
             maximum = None

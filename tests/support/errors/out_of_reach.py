@@ -8,6 +8,7 @@ _LIBRARY = "callers of the library can do this; no command does"
 _REFUSED = "the command line refuses it before"
 _CAUGHT = "it is caught: the ban then works token by token"
 _CHAT = "a model has to have a chat template of its own: see tests/cli/test_chat.py"
+_LARGE = "thousands of arguments, or words, lead to this"
 _MEMORY = "memory has to run out: see tests/jobs/test_instructions.py"
 _ASKED_RIGHT = "a run asks for nothing but what was allowed"
 
@@ -23,6 +24,15 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("ban/words.py", "names no word", _LIBRARY),
     ("run/request.py", "writes no text before a call", _CHAT),
     ("run/request.py", "does not show how a thought ends", _CHAT),
+    ("run/request.py", "does not show how tools are called", _CHAT),
+    ("decoding/allowed.py", "when names a text before calls", _LIBRARY),
+    ("decoding/allowed.py", "cannot be taken out of the arguments", _LARGE),
+    ("tools/tool_calls.py", "no form of calls is named", _LIBRARY),
+    ("tools/tool_calls.py", "this is no call in the form", _LIBRARY),
+    ("tools/tool_calls.py", "the tool", _LARGE),
+    ("tools/writing.py", "at_most", _LIBRARY),
+    ("tools/writing.py", "in_text", _LIBRARY),
+    ("tools/writing.py", "may be left out", _LARGE),
     ("decoding/allowed.py", "when needs a constraint", _REFUSED),
     ("index/marker.py", "a marker is empty", _LIBRARY),
     ("index/marker.py", "the pieces of a marker", _LIBRARY),

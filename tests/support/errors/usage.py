@@ -6,6 +6,8 @@ import math
 
 from tests.support.errors.case import Broken, Case, Terminal, both, files, patched
 
+_CALLED = '[{"name": "stop"}]'
+
 _MESSAGE = '[{{"role": "{}", "content": "x"}}]'
 _TALK = _MESSAGE.format("user")[:-1] + ", " + _MESSAGE.format("assistant")[1:]
 
@@ -170,6 +172,39 @@ USAGE = [
     Case("gen --when a -r b --stop c x", 2, "--stop and --when cannot be used together"),
     Case("gen --when a --grammar 'root ::= <[10]>' x", 2, "the grammar asks for the token <[10]>"),
     Case('gen --when a --grammar \'root ::= "b" | "c"\' --ban-words c x', 2, "cannot be taken out of the calls"),
+    Case("gen --tool-format hermes x", 2, "--tool-format says how calls of tools are written"),
+    Case("gen --tools f --tool-format herms x", 2, "Did you mean hermes?", files(f=_CALLED)),
+    Case("gen --tools f --tool-format hermes --indent 2 x", 2, "the form says where lines end", files(f=_CALLED)),
+    Case("gen --tools f --tool-format hermes --when a x", 2, "what stands before a call", files(f=_CALLED)),
+    Case("gen --tools f --tool-format auto x", 2, "the prompt is written without one", files(f=_CALLED)),
+    Case("check --tools f --tool-format auto --text x", 2, "of a model, and there is none", files(f=_CALLED)),
+    Case("index --tools f --tool-format hermes --path x", 2, "only the form of the calls is shown", files(f=_CALLED)),
+    Case("gen --tools f --tool-format harmony --when auto x", 2, "it ends a text of this model", files(f=_CALLED)),
+    Case("gen --tools f --tool-format functionary x", 2, "cannot carry", files(f='[{"name": "a>b"}]')),
+    Case(
+        "gen --tools f --tool-format qwen3-coder x",
+        1,
+        "are told by their names",
+        files(f='[{"name": "a", "parameters": {"enum": [{"b": 1}]}}]'),
+    ),
+    Case(
+        "gen --tools f --tool-format qwen3-coder x",
+        1,
+        "2 arguments are asked for, and 0 are declared",
+        files(f='[{"name": "a", "parameters": {"type": "object", "minProperties": 2}}]'),
+    ),
+    Case(
+        "gen --tools f --tool-format hermes --ban-words Rome x",
+        1,
+        "every call of the tools has a banned word",
+        files(f='[{"name": "a", "parameters": {"properties": {"b": {"const": "Rome"}}, "required": ["b"]}}]'),
+    ),
+    Case(
+        "gen --tools f --tool-format qwen3-coder x",
+        1,
+        "a string that stands without quotes",
+        files(f='[{"name": "a", "parameters": {"properties": {"b": {"type": "string", "maxLength": 900000}}}}]'),
+    ),
     # --- ban
     Case("ban x", 2, "no words to ban"),
     Case("ban --words '' x", 2, "--words names no word"),
