@@ -41,8 +41,6 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("index/sequence_parts.py", "", _LIBRARY),
     ("index/threads.py", "", _LIBRARY),
     ("index/thread_tokens.py", "are over different vocabularies", _LIBRARY),
-    ("index/thread_tokens.py", "may take in what follows it", _LIBRARY),
-    ("index/thread_tokens.py", "is too small", "the last part says it in its own words, and free text has no limit"),
     ("decoding/config.py", "and the exact strategy cannot be used together: it draws one part", _REFUSED),
     ("decoding/exact.py", "cannot be observed", _LIBRARY),
     ("decoding/prepare.py", "the exact strategy needs a temperature", _REFUSED),
