@@ -327,5 +327,8 @@ def _skeleton(form: ToolForm, number: int) -> tuple[Any, ...]:
 
 
 def tool_form_of(model: object) -> ToolForm | None:
-    """Return how a model's chat template writes calls; ``None`` where it writes none, or there is no template."""
+    """Return how a model's chat template writes calls.
+
+    It is ``None`` where it writes none, or there is no template.
+    """
     return getattr(model, "tool_form", None)
