@@ -77,7 +77,7 @@ def stands_in(leaf: Any, text: str) -> bool:
 
 
 def as_number(word: str) -> int | None:
-    return NUMBERS.index(word) if word in NUMBERS else None
+    return NUMBERS.index(word.lower()) if word.lower() in NUMBERS else None  # a sentence may begin with it
 
 
 def is_told(answer: str, prompt: str) -> bool:

@@ -231,6 +231,7 @@ _OTHER_NAMES = {
     "models_here()": "sfgen models",
     "name": "--model",
     "documents": "--document NAME=FILE",
+    "in_text": "--when",
     "order": "--property-order",
     "plain": "--lines",
     "replace": "--force",
