@@ -377,16 +377,12 @@ def _automaton(table: Any, accepting: Any) -> Dfa:
 def checked_form(form: ToolForm, at_most: int | None, *, in_text: bool) -> None:
     """Refuse what a form cannot write."""
     if at_most != 1 and form.separator is None and not in_text:
-        raise UsageError(
-            ParameterText("this form of calls has one call at most", "at_most"),
-            hint=ParameterText("Leave at_most out.", "at_most"),
-        )
+        raise UsageError("this form of calls has one call at most", hint="Leave at_most out.")
     if at_most is not None and at_most > MAX_CALLS:
-        reason = f"at_most is at most {MAX_CALLS}, not {at_most}"
-        raise UsageError(ParameterText(reason, "at_most"), hint="None is any number.")
+        raise UsageError(f"at_most is at most {MAX_CALLS}, not {at_most}", hint="None is any number.")
     if in_text and not begin_of(form):
         raise UsageError(
-            ParameterText("this form of calls has no text before a call, by which free text ends", "in_text"),
+            "this form of calls has no text before a call, by which free text ends",
             hint=ParameterText("Leave in_text out.", "in_text"),
         )
 
