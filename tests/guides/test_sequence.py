@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.support.guides.conformance import can_take
@@ -123,7 +124,7 @@ def definitions(draw: st.DrawFn, *, every_byte: bool = True) -> tuple[Definition
         kinds = (
             ["literal", "free"]
             if number < uncounted
-            else ["literal", "longest" if definite else "anywhere", "earliest"]
+            else ["literal", "free", "longest" if definite else "anywhere", "earliest"]
         )
         add(draw, draw(st.sampled_from(kinds)), number >= uncounted, vocabulary, defined, parts)
     add(draw, "anywhere", True, vocabulary, defined, parts)
@@ -239,3 +240,37 @@ def test_a_limit_leaves_out_what_cannot_be_completed_and_nothing_that_the_parts_
         raise AssertionError
     assert guide.room is not None
     assert guide.room >= 0
+
+
+def test_free_text_is_read_on_beside_other_ways_to_divide() -> None:
+    vocabulary = Vocabulary([b"a", b"b", b"x", None], [3])
+    pattern, end = (Index(Dfa.from_regex(each), vocabulary) for each in ("a*", "x"))
+    guide = Chain([pattern, Free(Marker(b"ab")), end]).guide()
+    for token in (0, 0, 1):  # aab: free text up to its marker, or with the b that is no marker behind aa
+        guide.advance(token)
+    guide.advance(2)
+    assert guide.is_accepting
+    guide.advance(0)
+    assert not guide.is_accepting
+
+
+def test_special_tokens_are_read_beside_other_ways_to_divide() -> None:
+    vocabulary = Vocabulary([b"a", b"b", b"1", b"!", None, None], [5])
+    pattern, end = (Index(Dfa.from_regex(each), vocabulary) for each in ("a*", "1"))
+    for marker in (b"!", b"?"):  # no token writes the second one
+        for last in (end, Texts(Index(Dfa.from_regex("1a*"), vocabulary), "longest")):
+            free = Free(Marker(marker, 4))
+            guide = Chain([pattern, free, last]).guide(4)
+            for token, after in ((0, {0, 1, 2, 4}), (4, {2}), (2, None)):
+                allowed = asked(guide)
+                assert {token for token in range(6) if can_take(guide, token)} == allowed
+                assert {0, 1, 2, 4} <= allowed or token != 0
+                guide.advance(token)
+                assert after is None or asked(guide) - {3} == after
+            assert guide.is_accepting
+    guide = Chain([pattern, Free(Marker(b"ab", 4)), Texts(pattern, "longest")]).guide()
+    for token in (0, 0, 1):
+        guide.advance(token)
+    assert asked(guide) == {0, 1, 2, 3, 4, 5} == {token for token in range(6) if can_take(guide, token)}
+    with pytest.raises(UsageError, match="special token"):
+        Chain([pattern, Fixed(b"!", token=4), end])

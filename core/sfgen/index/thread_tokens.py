@@ -28,7 +28,7 @@ from sfgen.index.distance import UNREACHABLE
 from sfgen.index.guide import BYTES, NO_TOKENS
 from sfgen.index.mask_ids import packed
 from sfgen.index.sequence_parts import Copy, Fixed, Free, InFree, Texts, TokenPart
-from sfgen.index.threads import Position, Thread, Threads
+from sfgen.index.threads import Position, Thread, Threads, by_part
 from sfgen.index.trie_ways import Kept, TrieWays, kept_of, spelled
 from sfgen.protocols import Int32, Mask
 from sfgen.vocabulary import TokenTrie, Vocabulary
@@ -103,16 +103,19 @@ class ThreadTokens:
         """Return the position after a text token, and whether it counts to a limit; ``None`` where it is refused."""
         if not 0 <= token_id < len(self.vocabulary) or token_id in self.vocabulary.end_token_ids:
             return None
-        data, thread = self.vocabulary.tokens[token_id], position[0]
-        part = self.parts[thread.part]
+        data = self.vocabulary.tokens[token_id]
         if data is None:
-            return self._after_special(thread, token_id) if len(position) == 1 else None
-        if isinstance(part, Free) and thread.inside.left == 0 and part.takes_special(thread.inside):
-            return None
-        if isinstance(part, Free) and thread.inside.left != 0:  # as below, and faster
-            state, _ = part.marker._after(thread.inside.state, data)
-            if state < len(part.marker.data):
-                inside = part.after_token(InFree(state, thread.inside.left))
+            ways = [way for each in position if (way := self._after_special(each, token_id)) is not None]
+            begun = dict.fromkeys(thread for after, _ in ways for thread in after)
+            return (by_part(begun), any(counts for _, counts in ways)) if ways else None
+        thread = position[0]
+        part = self.parts[thread.part]
+        if len(position) == 1 and isinstance(part, Free):
+            state, left = thread.inside
+            if left == 0 and part.takes_special(thread.inside):
+                return None
+            if left != 0 and (after_it := part.marker._after(state, data)[0]) < len(part.marker.data):
+                inside = part.after_token(InFree(after_it, left))  # as below, and faster
                 return (Thread(thread.part, inside, thread.memory),), part.counts
         after, counts = self.threads.read_on(position, data, is_token=True)
         return None if after is None else (after, counts)
@@ -163,7 +166,8 @@ class ThreadTokens:
             return 0
         if isinstance(part, Texts) and number not in self.threads.last_copy:
             return part.least(inside)
-        return 1 if isinstance(part, Fixed) and part.token is not None else self.spelled(part.rest(inside))
+        is_special = isinstance(part, Free | Fixed) and part.takes_special(inside)
+        return 1 if is_special else self.spelled(part.rest(inside))
 
     def behind(self, number: int) -> int:
         """Return the fewest tokens that count of what is behind a part, without copies."""
@@ -479,11 +483,21 @@ class ThreadTokens:
             part = self.parts[thread.part]
             if isinstance(part, Texts):
                 if part.ending != "anywhere":
-                    return self._walked(position, room, ends)
+                    return _ascending([self._walked(position, room), self._specials(position, room)])
                 found.append(self._within(part, thread, room))
             else:
                 found.append(self.tokens((thread,), room))
         return self._with_crossing(position, _ascending(found), room)
+
+    def _specials(self, position: Position, room: int | None) -> Int32:
+        """The special tokens that may follow several threads."""
+        specials = {_special(part) for part in self.parts if isinstance(part, Free | Fixed)}
+        found = list[int]()
+        for token in sorted(token for token in specials if token is not None):
+            way = self.after_token(position, token)
+            if way is not None and room != 0 and self.fits(way[0], _less(room, way[1])):
+                found.append(token)
+        return np.array(found, dtype=np.int32)
 
     def _leaving(self, part: Texts, thread: Thread, room: int | None) -> Int32:
         """The tokens behind a longest text, which is complete: those that cannot go on with it."""

@@ -35,6 +35,11 @@ Position: TypeAlias = tuple[Thread, ...]
 """All ways to divide a text so far, at least one; that in which the earliest part is open first."""
 
 
+def by_part(threads: Iterable[Thread]) -> Position:
+    """Return the position of some threads, each given once."""
+    return tuple(sorted(threads, key=lambda thread: thread.part))
+
+
 class Span(NamedTuple):
     """A part of a finished text: which it is, its start and its end in bytes."""
 
@@ -64,6 +69,12 @@ class Threads:
             raise UsageError(f"back is {back}, and there are {len(self.parts)} parts", hint="They are counted from 0.")
         if back is not None and not self.parts[back].stops(self.parts[back].start):
             raise UsageError("a text could not end", hint="Go back to a part in which it may stop.")
+        texts = next(number for number, part in enumerate(self.parts) if isinstance(part, ReadText))
+        if any(isinstance(part, Fixed) and part.token is not None for part in self.parts[texts:]):
+            raise UsageError(
+                "a literal that one special token writes stands behind a constraint",
+                hint="Let it follow literals and free text alone, or give it no token.",
+            )
         counts = [part.counts for part in self.parts]
         if counts != sorted(counts):
             raise UsageError("only literals and free text at the start may not count", hint="Let the others count.")
@@ -179,8 +190,7 @@ class Threads:
 
     def _read_all_ways(self, position: Position, data: bytes) -> Position | None:
         for byte in data:
-            read = (after for thread in position for after in self._after(thread, BYTES[byte]))
-            position = tuple(sorted(dict.fromkeys(read), key=lambda thread: thread.part))
+            position = by_part(dict.fromkeys(each for thread in position for each in self._after(thread, BYTES[byte])))
             if not position:
                 return None
         return position
