@@ -19,9 +19,8 @@ from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Index, JsonSchema, ToolCalls, Vocabulary, tools_schema
 from sfgen.errors import BannedWordsError, LimitTooSmall, SchemaError, UsageError
-from sfgen.models.tool_forms import ARGUMENTS, NAME, NAMED, Arguments, Slot, ToolForm
+from sfgen.models.tool_forms import ARGUMENTS, NAME, NAMED, Arguments, Slot, ToolForm, form_of_plain, plain_form
 from sfgen.protocols import Guide
-from sfgen.tools.tool_calls import form_of_plain, plain_form
 from sfgen.tools.writing import specials_of
 
 TOOLS: list[dict[str, Any]] = [

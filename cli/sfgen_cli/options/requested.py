@@ -6,13 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfgen.errors import UsageError
-from sfgen.printable import shown_name
 from sfgen_cli.options.constraint import read_documents, read_substring, read_template
 from sfgen_cli.options.grammar import GrammarOptions, GrammarText
 from sfgen_cli.options.prompts import read_stdin, read_text
@@ -337,12 +335,12 @@ def _check_tool_format(given: ConstraintOptions, writing: SchemaOptions, *, has_
                 hint="Name the form: --tool-format hermes.",
             )
     else:
-        from sfgen.models.tool_forms import NAMED
+        from sfgen.models.tool_forms import form_named
 
-        if given.tool_format not in NAMED:
-            near = get_close_matches(given.tool_format, NAMED, 2)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"There are auto, {', '.join(NAMED)}."
-            raise UsageError(f"--tool-format: there is no form {shown_name(given.tool_format)}", hint=hint)
+        try:
+            form_named(given.tool_format)
+        except UsageError as error:
+            raise UsageError(f"--tool-format: {error.message}", hint=error.hint) from None
 
 
 def _pattern(given: ConstraintOptions) -> str | None:

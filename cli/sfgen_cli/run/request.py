@@ -267,7 +267,6 @@ class Request:
         self.spec.check(chat=True)
         say(f"reading the chat template of {self.options.model}")
         from sfgen.models.tool_forms import name_of, tool_form_of
-        from sfgen.tools.writing import begin_of
 
         form = tool_form_of(self.model)
         if form is None:
@@ -276,7 +275,7 @@ class Request:
                 hint="Name the form: --tool-format hermes; or leave --tool-format out, for JSON.",
             )
         name = name_of(form)
-        begin = on_one_line(begin_of(form)) or "the name of a tool"
+        begin = on_one_line(form.begin) or "the name of a tool"
         note(
             f"sfgen: calls are written {'as the chat template has them' if name is None else f'in the form {name}'}: "
             f"each begins with {begin}",

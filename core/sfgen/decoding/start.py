@@ -7,7 +7,7 @@ of its own, and becomes shorter first where the context is too small. Where the 
 
 from __future__ import annotations
 
-from collections import abc
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfgen.decoding.allowed import Allowed
@@ -138,14 +138,14 @@ def _name(model: Model) -> str:
 class Start:
     """The start of a text: prompt tokens, limit and guides."""
 
-    prompt_ids: abc.Sequence[int]
+    prompt_ids: Sequence[int]
     limit: int  # the most tokens of the text
     guide: Guide
     clean: Guide | None  # through the texts without banned words, beside ``guide``
     healed: bytes = b""  # the end of the prompt that the guides lead through first
 
 
-def start(limits: Limits, prompt_ids: abc.Sequence[int], allowed: Allowed) -> Start:
+def start(limits: Limits, prompt_ids: Sequence[int], allowed: Allowed) -> Start:
     """Return the start after a whole prompt."""
     budget = limits.after_prompt(len(prompt_ids))
     is_free = allowed.guided is None and allowed.marker is None

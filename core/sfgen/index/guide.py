@@ -76,7 +76,7 @@ class Teller(ABC, Generic[Reading]):
     """Reads the text of a guide, to tell more of where it is than the guide's position does."""
 
     start: Reading
-    """What was read of the empty text."""
+    """The reading of the empty text."""
 
     @abstractmethod
     def read(self, reading: Reading, data: bytes) -> Reading | None:
@@ -92,7 +92,7 @@ class Teller(ABC, Generic[Reading]):
 
 
 class Beside(Generic[Reading]):
-    """What a teller has read: when it is asked, and only what it has not read before."""
+    """The readings of a teller beside a guide. It reads when it is asked, and no piece twice."""
 
     def __init__(self, teller: Teller[Reading]) -> None:
         self.teller = teller
@@ -114,7 +114,7 @@ class Beside(Generic[Reading]):
         return twin
 
     def _reading(self) -> Reading:
-        """What the teller has read of the text so far."""
+        """The reading of the text so far."""
         for piece in self._pieces[len(self._readings) - 1 :]:
             after = self.teller.read(self._readings[-1], piece)
             assert after is not None, "the guide has read it"
@@ -462,7 +462,7 @@ class BaseGuide(Steps, Generic[Position]):
             self._beside.append(bytes(data))
 
     def _piece_of(self, token_id: int) -> bytes:
-        """What a teller reads of a token."""
+        """The bytes that a teller reads of a token."""
         return self.vocabulary.tokens[token_id] or b""
 
     def _check_open(self) -> None:

@@ -1,4 +1,4 @@
-"""What says how positions in a text read bytes, and which tokens they allow."""
+"""Readers of bytes from position to position, and the tokens that positions allow."""
 
 from __future__ import annotations
 

@@ -375,7 +375,7 @@ class SequenceGuide(BaseGuide[Position]):
 
 
 class Told(NamedTuple):
-    """Where a text is, for those who ask for more than its position.
+    """A place in a text, for those who ask for more than its position.
 
     Attributes:
         position: The position.

@@ -9,7 +9,7 @@ it is, where both can be, is its *ending*:
 * ``longest``: it ends where it cannot read on, as a token of a lexer; no token of the vocabulary holds its end and text
   after it. What is behind it may be left out, or begins with a byte that no complete text goes on with.
 
-A place in a text of a constraint is a position of its guide; see ``Machine``.
+A place in a text of a constraint is a position of its guide, which ``machine_of`` makes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from sfgen.protocols import Guide, GuideSource, Int32, Mask, Tokens
 from sfgen.vocabulary import TokenTrie
 
 Ending: TypeAlias = Literal["anywhere", "earliest", "longest"]
-"""Where a part ends."""
+"""The place at which a part ends."""
 
 
 class Part:
@@ -62,7 +62,7 @@ class Part:
         raise NotImplementedError
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
-        """Where it may end in a finished text in which it begins at a byte, ascending."""
+        """The places where it may end in a finished text in which it begins at a byte, ascending."""
         raise NotImplementedError
 
     def only_step(self, inside: Any) -> tuple[bytes, Hashable] | None:
@@ -106,7 +106,7 @@ class Fixed(Part):
         self.key = self.data, counts, token
 
     def rest(self, inside: bytes) -> bytes:
-        """What is still to come."""
+        """The bytes that are still to come."""
         return inside
 
     def take(self, inside: bytes, data: bytes) -> tuple[bytes, int] | None:
@@ -123,7 +123,7 @@ class Fixed(Part):
         return bool(inside)
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
-        """Where it ends in a finished text."""
+        """The place where it ends in a finished text; none where it does not stand there."""
         return [start + len(self.data)] if data.startswith(self.data, start) else []
 
     def only_step(self, inside: bytes) -> tuple[bytes, bytes] | None:
@@ -205,7 +205,7 @@ class Free(Part):
         return InFree(state, inside.left), used
 
     def rest(self, inside: InFree) -> bytes:
-        """What is still to come of the marker, if it goes on."""
+        """The rest of the marker, if it goes on."""
         return self.marker.data[inside.state :]
 
     def ends(self, inside: InFree) -> bool:
@@ -240,7 +240,7 @@ class Free(Part):
         return not text.endswith(self.marker.data)
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
-        """Where it may end in a finished text: behind the first marker, or nowhere before the end of the text."""
+        """The end of the first marker in a finished text; without one the end of the text, if it may stop there."""
         found = data.find(self.marker.data, start)
         return [found + len(self.marker.data)] if found >= 0 else [len(data)] if self._stops else []
 
@@ -309,7 +309,7 @@ class ReadText(Part):
         return self._accepts(inside) and (self.ending != "longest" or self._is_final(inside))
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
-        """Where its text is complete; the last such place alone if it is the longest, where it cannot go on there."""
+        """The places where its text is complete; of a longest text the last alone, where it cannot go on."""
         inside, ends = self.start, [start] if self.ends(self.start) else []
         for at in range(start, len(data)):
             byte = data[at : at + 1]

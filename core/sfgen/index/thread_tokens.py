@@ -76,7 +76,7 @@ class ThreadTokens:
         if len({part.source.vocabulary.fingerprint for part in texts}) > 1:
             raise UsageError("the parts are over different vocabularies", hint="Make them over the same one.")
         self.vocabulary: Vocabulary = arguments.instance("vocabulary", texts[0].source.vocabulary, Vocabulary)
-        # What is found of the beginnings of a source is kept with it: there are many, one for each prompt.
+        # Findings about the beginnings of a source are kept with it: there are many sequences, one for each prompt.
         is_shared = len(texts) == 1 and texts[0].is_alone
         self._kept = kept_of(texts[0].source) if is_shared else Kept()
         self._has_longest = any(part.ending == "longest" for part in texts)

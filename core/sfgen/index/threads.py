@@ -230,7 +230,7 @@ class Threads:
         part, after = self.parts[thread.part], self.following(thread.part)
         if not after or part.stops(thread.inside):
             return part.stops(thread.inside) or part.ends(thread.inside)
-        # What is behind a longest text does not begin before it is known whether that goes on.
+        # The part behind a longest text does not begin before it is known whether that goes on.
         return part.ends(thread.inside) and not part.leads_on(thread.inside) and self.accepts(self.begun_behind(thread))
 
     def is_in_last(self, position: Position) -> bool:
@@ -353,7 +353,7 @@ class Threads:
     def _ends(
         self, thread: Thread, start: int, data: bytes, unread: AnyPart | None, known: dict[tuple[int, int], list[int]]
     ) -> Iterator[int]:
-        """Where a part may end that begins at a byte, the farthest end first."""
+        """The places where a part may end that begins at a byte, the farthest first."""
         part = self.parts[thread.part]
         if part is unread:
             return iter([len(data)])

@@ -98,7 +98,7 @@ def spelled(text: bytes, trie: TokenTrie) -> int:
 
 @dataclass
 class Kept:
-    """What was found of the parts before one source, as long as it lives; the last of it."""
+    """Findings about the parts before one source: the last of them, kept as long as it lives."""
 
     found: dict[Hashable, Any] = field(default_factory=dict)
     masks: dict[tuple[int, bool], tuple[Int32, Mask]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How a model's chat template writes a thought, found by what it makes of some messages.
+"""The form in which a chat template writes a thought, found by what it makes of some messages.
 
 Nothing is known of any model here. A template that writes the thought of an answer shows what stands between both; one
 that can switch thinking off writes an empty thought where the answer begins; and one that begins the thought itself
@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+
+from sfgen.models.tool_forms import MARK
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -28,13 +30,13 @@ _VARIABLES: tuple[Mapping[str, Any], ...] = (
 )
 """The variables by which templates are told whether the model is to think."""
 
-LAST_MARK = re.compile(r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*\Z")
-"""A mark such as ``</think>`` or ``[/THINK]`` at the end of a text."""
+LAST_MARK = re.compile(MARK + r"\s*\Z")
+"""A mark at the end of a text."""
 
 
 @dataclass(frozen=True)
 class ThoughtForm:
-    """How a thought is written.
+    """The form of a thought.
 
     Attributes:
         end: The text behind it, without blanks around it.
@@ -96,12 +98,12 @@ class Probe:
         return [text for text in told if text is not None]
 
     def begin(self, prompt: str) -> str:
-        """What stands between the prompt and a thought."""
+        """The text between the prompt and a thought."""
         before, thought, _ = (self._thought(ANSWER) or "").partition(THOUGHT)
         return before.removeprefix(prompt) if thought and before.startswith(prompt) else ""
 
     def _thought(self, content: object) -> str | None:
-        """What is behind the question, with an answer that has a thought."""
+        """The text behind the question, with an answer that has a thought."""
         return self.answered({"content": content, **dict.fromkeys(FIELDS, THOUGHT)})
 
     def ends(self, prompts: Sequence[str]) -> Iterator[str | None]:
@@ -111,7 +113,7 @@ class Probe:
         yield self._of_begun(prompts)
 
     def _between(self) -> str | None:
-        """What stands between a thought and its answer."""
+        """The text between a thought and its answer."""
         parts = [{"type": "thinking", "thinking": THOUGHT}, {"type": "text", "text": ANSWER}]
         for told in (self._thought(ANSWER) or "", self.answered({"content": parts}) or ""):
             _, thought, rest = told.partition(THOUGHT)
@@ -143,7 +145,7 @@ class Probe:
     def answered(
         self, answer: Mapping[str, Any], tools: Tools | None = None, more: Sequence[Mapping[str, Any]] = ()
     ) -> str | None:
-        """What is behind the question, with an answer, and with more messages behind that."""
+        """The text behind the question, with an answer, and with more messages behind that."""
         return self._behind_question([{"role": "assistant", **answer}, *more], {}, begins_answer=False, tools=tools)
 
     def _behind_question(

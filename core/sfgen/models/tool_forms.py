@@ -1,4 +1,4 @@
-"""How a model writes calls of tools: a text in which the name and the arguments of each call have their places.
+"""Forms of calls of tools: texts in which the name and the arguments of each call have their places.
 
 ::
 
@@ -18,9 +18,13 @@ import enum
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Literal
+
+from sfgen import arguments
+from sfgen.errors import UsageError
 
 
 class Slot(enum.Enum):
@@ -31,10 +35,22 @@ class Slot(enum.Enum):
     ID = "id"
     """The identifier of the call, nine letters or digits, which the model makes up."""
     INDEX = "index"
-    """How many calls the message has before this one, in decimal digits."""
+    """The number of calls before this one in the message, in decimal digits."""
 
 
 NAME, ARGUMENTS, ID, INDEX = Slot  # as they stand in ``ToolForm.call``
+
+MARK = r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])"
+"""A pattern of marks such as ``<tool_call>`` or ``[/THINK]``."""
+
+ID_PATTERN = "[a-zA-Z0-9]{9}"
+"""A pattern of what stands for ``ID``."""
+
+INDEX_PATTERN = "0|[1-9][0-9]{0,2}"
+"""A pattern of what stands for ``INDEX``."""
+
+JSON_WORDS, PYTHON_WORDS = ("true", "false", "null"), ("True", "False", "None")
+"""True, false and null as they are written."""
 
 Notation = Literal["json", "python", "bare"]
 Spacing = Literal["spaced", "compact", "any"]
@@ -42,7 +58,7 @@ Spacing = Literal["spaced", "compact", "any"]
 
 @dataclass(frozen=True)
 class Arguments:
-    """How arguments are written that stand each by itself.
+    """The form of arguments that stand each by itself.
 
     An argument is ``before``, its name, ``between``, its value, ``behind``. Strings stand as they are; other values as
     JSON, spaced as ``json.dumps`` has it, unless the attributes tell otherwise.
@@ -68,7 +84,7 @@ class Arguments:
     quotes: tuple[str, str] = ("", "")
     escaped: bool = False
     unquoted: str = ""
-    words: tuple[str, str, str] = ("true", "false", "null")
+    words: tuple[str, str, str] = JSON_WORDS
     objects: Notation = "json"
     lists: Notation = "json"
 
@@ -106,12 +122,13 @@ def written_in(notation: Notation, value: Any, quotes: tuple[str, str] = ("", ""
     return _json(value)
 
 
+_FIRST_MARK = re.compile(rf"\s*{MARK}")
 _PLAIN_CALL = re.compile(r'([^\0]*)\{\s*"name":\s*"\0NAME\0",\s*"arguments":\s*\0ARGUMENTS\0\s*\}')
 
 
 @dataclass(frozen=True)
 class ToolForm:
-    """How calls of tools are written.
+    """The form of calls of tools.
 
     The text of all calls is ``before``, the calls with ``separator`` between two, ``behind``. Where a text with quotes
     stands around the name (``"name": "`` and ``"``), the name has JSON's escapes; ``name_text`` writes it.
@@ -137,6 +154,26 @@ class ToolForm:
     spacing: Spacing = "spaced"
     lead: str = ""
     stop: str = ""
+
+    @property
+    def begin(self) -> str:
+        """The text that every text of calls begins with.
+
+        >>> NAMED["hermes"].begin, NAMED["llama3"].begin
+        ('<tool_call>\\n{"name": "', '{"name": "')
+        """
+        first = self.call[0]
+        return self.before + (first if isinstance(first, str) else "")
+
+    @property
+    def first_mark(self) -> str:
+        """The text behind which a text is a call: the mark that ``begin`` begins with, or all of it.
+
+        >>> NAMED["hermes"].first_mark, NAMED["llama3"].first_mark
+        ('<tool_call>', '{"name": "')
+        """
+        mark = _FIRST_MARK.match(self.begin)
+        return mark[0] if mark else self.begin
 
     @property
     def marker(self) -> str | None:
@@ -195,8 +232,7 @@ def _object(
     return (f'{before}{{"{name}": "', NAME, f'", "{key}": ', ARGUMENTS, f"}}{behind}")
 
 
-_WORDS = ("True", "False", "None")
-_PYTHON = Arguments("", "=", separator=", ", quotes=('"', '"'), escaped=True, words=_WORDS)
+_PYTHON = Arguments("", "=", separator=", ", quotes=('"', '"'), escaped=True, words=PYTHON_WORDS)
 
 NAMED: Mapping[str, ToolForm] = MappingProxyType(
     {
@@ -270,12 +306,14 @@ NAMED: Mapping[str, ToolForm] = MappingProxyType(
         "qwen3-coder": ToolForm(
             ("<tool_call>\n<function=", NAME, ">\n", ARGUMENTS, "</function>\n</tool_call>"),
             separator="\n",
-            arguments=Arguments("<parameter=", ">\n", "\n</parameter>\n", words=_WORDS),
+            arguments=Arguments("<parameter=", ">\n", "\n</parameter>\n", words=PYTHON_WORDS),
         ),
         "seed-oss": ToolForm(
             ("<seed:tool_call>\n<function=", NAME, ">\n", ARGUMENTS, "</function>\n</seed:tool_call>"),
             separator="\n",
-            arguments=Arguments("<parameter=", ">", "</parameter>\n", words=_WORDS, objects="python", lists="python"),
+            arguments=Arguments(
+                "<parameter=", ">", "</parameter>\n", words=PYTHON_WORDS, objects="python", lists="python"
+            ),
         ),
         "glm-4.5": ToolForm(
             ("<tool_call>", NAME, "\n", ARGUMENTS, "</tool_call>"),
@@ -310,6 +348,37 @@ NAMED: Mapping[str, ToolForm] = MappingProxyType(
 """The forms of well-known models, by the names that other engines have for them."""
 
 
+def form_named(form: str | ToolForm) -> ToolForm:
+    """Return a form by its name.
+
+    Raises:
+        UsageError: There is none of this name.
+    """
+    if isinstance(form, ToolForm):
+        return form
+    name = arguments.text("form", form)
+    if name not in NAMED:
+        near = get_close_matches(name, NAMED, 2)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(NAMED)}."
+        raise UsageError(f"no form of calls is named {name!r:.60}", hint=hint)
+    return NAMED[name]
+
+
+def plain_form(form: ToolForm) -> dict[str, Any]:
+    """Return a form as plain data for JSON; a slot is a list with its name."""
+    return asdict(form) | {"call": [[piece.value] if isinstance(piece, Slot) else piece for piece in form.call]}
+
+
+def form_of_plain(told: Mapping[str, Any]) -> ToolForm:
+    """Make a form of the data of :func:`plain_form`."""
+    facts = dict(told)
+    facts["call"] = tuple(piece if isinstance(piece, str) else Slot(piece[0]) for piece in facts["call"])
+    if facts["arguments"] is not None:
+        each = dict(facts["arguments"])
+        facts["arguments"] = Arguments(**each | {name: tuple(each[name]) for name in ("quotes", "words")})
+    return ToolForm(**facts)
+
+
 def name_of(form: ToolForm) -> str | None:
     """Return the name of a form; ``None`` where no named one writes the same, blanks around calls aside."""
     for name, named in NAMED.items():
@@ -320,7 +389,7 @@ def name_of(form: ToolForm) -> str | None:
 
 
 def _skeleton(form: ToolForm, number: int) -> tuple[Any, ...]:
-    """What tells forms apart: some calls without names and arguments, and how arguments are written."""
+    """The traits that tell forms apart: some calls without names and arguments, and how arguments are written."""
     call = "".join(part if isinstance(part, str) else f"\0{part.name}\0" for part in form.call)
     text = f"{form.before}{(form.separator or '').join([call] * number)}{form.behind}"
     return text.strip(), form.arguments, form.spacing

@@ -18,7 +18,20 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from sfgen.models.chat_forms import ANSWER, FIELDS, LAST_MARK, THOUGHT, Probe, Renders, Tools
-from sfgen.models.tool_forms import ARGUMENTS, ID, INDEX, NAME, Arguments, Notation, Slot, Spacing, ToolForm, written_in
+from sfgen.models.tool_forms import (
+    ARGUMENTS,
+    ID,
+    INDEX,
+    JSON_WORDS,
+    MARK,
+    NAME,
+    Arguments,
+    Notation,
+    Slot,
+    Spacing,
+    ToolForm,
+    written_in,
+)
 
 _NUMBER = 7310042
 _QUOTED = 'sfgen"s\\sfgen'
@@ -30,8 +43,7 @@ _INDEX = "\0"
 _ATOM = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]|[0-9]+|[^\W\d]+|.", re.DOTALL)
 """A piece that stays whole where texts are compared: ``</call>`` and ``</calls>`` have no begin in common."""
 
-
-_END_OF_THOUGHT = re.compile(r"\s*(?:<[^<>\s]+>|\[[^\[\]\s]+\])\s*")
+_END_OF_THOUGHT = re.compile(rf"\s*{MARK}\s*")
 
 
 class _Call(NamedTuple):
@@ -109,7 +121,7 @@ class _Way:
     named_ids: bool = False
 
     def told(self, *calls: _Call, **more: str) -> str | None:
-        """What is behind the question, with calls, and with more fields of their message."""
+        """The text behind the question, with calls, and with more fields of their message."""
         message = {**self.message, **more}
         given = [self._given(call, index) for index, call in enumerate(calls)]
         results = [
@@ -124,7 +136,7 @@ class _Way:
         return {"id": given, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
     def body(self, *calls: _Call) -> str:
-        """What is behind the begin of a message, with calls; empty where the template does not write them."""
+        """The text behind the begin of a message, with calls; empty where the template does not write them."""
         return self._behind_header(self.told(*calls) or "").removeprefix(self._empty_thought)
 
     def _behind_header(self, told: str) -> str:
@@ -135,7 +147,7 @@ class _Way:
 
     @cached_property
     def _empty_thought(self) -> str:
-        """What stands for a thought where a message with calls has none, if it stands before the calls."""
+        """The text that stands for a thought where a message with calls has none, if it stands before the calls."""
         told = self._behind_header(self.told(_ONE, **dict.fromkeys((*FIELDS, "tool_plan"), THOUGHT)) or "")
         before, _, behind = told.partition(THOUGHT)
         end = _END_OF_THOUGHT.match(behind)
@@ -174,7 +186,7 @@ def _ways(probe: Probe) -> Iterator[_Way]:
 
 @dataclass(frozen=True)
 class _Style:
-    """How arguments are written, as in ``ToolForm``."""
+    """The style of arguments, as ``ToolForm`` has it."""
 
     arguments: Arguments | None
     spacing: Spacing = "spaced"
@@ -238,7 +250,7 @@ def _found(way: _Way) -> ToolForm | None:
 
 
 def _written(way: _Way, style: _Style, *calls: _Call) -> _Written | None:
-    """What a template writes for calls; ``None`` where one of them is not in it, with name and arguments once each."""
+    """The text that a template writes for calls; ``None`` where it has not the name and arguments of each once."""
     text = way.body(*calls)
     places = [sorted(_places(text, call, style)) for call in calls]
     if any(
@@ -333,7 +345,7 @@ def _lead(way: _Way, style: _Style, begin: str) -> str:
 
 
 class _Split(NamedTuple):
-    """What stands around things in a row."""
+    """The texts around things in a row."""
 
     before: str
     begin: str
@@ -382,7 +394,7 @@ def _parts(texts: Sequence[str], slots: Sequence[Slot]) -> tuple[str | Slot, ...
 
 
 def _style(way: _Way) -> _Style | None:
-    """How a template writes arguments."""
+    """Find out how a template writes arguments."""
     text = way.body(_ONE)
     for start, end in _spans_of_json(text, _ONE.arguments):
         told = text[start:end]
@@ -407,7 +419,7 @@ class _Values:
     text: str
 
     def arguments(self) -> Arguments | None:
-        """How it writes them; ``None`` where they do not stand one behind the other."""
+        """The form in which it writes them; ``None`` where they do not stand one behind the other."""
         found = re.search("(.*?)".join(itertools.chain(*_ONE.arguments.items())), self.text, re.DOTALL)
         if found is None:
             return None
@@ -430,24 +442,24 @@ class _Values:
             quotes,
             self._value(_QUOTED, opening, closing) == json.dumps(_QUOTED)[1:-1],
             unquoted,
-            (true, false, null) if true and false and null else ("true", "false", "null"),
+            (true, false, null) if true and false and null else JSON_WORDS,
             self._notation({"sfgen_deep": ["sfgen_item", _NUMBER, True]}, number, quotes),
             self._notation(["sfgen_item", {"sfgen_deep": _NUMBER}, False], number, quotes),
         )
 
     def _between(self, value: Any) -> str | None:
-        """What stands between the first name and the second, where the first has a value."""
+        """The text between the first name and the second, where the first has a value."""
         body = self.way.body(_ONE._replace(arguments={**_ONE.arguments, _KEY: value}))
         found = re.search(f"{_KEY}(.*){_NEXT}", body, re.DOTALL)
         return found[1] if found else None
 
     def _around(self, value: Any, text: str) -> tuple[str, str] | None:
-        """What stands around a value between both names."""
+        """The texts around a value between both names."""
         before, found, behind = (self._between(value) or "").partition(text)
         return (before, behind) if found else None
 
     def _value(self, value: Any, before: str, behind: str) -> str:
-        """How a value is written; empty where that is not known."""
+        """The text of a value; empty where it is not known."""
         between = self._between(value) or ""
         is_between = len(between) > len(before + behind) and between.startswith(before) and between.endswith(behind)
         return between[len(before) : len(between) - len(behind)] if is_between else ""

@@ -26,7 +26,7 @@ from sfgen.protocols import Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.scalars.written_text import any_text
 from sfgen.substring.substring import Substring
-from sfgen.template.parts import Constraint, Copied, Filled, Literal, Part
+from sfgen.template.parts import Constraint, Copied, Filled, Literal, MadePart
 from sfgen.vocabulary import Vocabulary
 
 MAX_TEXTS = 256
@@ -150,7 +150,7 @@ def renamed(expression: Any, prefix: str) -> Any:
     return type(expression)(**{name: renamed(value, prefix) for name, value in inner.items()})
 
 
-def automaton_of(parts: Sequence[Part]) -> Dfa | None:
+def automaton_of(parts: Sequence[MadePart]) -> Dfa | None:
     """Build the automaton of all texts of the parts; ``None`` where they have none.
 
     >>> from sfgen.template.syntax import Hole
@@ -163,7 +163,7 @@ def automaton_of(parts: Sequence[Part]) -> Dfa | None:
         return None
 
 
-def grammar_of(parts: Sequence[Part], *, takes_all: bool = False) -> rules.GrammarRules | None:
+def grammar_of(parts: Sequence[MadePart], *, takes_all: bool = False) -> rules.GrammarRules | None:
     """Build the rules of all texts of the parts; ``None`` where there are none.
 
     ``takes_all``: a hole without rules has any text.
@@ -176,7 +176,7 @@ def grammar_of(parts: Sequence[Part], *, takes_all: bool = False) -> rules.Gramm
     return rules.GrammarRules({_TOP: whole, **algebra.rules}, _TOP)
 
 
-def superset_of(parts: Sequence[Part]) -> Superset | None:
+def superset_of(parts: Sequence[MadePart]) -> Superset | None:
     """Build an automaton of all texts of the parts, and perhaps of others; ``None`` where none is small enough.
 
     Where they are neither one automaton nor one grammar, a hole that is written once more may be filled otherwise, and
@@ -199,7 +199,7 @@ def superset_of(parts: Sequence[Part]) -> Superset | None:
 class _Composition(Generic[Made]):
     """Puts the languages of parts together."""
 
-    def __init__(self, parts: Sequence[Part], algebra: Algebra[Made]) -> None:
+    def __init__(self, parts: Sequence[MadePart], algebra: Algebra[Made]) -> None:
         self._parts, self._algebra = parts, algebra
         self._last = {part.source: number for number, part in enumerate(parts) if isinstance(part, Copied)}
 
@@ -298,7 +298,7 @@ class Segment(NamedTuple):
     dfa: Dfa | None
 
 
-def segments_of(parts: Sequence[Part]) -> tuple[Segment, ...]:
+def segments_of(parts: Sequence[MadePart]) -> tuple[Segment, ...]:
     """Divide a template into segments, in order."""
     copied = {part.source for part in parts if isinstance(part, Copied)}
     segments, begin = list[Segment](), 0
@@ -311,11 +311,11 @@ def segments_of(parts: Sequence[Part]) -> tuple[Segment, ...]:
     return tuple(segments)
 
 
-def _is_regular(part: Part) -> bool:
+def _is_regular(part: MadePart) -> bool:
     return isinstance(part, Literal) or (isinstance(part, Filled) and isinstance(part.constraint, Dfa))
 
 
-def sequence_of(parts: Sequence[Part], segments: Sequence[Segment], vocabulary: Vocabulary) -> ThreadTokens:
+def sequence_of(parts: Sequence[MadePart], segments: Sequence[Segment], vocabulary: Vocabulary) -> ThreadTokens:
     """Make the sequence of a template's segments over a vocabulary."""
     size = len(segments)
     if segments[-1].dfa is None:  # a sequence ends with a constraint: here with nothing

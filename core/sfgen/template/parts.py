@@ -72,7 +72,7 @@ class Filled:
 
     @property
     def read_to(self) -> Ending:
-        """Where it is read to: behind a longest text nothing follows that could be of it, so that it ends anywhere."""
+        """The ending by which it is read: nothing behind a longest text could be of it, so that one ends anywhere."""
         return "earliest" if self.ends == "earliest" else "anywhere"
 
 
@@ -89,7 +89,7 @@ class Copied:
     position: int
 
 
-Part: TypeAlias = Literal | Filled | Copied
+MadePart: TypeAlias = Literal | Filled | Copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,11 @@ class Assembly:
         self._constraints: dict[Hole, Constraint] = {}
         self._repetitions: dict[str, int] = {}
         self._names: dict[str, int] = {}  # of holes and items, and where they stand
-        self.parts: list[Part] = []
+        self.parts: list[MadePart] = []
         self._literal = bytearray()  # of the part that comes next
         self._steps = self._bytes = 0
 
-    def of(self, nodes: Iterable[Node]) -> tuple[Part, ...]:
+    def of(self, nodes: Iterable[Node]) -> tuple[MadePart, ...]:
         """Assemble the parts of a template's nodes."""
         self._add(nodes, _Scope({}, {}))
         self._end_literal()
@@ -202,7 +202,7 @@ class Assembly:
         hint = f"A hole is written as {{{{{name}: regex [a-z]+}}}}, and then {{{{{name}}}}} writes the same text again."
         return self._error(f"no hole named {name!r} stands before", again.position, hint)
 
-    def _check_end(self, part: Part, behind: Part | None) -> None:
+    def _check_end(self, part: MadePart, behind: MadePart | None) -> None:
         """A text that ends before another text must be followed by it."""
         if not isinstance(part, Filled) or part.hole.until is None:
             return

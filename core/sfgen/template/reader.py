@@ -15,7 +15,7 @@ from sfgen.index.readers import DfaReader
 from sfgen.index.sequence_parts import AnyPart, Copy, Ending, Fixed, ReadText
 from sfgen.index.threads import Position, Thread, Threads
 from sfgen.schema.json_schema import JsonSchema
-from sfgen.template.parts import Copied, Filled, Literal, Part
+from sfgen.template.parts import Copied, Filled, Literal, MadePart
 
 BETWEEN = "the template's text"
 """The description of a position where no hole is open."""
@@ -33,12 +33,12 @@ class TemplateReader(Threads, Teller[Position]):
     (True, (1, 3))
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[MadePart]) -> None:
         self._made = (*parts, None)
         self._texts: dict[tuple[int, Ending], ReadText] = {}  # blocks repeat holes
         super().__init__([*(self._part_of(part) for part in parts), ReadText(DfaReader(Dfa.from_choices([""])))])
 
-    def _part_of(self, part: Part) -> AnyPart:
+    def _part_of(self, part: MadePart) -> AnyPart:
         if isinstance(part, Literal):
             return Fixed(part.data)
         if isinstance(part, Copied):

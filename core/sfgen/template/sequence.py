@@ -27,8 +27,7 @@ from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.substring.substring import Substring
 from sfgen.template.composition import Segment, automaton_of, grammar_of, segments_of, sequence_of, superset_of
-from sfgen.template.parts import Constraint, Copied, Filled, Literal, earliest
-from sfgen.template.parts import Part as MadePart
+from sfgen.template.parts import Constraint, Copied, Filled, Literal, MadePart, earliest
 from sfgen.template.reader import TemplateReader
 from sfgen.template.syntax import Hole
 from sfgen.vocabulary import Vocabulary
@@ -118,7 +117,7 @@ class Sequence:
     """
 
     def __init__(self, parts: Iterable[str | Constraint | Part | Again | Sequence]) -> None:
-        self._set(_Made().of(arguments.items("parts", parts, "a list of parts")))
+        self._set(_PartMaker().of(arguments.items("parts", parts, "a list of parts")))
         try:
             self._make()
         except PatternTooLarge as error:
@@ -473,13 +472,13 @@ def _of_compiled(reduced: tuple[Any, ...], known: Mapping[str, Any], distances: 
 
 
 def _compared(part: MadePart) -> Any:
-    """What is equal for equal parts: automata by their digests, for they are none of them equal to another."""
+    """A key that equal parts share: of automata the digest, for two of them are never equal."""
     if isinstance(part, Filled) and isinstance(part.constraint, Dfa):
         return part.hole, part.constraint.digest, part.repetition, part.ends
     return part
 
 
-class _Made:
+class _PartMaker:
     """Makes parts of what users give."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from sfgen import arguments
 from sfgen.automata import Dfa
 from sfgen.errors import PatternTooLarge, TemplateError
 from sfgen.grammar.network.rules import GrammarTooLarge
-from sfgen.template.parts import Assembly, Constraint, Copied, Holes, Literal, Part
+from sfgen.template.parts import Assembly, Constraint, Copied, Holes, Literal, MadePart
 from sfgen.template.sequence import SMALLER, Sequence
 from sfgen.template.syntax import parse_template
 
@@ -100,13 +100,15 @@ class Template(Sequence):
         return made
 
     @classmethod
-    def _of_text(cls, text: str, origin: str | None, parts: Iterable[Part], narrowed: Dfa | None = None) -> Template:
+    def _of_text(
+        cls, text: str, origin: str | None, parts: Iterable[MadePart], narrowed: Dfa | None = None
+    ) -> Template:
         """A template of parts that are known."""
         made = cls._of(parts, narrowed)
         made._text, made._origin = text, origin
         return made
 
-    def _with(self, parts: Iterable[Part], narrowed: Dfa | None = None) -> Template:
+    def _with(self, parts: Iterable[MadePart], narrowed: Dfa | None = None) -> Template:
         return Template._of_text(self._text, self._origin, parts, narrowed)
 
     def __reduce__(self) -> tuple[Any, ...]:

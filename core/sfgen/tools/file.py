@@ -12,10 +12,11 @@ from typing import Any
 
 from sfgen.errors import SchemaError, UsageError
 from sfgen.index.saved_text import SavedText
+from sfgen.models.tool_forms import form_of_plain
 from sfgen.protocols import Tokens
 from sfgen.schema.reading.from_tools import read_tools
 from sfgen.schema.reading.words import as_json
-from sfgen.tools.tool_calls import ToolCalls, form_of_plain
+from sfgen.tools.tool_calls import ToolCalls
 
 
 def save(calls: ToolCalls, vocabulary: Tokens, path: str | PathLike[str], *, force: bool = False) -> None:

@@ -7,12 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sfgen.models.tool_forms import Arguments, Slot, ToolForm
+from sfgen.models.tool_forms import ID_PATTERN, INDEX_PATTERN, JSON_WORDS, PYTHON_WORDS, Arguments, Slot, ToolForm
 from sfgen.schema.writing.arguments import Argument, ArgumentList
-from sfgen.tools.writing import marker_of
 
-_ID = re.compile("[a-zA-Z0-9]{9}")
-_COUNT = re.compile("[0-9]+")
+_ID, _INDEX = re.compile(ID_PATTERN), re.compile(INDEX_PATTERN)
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _BARE_NAME = re.compile(r"[^:{},\[\]]*")
 
@@ -55,7 +53,7 @@ class CallReader:
         Raises:
             NoCallError: Behind the text before calls is none.
         """
-        form, marker = self._form, marker_of(self._form)
+        form, marker = self._form, self._form.first_mark
         found, at = list[tuple[int, int, list[dict[str, Any]]]](), 0
         while (start := text.find(marker, at)) >= 0:
             is_led = text.endswith(form.lead, 0, start) if form.lead and start else True
@@ -99,7 +97,7 @@ class CallReader:
                 case Slot.ARGUMENTS if self._form.arguments is not None:
                     given, at = self._each(text, at, self._form.arguments, self._arguments[name])
                 case Slot.ID | Slot.INDEX:
-                    found = (_ID if piece is Slot.ID else _COUNT).match(text, at)
+                    found = (_ID if piece is Slot.ID else _INDEX).match(text, at)
                     if found is None:
                         raise NoCallError(text[at:])
                     at = found.end()
@@ -170,7 +168,7 @@ class Values:
 
     def _nested(self, at: int) -> tuple[Any, int]:
         text = self._text
-        words = ("True", "False", "None") if self._notation == "python" else ("true", "false", "null")
+        words = PYTHON_WORDS if self._notation == "python" else JSON_WORDS
         for word, value in zip(words, (True, False, None), strict=True):
             if text.startswith(word, at):
                 return value, at + len(word)

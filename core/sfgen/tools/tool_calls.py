@@ -21,7 +21,7 @@ from sfgen.grammar.network.stack import NetworkPosition
 from sfgen.grammar.shell.guide import GrammarGuide, KeptByVocabulary
 from sfgen.grammar.shell.token_symbols import SymbolGuide, SymbolPositions, SymbolTokens, TokenSymbol, codes_of
 from sfgen.index.readers import PositionMasks
-from sfgen.models.tool_forms import NAMED, ToolForm, name_of
+from sfgen.models.tool_forms import NAMED, ToolForm, form_named, name_of, plain_form
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
@@ -39,7 +39,7 @@ _KEPT = 16  # calls without banned words
 
 
 class _Made(NamedTuple):
-    """What is made for a set of special tokens."""
+    """The grammar for a set of special tokens, and all that is made with it."""
 
     grammar: GrammarRules
     network: Network
@@ -158,7 +158,7 @@ class ToolCalls:
 
     @property
     def form(self) -> ToolForm:
-        """How calls are written."""
+        """The form in which calls are written."""
         return self._form
 
     @property
@@ -182,7 +182,7 @@ class ToolCalls:
         return not self.in_text
 
     def _of_specials(self, specials: tuple[str, ...]) -> _Made:
-        """What is made where some pieces of the form's texts are special tokens."""
+        """The grammar where some pieces of the form's texts are special tokens, with all that is made with it."""
         with self._lock:
             if specials not in self._made:
                 self._made[specials] = self._make(specials)
@@ -203,7 +203,7 @@ class ToolCalls:
 
     @property
     def _of_text(self) -> _Made:
-        """What is made where all is text."""
+        """The grammar where all is text, with all that is made with it."""
         return self._of_specials(())
 
     @cached_property
@@ -434,42 +434,3 @@ def _without_banned(calls: ToolCalls, banned: BannedWords) -> ToolCalls | None:
             details=(f"  {error.message}",),
             hint="Change the tools, or take a word off the list.",
         ) from None
-
-
-def form_named(form: str | ToolForm) -> ToolForm:
-    """Return a form by its name.
-
-    Raises:
-        UsageError: There is none of this name.
-    """
-    if isinstance(form, ToolForm):
-        return form
-    name = arguments.text("form", form)
-    if name not in NAMED:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, NAMED, 2)
-        hint = f"Did you mean {' or '.join(near)}?" if near else f"There are {', '.join(NAMED)}."
-        raise UsageError(f"no form of calls is named {name!r:.60}", hint=hint)
-    return NAMED[name]
-
-
-def plain_form(form: ToolForm) -> dict[str, Any]:
-    """Return a form as plain data for JSON; a slot is a list with its name."""
-    from dataclasses import asdict
-
-    from sfgen.models.tool_forms import Slot
-
-    return asdict(form) | {"call": [[piece.value] if isinstance(piece, Slot) else piece for piece in form.call]}
-
-
-def form_of_plain(told: Mapping[str, Any]) -> ToolForm:
-    """Make a form of the data of :func:`plain_form`."""
-    from sfgen.models.tool_forms import Arguments, Slot
-
-    facts = dict(told)
-    facts["call"] = tuple(piece if isinstance(piece, str) else Slot(piece[0]) for piece in facts["call"])
-    if facts["arguments"] is not None:
-        each = dict(facts["arguments"])
-        facts["arguments"] = Arguments(**each | {name: tuple(each[name]) for name in ("quotes", "words")})
-    return ToolForm(**facts)

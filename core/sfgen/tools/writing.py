@@ -32,7 +32,16 @@ from sfgen.grammar.network.rules import (
     Series,
 )
 from sfgen.index.marker import Marker
-from sfgen.models.tool_forms import INDEX, Arguments, Slot, ToolForm
+from sfgen.models.tool_forms import (
+    ID_PATTERN,
+    INDEX,
+    INDEX_PATTERN,
+    JSON_WORDS,
+    PYTHON_WORDS,
+    Arguments,
+    Slot,
+    ToolForm,
+)
 from sfgen.parameter_text import ParameterText
 from sfgen.schema.reading.from_tools import ToolsDocument
 from sfgen.schema.reading.words import as_json
@@ -48,13 +57,6 @@ _CALL = "call"
 MAX_CALLS = 64
 """The most calls that are counted."""
 
-_MARK = re.compile(r"\s*(?:<[^<>\s]+>|\[[^\[\]\s]+\])")
-"""A mark such as ``<tool_call>`` or ``[TOOL_CALLS]`` at the start of a text."""
-
-_WORDS = ("True", "False", "None")
-_ID = "[a-zA-Z0-9]{9}"
-_COUNT = "0|[1-9][0-9]{0,2}"
-
 
 def texts_of(form: ToolForm, *, in_text: bool = False) -> Iterator[str]:
     """Yield all texts of a form; ``in_text``: also that before calls in free text."""
@@ -63,29 +65,6 @@ def texts_of(form: ToolForm, *, in_text: bool = False) -> Iterator[str]:
     if form.arguments is not None:
         each = form.arguments
         yield from (each.before, each.between, each.behind, each.separator, *each.quotes, each.unquoted, *each.words)
-
-
-def begin_of(form: ToolForm) -> str:
-    """Return the text that every text of calls begins with.
-
-    >>> from sfgen.models.tool_forms import NAMED
-    >>> begin_of(NAMED["hermes"]), begin_of(NAMED["llama3"])
-    ('<tool_call>\\n{"name": "', '{"name": "')
-    """
-    first = form.call[0]
-    return form.before + (first if isinstance(first, str) else "")
-
-
-def marker_of(form: ToolForm) -> str:
-    """Return the text behind which a text is a call: the first mark, if there is one.
-
-    >>> from sfgen.models.tool_forms import NAMED
-    >>> marker_of(NAMED["hermes"]), marker_of(NAMED["llama3"])
-    ('<tool_call>', '{"name": "')
-    """
-    begin = begin_of(form)
-    mark = _MARK.match(begin)
-    return mark[0] if mark else begin
 
 
 @dataclass(frozen=True)
@@ -153,9 +132,9 @@ class CallWriter:
 
     def _in_free_text(self, calls: Expression) -> dict[str, Expression]:
         """Put calls, which have lost the text before them, into free text."""
-        form, marker = self._form, marker_of(self._form)
+        form = self._form
         lead, before = self._text(form.lead), self._text(form.before)
-        free = Texts(marker, form.lead + begin_of(form))
+        free = TextsWithout(form.first_mark, form.lead + form.begin)
         self._rules["free text"] = Leaf(free.whole)
         self._rules["text before a call"] = Leaf(free.before)
         if form.lead:
@@ -216,10 +195,10 @@ class CallWriter:
                     ways = [self._arguments(number, form.arguments, each) for each in compiled.lists]
                     pieces.append(ways[0] if len(ways) == 1 else Alternation(tuple(ways)))
                 case Slot.ID:
-                    pieces.append(self._leaf("identifier", Dfa.from_regex(_ID)))
+                    pieces.append(self._leaf("identifier", Dfa.from_regex(ID_PATTERN)))
                 case Slot.INDEX:
                     pieces.append(
-                        self._leaf("count", Dfa.from_regex(_COUNT)) if index is None else Literal(b"%d" % index)
+                        self._leaf("count", Dfa.from_regex(INDEX_PATTERN)) if index is None else Literal(b"%d" % index)
                     )
                 case str():
                     pieces.append(self._text(piece))
@@ -282,7 +261,7 @@ class CallWriter:
     def _value(self, each: Arguments, value: Any) -> Expression:
         """Write a value that is no string, which a schema lists."""
         if value is None or isinstance(value, bool):
-            return Literal(dict(zip(_WORDS, each.words, strict=True))[str(value)].encode())
+            return Literal(dict(zip(PYTHON_WORDS, each.words, strict=True))[str(value)].encode())
         notation = each.objects if isinstance(value, dict) else each.lists if isinstance(value, list) else "json"
         return _Dialect(notation, each.quotes, self._text).value(value)
 
@@ -294,26 +273,26 @@ class CallWriter:
             return Call(rule)
         follows = behind + each.behind
         marker = behind or each.behind.strip() or each.behind
-        self._rules[rule] = Leaf(Texts(marker, follows).before & texts) if marker else Leaf(texts)
+        self._rules[rule] = Leaf(TextsWithout(marker, follows).before & texts) if marker else Leaf(texts)
         return joined(self._text(before), Call(rule), self._text(behind))
 
 
 class _Dialect:
-    """How values are written where they are perhaps no JSON.
+    """Writes values where they are perhaps no JSON.
 
     Attributes:
         has_bare_names: Whether names of members have no quotes.
     """
 
     def __init__(self, notation: str, quotes: tuple[str, str], text: Callable[[str], Expression]) -> None:
-        self._words = _WORDS if notation == "python" else ("true", "false", "null")
+        self._words = PYTHON_WORDS if notation == "python" else JSON_WORDS
         self._quotes, self._text = quotes, text
         self.has_bare_names = notation == "bare"
 
     def value(self, value: Any) -> Expression:
         """Write a value."""
         if value is None or isinstance(value, bool):
-            return Literal(dict(zip(_WORDS, self._words, strict=True))[str(value)].encode())
+            return Literal(dict(zip(PYTHON_WORDS, self._words, strict=True))[str(value)].encode())
         if isinstance(value, str) and self.has_bare_names:
             return self._bare(Dfa.from_choices([value]))
         if isinstance(value, list | tuple):
@@ -328,7 +307,7 @@ class _Dialect:
 
     def _bare(self, texts: Dfa) -> Expression:
         before, behind = self._quotes
-        return joined(self._text(before), Leaf(Texts(behind, behind).before & texts), self._text(behind))
+        return joined(self._text(before), Leaf(TextsWithout(behind, behind).before & texts), self._text(behind))
 
     def _member(self, name: str, value: Any) -> Expression:
         if self.has_bare_names:
@@ -343,14 +322,14 @@ class _Dialect:
         return joined(Literal(opening.encode()), *several, Literal(closing.encode()))
 
 
-class Texts:
+class TextsWithout:
     """Texts without a marker.
 
     Attributes:
         whole: Those that do not have it.
         before: Those behind which a text that has it can stand: it is found there, and nowhere before.
 
-    >>> texts = Texts("aa", "aab")
+    >>> texts = TextsWithout("aa", "aab")
     >>> texts.whole.accepts("bab"), texts.whole.accepts("baa"), texts.before.accepts("ba"), texts.before.accepts("ab")
     (True, False, False, True)
     """
@@ -380,7 +359,7 @@ def checked_form(form: ToolForm, at_most: int | None, *, in_text: bool) -> None:
         raise UsageError("this form of calls has one call at most", hint="Leave at_most out.")
     if at_most is not None and at_most > MAX_CALLS:
         raise UsageError(f"at_most is at most {MAX_CALLS}, not {at_most}", hint="None is any number.")
-    if in_text and not begin_of(form):
+    if in_text and not form.begin:
         raise UsageError(
             "this form of calls has no text before a call, by which free text ends",
             hint=ParameterText("Leave in_text out.", "in_text"),

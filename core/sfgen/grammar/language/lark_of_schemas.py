@@ -343,8 +343,8 @@ def outer_of(position: MixedPosition) -> LalrPosition:
     return position.outer or position.inside[0].behind
 
 
-class Told(NamedTuple):
-    """What was read of a text.
+class TextRead(NamedTuple):
+    """A text as far as it was read.
 
     Attributes:
         position: Its position.
@@ -355,7 +355,7 @@ class Told(NamedTuple):
     texts: tuple[bytes, ...] = ()
 
 
-class SchemasTeller(Teller[Told]):
+class SchemasTeller(Teller[TextRead]):
     """Tells which rules and which schema are open."""
 
     def __init__(
@@ -363,33 +363,33 @@ class SchemasTeller(Teller[Told]):
     ) -> None:
         self._symbols, self._open_rules, self._schemas = symbols, open_rules, schemas
         self._reader = cast("MixedReader", symbols.reader)
-        self.start = Told(self._reader.start)
+        self.start = TextRead(self._reader.start)
 
-    def read(self, reading: Told, data: bytes) -> Told | None:
+    def read(self, reading: TextRead, data: bytes) -> TextRead | None:
         """Return what was read after some bytes, or after a token."""
         token = token_read(data)
         text = data if token is None else self._symbols.vocabulary.tokens[token]
-        told: Told | None = None if text is None else reading
+        told: TextRead | None = None if text is None else reading
         for byte in text or b"":
             told = None if told is None else self._after_byte(told, bytes([byte]))
         if told is not None or token is None:
             return told
         after = self._symbols.after(self._reader, reading.position, token)
-        return None if after is None else Told(after, tuple(b"" for _ in after.inside))
+        return None if after is None else TextRead(after, tuple(b"" for _ in after.inside))
 
-    def _after_byte(self, reading: Told, byte: bytes) -> Told | None:
+    def _after_byte(self, reading: TextRead, byte: bytes) -> TextRead | None:
         after = self._reader.read(reading.position, byte)
         if after is None:
             return None
         begun = list(zip(reading.position.inside, reading.texts, strict=True))
         texts = (next((text for way, text in begun if self._leads_to(way, byte, each)), b"") for each in after.inside)
-        return Told(after, tuple(text + byte for text in texts))
+        return TextRead(after, tuple(text + byte for text in texts))
 
     def _leads_to(self, way: Inside, byte: bytes, after: Inside) -> bool:
         """Whether a byte leads from one place in a schema to another."""
         return way.schema == after.schema and self._reader.inner[way.schema].read(way.inner, byte) == after.inner
 
-    def describe(self, reading: Told, position: MixedPosition) -> str:
+    def describe(self, reading: TextRead, position: MixedPosition) -> str:
         """Name the open rules, and the open terminal or the place in a schema; of several ways the first."""
         names, terminal = self._open_rules.at(outer_of(position))
         if position.outer:

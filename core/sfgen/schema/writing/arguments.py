@@ -71,7 +71,7 @@ class CompiledArguments:
 
 
 class Dialect(Protocol):
-    """How lists and objects, and what is in them, are written in a form."""
+    """The writing of lists and objects, and of values in them, in a form."""
 
     has_bare_names: bool
     """Whether names of members have no quotes."""
