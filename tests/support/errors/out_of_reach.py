@@ -27,7 +27,6 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("run/request.py", "does not show how tools are called", _CHAT),
     ("decoding/allowed.py", "when names a text before calls", _LIBRARY),
     ("decoding/allowed.py", "cannot be taken out of the arguments", _LARGE),
-    ("models/tool_forms.py", "no form of calls is named", _LIBRARY),
     ("tools/tool_calls.py", "this is no call in the form", _LIBRARY),
     ("tools/tool_calls.py", "the tool", _LARGE),
     ("tools/writing.py", "at_most", _LIBRARY),
