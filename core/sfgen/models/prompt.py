@@ -128,12 +128,12 @@ class Prompts:
 
     @cached_property
     def thought(self) -> ThoughtForm | None:
-        """The form in which the chat template writes a thought; ``None`` where it writes none."""
+        """The form of thoughts in the chat template; ``None``: it has none."""
         return thought_form(self._tried) if self._tokenizer.has_chat_template else None
 
     @cached_property
     def tool_form(self) -> ToolForm | None:
-        """The form in which the chat template writes calls; ``None`` where it writes none."""
+        """The form of calls in the chat template; ``None``: it has none."""
         return tool_form(self._tried) if self._tokenizer.has_chat_template else None
 
     def _tried(

@@ -98,12 +98,12 @@ class GgufModel:
 
     @property
     def thought(self) -> ThoughtForm | None:
-        """The form in which the chat template writes a thought; ``None`` where it writes none."""
+        """The form of thoughts in the chat template; ``None``: it has none."""
         return self._prompts.thought
 
     @property
     def tool_form(self) -> ToolForm | None:
-        """The form in which the chat template writes calls; ``None`` where it writes none."""
+        """The form of calls in the chat template; ``None``: it has none."""
         return self._prompts.tool_form
 
     def session(self) -> GgufSession:
