@@ -50,7 +50,14 @@ class ThoughtForm:
 
 
 def thought_of(model: object) -> ThoughtForm | None:
-    """Return how a model's chat template writes a thought; ``None`` where it writes none, or there is no template."""
+    """Return the form of thoughts in a model's chat template.
+
+    Args:
+        model: The model.
+
+    Returns:
+        ``None`` where the template shows none, or there is no template.
+    """
     return getattr(model, "thought", None)
 
 
