@@ -30,7 +30,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("tools/tool_calls.py", "this is no call in the form", _LIBRARY),
     ("tools/tool_calls.py", "the tool", _LARGE),
     ("tools/writing.py", "at_most", _LIBRARY),
-    ("tools/writing.py", "in_text", _LIBRARY),
+    ("tools/writing.py", "this form of calls has", _LIBRARY),
     ("tools/writing.py", "may be left out", _LARGE),
     ("decoding/allowed.py", "when needs a constraint", _REFUSED),
     ("index/marker.py", "a marker is empty", _LIBRARY),
