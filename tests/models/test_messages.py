@@ -111,6 +111,14 @@ def test_a_template_that_fails_anyway() -> None:
         prompts("{{ 1 / 0 }}").chat([{"role": "system", "content": "Be kind."}, USER])
 
 
+def test_a_template_that_wants_descriptions_of_tools() -> None:
+    template = "{% for tool in tools or [] %}{{ 'Tool: ' + tool.function.description }}{% endfor %}" + ONLY_USERS
+    tool = {"type": "function", "function": {"name": "add", "parameters": {}}}
+    with pytest.raises(ModelError, match=r"fails: .*description") as caught:
+        prompts(template).chat([USER], [tool])
+    assert "Give each tool and parameter a description" in (caught.value.hint or "")
+
+
 def test_a_template_may_leave_a_part_of_an_answer_out() -> None:
     talk = [USER, {"role": "assistant", "content": "hm</think>Hello."}, USER]
     known = prompts(FORGETS)

@@ -366,6 +366,21 @@ def test_a_string_that_stands_raw_ends_before_what_is_behind_it() -> None:
         assert not calls.accepts(text_of(NAMED["qwen3-coder"], [{"name": "f", "arguments": {"x": value}}]))
 
 
+def test_arguments_one_by_one_before_the_name_are_those_of_the_tool() -> None:
+    form = ToolForm(("<call>", ARGUMENTS, "|", NAME, "</call>"), separator="", arguments=Arguments("<", ">", "</>"))
+    tools = [
+        {"name": name, "parameters": {"properties": {key: {"type": kind}}, "required": [key]}}
+        for name, key, kind in (("add", "a", "integer"), ("sub", "b", "integer"), ("say", "a", "string"))
+    ]
+    calls = ToolCalls(tools, form, at_most=2)
+    for name, key, value in (("add", "a", 1), ("sub", "b", 2), ("say", "a", "1")):
+        call = {"name": name, "arguments": {key: value}}
+        text = text_of(form, [call, call])
+        assert calls.accepts(text)
+        assert calls.value(text) == [call, call]
+    assert not calls.accepts(text_of(form, [{"name": "add", "arguments": {"b": 1}}]))
+
+
 def test_counted_arguments() -> None:
     limits = {"minProperties": 1, "maxProperties": 2}
     tools = [{"name": "f", "parameters": {"properties": {key: {"type": "boolean"} for key in "abc"}, **limits}}]

@@ -37,6 +37,7 @@ WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model 
 """The advice for a model without a chat template."""
 
 _NO_CHAT = ParameterText("Leave chat out.", "chat")
+_NO_TOOLS = ParameterText("Give each tool and parameter a description, if it misses that; or leave chat out.", "chat")
 _MARK = "sfgen.goes.on.here"
 _OTHER_ROLE = "Write what it says into the message of the user, or use a model that was trained with this role."
 
@@ -255,7 +256,7 @@ class _Written:
         except Exception as error:  # a template is a program of its own: it raises whatever it likes
             raise ModelError(
                 f"the chat template of {self.name} fails: {first_line(error)}",
-                hint=_NO_CHAT,
+                hint=_NO_CHAT if self.tools is None else _NO_TOOLS,
             ) from error
 
 

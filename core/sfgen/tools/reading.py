@@ -84,7 +84,19 @@ class CallReader:
         return any(text.startswith(name, at + len(separator)) for name, _ in self._names)
 
     def _call(self, text: str, at: int) -> tuple[dict[str, Any], int]:
-        name, given = "", dict[str, Any]()
+        form = self._form
+        if form.arguments is None or form.call.index(Slot.NAME) < form.call.index(Slot.ARGUMENTS):
+            return self._call_of(text, at, None)
+        for _, name in self._names:  # the arguments are those of a tool whose name is behind them
+            try:
+                return self._call_of(text, at, name)
+            except NoCallError:
+                continue
+        raise NoCallError(text[at:])
+
+    def _call_of(self, text: str, at: int, tool: str | None) -> tuple[dict[str, Any], int]:
+        """Read a call of a tool; ``None``: of that whose name comes first."""
+        name, given = tool or "", dict[str, Any]()
         for place, piece in enumerate(self._form.call):
             match piece:
                 case str():
@@ -92,6 +104,8 @@ class CallReader:
                 case Slot.NAME:
                     behind = self._form.call[place + 1] if place + 1 < len(self._form.call) else ""
                     name, at = self._name(text, at, behind if isinstance(behind, str) else "")
+                    if tool not in (None, name):
+                        raise NoCallError(text[at:])
                 case Slot.ARGUMENTS if self._form.arguments is None:
                     given, at = _decoded(text, at)
                 case Slot.ARGUMENTS if self._form.arguments is not None:
