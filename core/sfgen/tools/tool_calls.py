@@ -116,6 +116,7 @@ class ToolCalls:
         self._document, self._form, self._options = document, form, options
         self._lock = threading.RLock()
         self._made: dict[tuple[str, ...], _Made] = {}
+        self._made_of = KeptByVocabulary[_Made]()
         self._positions = KeptByVocabulary[PositionMasks[NetworkPosition]]()
         self._written = KeptByVocabulary[Mapping[int, bytes]]()
 
@@ -285,16 +286,20 @@ class ToolCalls:
             DeadEnd: No tokens write any text.
         """
         tokens = self._positions.of(vocabulary, self._make_positions)
-        network = self._of_specials(self._specials(vocabulary)).network
+        network = self._for(vocabulary).network
         guide = SymbolGuide if isinstance(tokens, SymbolPositions) else GrammarGuide
         return guide(tokens, max_tokens, partial(_open_rules, network))
 
     def _make_positions(self, vocabulary: Vocabulary) -> PositionMasks[NetworkPosition]:
-        made = self._of_specials(self._specials(vocabulary))
+        made = self._for(vocabulary)
         if not made.symbols.codes:
             return NetworkPositions(made.network, vocabulary)
         text = " ".join(symbol.spelling for symbol in made.symbols.codes)
         return SymbolPositions(vocabulary, made.symbols, text, lambda each: NetworkPositions(made.network, each))
+
+    def _for(self, vocabulary: Vocabulary) -> _Made:
+        """The grammar for a vocabulary; its special tokens are looked through once, not for each text."""
+        return self._made_of.of(vocabulary, lambda each: self._of_specials(self._specials(each)))
 
     def _specials(self, vocabulary: Vocabulary) -> tuple[str, ...]:
         """The special tokens of a vocabulary that stand in the form's texts, by their names."""
@@ -312,8 +317,7 @@ class ToolCalls:
         return self._written.of(vocabulary, self._names)
 
     def _names(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        specials = self._of_specials(self._specials(vocabulary)).symbols
-        return specials.written(vocabulary, "")
+        return self._for(vocabulary).symbols.written(vocabulary, "")
 
     def without_banned(self, banned: BannedWords, prompt: bytes = b"") -> ToolCalls | None:
         """Take the banned words out of the arguments.
