@@ -21,6 +21,7 @@ from sfgen.grammar.network.read import NetworkReader
 from sfgen.grammar.network.registers.members import in_one_order
 from sfgen.grammar.network.registers.register import NARROW
 from sfgen.grammar.network.rules import AnyOrder, Call, GrammarRules, Leaf, Literal, NamedMember, OtherMember
+from sfgen.protocols import Guide
 
 ONE = Leaf(Dfa.from_regex("[01]"))
 TOKENS = [
@@ -87,6 +88,31 @@ def many_needed() -> tuple[TokenNetwork, BoundedIndex]:
     return TokenNetwork(network_of(grammar), vocabulary), BoundedIndex(grammar, vocabulary)
 
 
+def check_masks_along_a_text(guide: Guide, plain: Guide, rng: random.Random) -> None:
+    """The masks of two guides along a random text are the same."""
+    for _ in range(24):
+        allowed = guide.allowed_tokens().tolist()
+        assert allowed == plain.allowed_tokens().tolist()
+        if not allowed:
+            break
+        token = drawn(allowed, rng)
+        guide.advance(token)
+        plain.advance(token)
+
+
+def names_of_a_text(network: TokenNetwork, limit: int, seed: int) -> list[bytes]:
+    """The names of a random text, which comes to its end within the limit and has no name twice."""
+    rng, guide, text = random.Random(seed), network.guide(limit), b""
+    while allowed := guide.allowed_tokens().tolist():
+        token = drawn(allowed, rng)
+        guide.advance(token)
+        text += TOKENS[token]
+    names = re.findall(rb'"([^"]*)":[01]', text)
+    assert guide.is_accepting
+    assert len(names) == len(set(names))
+    return names
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_more_needed_names_than_kernels_tell_apart(seed: int) -> None:
     """The masks along a text that reads most names, and then goes on by chance, are those of the recogniser."""
@@ -99,14 +125,7 @@ def test_more_needed_names_than_kernels_tell_apart(seed: int) -> None:
         plain.advance_bytes(text.encode())
         if number > len(names) - 3:
             assert guide.allowed_tokens().tolist() == plain.allowed_tokens().tolist()
-    for _ in range(24):
-        allowed = guide.allowed_tokens().tolist()
-        assert allowed == plain.allowed_tokens().tolist()
-        if not allowed:
-            break
-        token = drawn(allowed, rng)
-        guide.advance(token)
-        plain.advance(token)
+    check_masks_along_a_text(guide, plain, rng)
 
 
 @pytest.mark.parametrize("more", [0, 5])
@@ -115,14 +134,7 @@ def test_more_needed_names_within_a_limit(more: int) -> None:
     network, _ = many_needed()
     limit = network.guide().tokens_left() + more
     for seed in range(rounds(4)):
-        rng, guide, text = random.Random(seed), network.guide(limit), b""
-        while allowed := guide.allowed_tokens().tolist():
-            token = drawn(allowed, rng)
-            guide.advance(token)
-            text += TOKENS[token]
-        names = re.findall(rb'"([^"]*)":[01]', text)
-        assert guide.is_accepting
-        assert len(names) == len(set(names))
+        names = names_of_a_text(network, limit, seed)
         assert {name.encode() for name in NAMES} - {b"b", b"n3", f"n{NARROW + 1}".encode()} <= set(names)
 
 
@@ -131,14 +143,7 @@ def test_more_names_than_kernels_tell_apart(seed: int) -> None:
     """The masks along a random text are those of the recogniser."""
     rng = random.Random(seed)
     guide, plain = (index.guide() for index in many_names())
-    for _ in range(24):
-        allowed = guide.allowed_tokens().tolist()
-        assert allowed == plain.allowed_tokens().tolist()
-        if not allowed:
-            break
-        token = drawn(allowed, rng)
-        guide.advance(token)
-        plain.advance(token)
+    check_masks_along_a_text(guide, plain, rng)
 
 
 @pytest.mark.parametrize("limit", [16, 17, 24, 40, 90])
@@ -146,14 +151,7 @@ def test_more_names_within_a_limit(limit: int) -> None:
     """Each text comes to its end within the limit, whatever is chosen."""
     network, _ = many_names()
     for seed in range(rounds(20)):
-        rng, guide, text = random.Random(seed), network.guide(limit), b""
-        while allowed := guide.allowed_tokens().tolist():
-            token = drawn(allowed, rng)
-            guide.advance(token)
-            text += TOKENS[token]
-        names = re.findall(rb'"([^"]*)":[01]', text)
-        assert guide.is_accepting
-        assert len(names) == len(set(names))
+        names = names_of_a_text(network, limit, seed)
         assert {b"n3", b"n20"} <= set(names)
 
 
