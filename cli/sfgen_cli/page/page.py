@@ -7,19 +7,17 @@ once. Texts stand once, in ``strings``, and are told by their numbers; the text 
 
 from __future__ import annotations
 
-import base64
 import codecs
-import hashlib
 import html
 import json
 import re
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
 from sfgen import Event, RolledBack, TokenChosen
 from sfgen.decoding import BlockMoved, Finished, Outlook, PrefixScored
+from sfgen.page import RUN, Page, part
 from sfgen.printable import json_text
 from sfgen.trace import Recording
 from sfgen.trace.lines import Scene
@@ -421,26 +419,22 @@ def units(text: str) -> int:
 BEGINNING = b"<!doctype html>\n<!-- a run of sfgen -->"
 """What every page begins with."""
 
-_SCRIPTS = ("panel.js", "tree.js", "timeline.js")
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
 _TITLE = 80  # characters
 
 
 def page(recordings: Sequence[Recording]) -> str:
     """Make the page of some samples, to be seen side by side."""
-    style = _file("page.css")
-    script = '"use strict";\n' + "\n".join(map(_file, _SCRIPTS))
     prompt = " ".join(clean(recordings[0].scene.prompt).split())
-    values = {
-        # Nothing is fetched, and no script runs but this one, whatever is in the texts.
-        "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'",
-        "title": html.escape(prompt[:_TITLE] or "a run of sfgen"),
-        "style": style,
-        "texts": "\n".join(f"<pre>{html.escape(clean(recording.text))}</pre>" for recording in recordings),
-        "run": _inside_a_script(json_text({"samples": [sample_data(recording) for recording in recordings]})),
-        "script": script,
-    }
-    return _PLACE.sub(lambda place: values[place[1]], _file("page.html"))
+    return Page.of(
+        part("page.html", "sfgen_cli.page"),
+        [part("page.css")],
+        [*map(part, RUN), part("replay.js", "sfgen_cli.page")],
+        title=html.escape(prompt[:_TITLE] or "a run of sfgen"),
+        key=part("key.html"),
+        timeline=part("timeline.html"),
+        texts="\n".join(f"<pre>{html.escape(clean(recording.text))}</pre>" for recording in recordings),
+        run=_inside_a_script(json_text({"samples": [sample_data(recording) for recording in recordings]})),
+    ).document
 
 
 def _inside_a_script(json: str) -> str:
@@ -450,12 +444,3 @@ def _inside_a_script(json: str) -> str:
     ["\u003c/script>"]
     """
     return json.replace("<", r"\u003c")
-
-
-def _file(name: str) -> str:
-    return (files("sfgen_cli.page") / name).read_text(encoding="utf-8")
-
-
-def _hash(text: str) -> str:
-    """The digest by which a page's policy allows a style or a script."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

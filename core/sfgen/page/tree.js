@@ -6,6 +6,7 @@ class Tree {
   constructor(panel) {
     this.panel = panel;
     const { parents } = panel.sample.tried;
+    this.count = panel.sample.rollbacks.length;
     this.children = parents.map(() => []);
     for (let node = 1; node < parents.length; node += 1) this.children[parents[node]].push(node);
     this.stays = new Set(panel.path(panel.last));

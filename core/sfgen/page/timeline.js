@@ -3,28 +3,42 @@
 const SHOWN_AT_FIRST = 4; // samples
 const LONGEST_PAUSE = 1000; // milliseconds; as in a replay on a terminal
 const PAGE = 10; // steps
+const IDLE = 40; // milliseconds until it is looked again whether a step has come
+const MAP_REST = 200; // milliseconds for which the map is left as it is while steps come
+const WRITTEN = "select, textarea, input:not([type=range], [type=checkbox])"; // what takes the keys itself
 
 const byId = (id) => document.getElementById(id);
 
 class Timeline {
-  constructor(samples) {
+  constructor() {
+    this.panels = [];
+    this.last = this.step = 0;
+    this.timer = null;
+    this.isGrowing = false; // whether steps may still come
+    this.staysLast = false; // whether whoever looks on wants to see the last step, whichever that is
+    this.onRest = () => {}; // called when all has been played
+    this.listen();
+  }
+
+  load(samples) {
+    this.play(false);
     this.panels = samples.map((sample) => new Panel(sample, (step) => this.go(step)));
     this.last = Math.max(...this.panels.map((panel) => panel.last));
     this.step = 0;
-    this.timer = null;
     this.buildChoice();
-    byId("samples").append(...this.panels.map((panel) => panel.element));
+    byId("samples").replaceChildren(...this.panels.map((panel) => panel.element));
     byId("step").max = this.last;
     byId("timeline").hidden = false;
     byId("rollback").hidden = !this.rollbacks().length;
-    this.listen();
-    this.go(this.asked());
   }
 
-  // The step after ``#step=`` in the address; else the last.
-  asked() {
-    const found = /^#step=(\d+)$/.exec(location.hash);
-    return found ? Number(found[1]) : this.last;
+  // Take the steps that have come to the samples.
+  grow() {
+    for (const panel of this.panels) panel.grow();
+    this.last = Math.max(...this.panels.map((panel) => panel.last));
+    byId("step").max = this.last;
+    byId("rollback").hidden = !this.rollbacks().length;
+    if (this.timer === null) this.go(this.staysLast ? this.last : this.step, true);
   }
 
   get chosen() {
@@ -32,6 +46,7 @@ class Timeline {
   }
 
   buildChoice() {
+    for (const label of byId("chosen").querySelectorAll("label")) label.remove();
     this.panels.forEach((panel, index) => {
       panel.element.hidden = index >= SHOWN_AT_FIRST;
       const label = make("label");
@@ -63,13 +78,12 @@ class Timeline {
     byId("play").addEventListener("click", () => this.play(this.timer === null));
     byId("rollback").addEventListener("click", () => this.nextRollback());
     document.addEventListener("keydown", (event) => this.press(event));
-    window.addEventListener("hashchange", () => this.go(this.asked()));
     window.addEventListener("resize", () => this.drawMap());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.drawMap());
   }
 
   press(event) {
-    if (event.ctrlKey || event.altKey || event.metaKey || event.target.tagName === "SELECT") return;
+    if (event.ctrlKey || event.altKey || event.metaKey || !this.panels.length || event.target.closest(WRITTEN)) return;
     const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -PAGE, PageDown: PAGE, Home: -Infinity, End: Infinity };
     if (event.key in steps) this.go(this.step + steps[event.key]);
     else if (event.key === "r") this.nextRollback();
@@ -80,7 +94,10 @@ class Timeline {
   }
 
   go(step, isPlayed = false) {
-    if (!isPlayed) this.play(false);
+    if (!isPlayed) {
+      this.play(false);
+      this.staysLast = step >= this.last;
+    }
     this.step = Math.max(0, Math.min(this.last, step));
     for (const panel of this.chosen) panel.show(this.step);
     const where = "step " + this.step + " of " + this.last;
@@ -99,19 +116,23 @@ class Timeline {
     byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
     byId("said").setAttribute("aria-live", on ? "off" : "polite"); // nobody can listen so fast
     if (!on) return;
-    if (this.step === this.last) this.go(0, true);
+    if (this.step === this.last && !this.isGrowing) this.go(0, true);
     this.playOn();
   }
 
   playOn() {
     this.timer = setTimeout(() => {
-      this.go(this.step + 1, true);
-      if (this.step < this.last) this.playOn();
-      else this.play(false);
+      if (this.step < this.last) this.go(this.step + 1, true);
+      if (this.step < this.last || this.isGrowing) this.playOn();
+      else {
+        this.play(false);
+        this.onRest();
+      }
     }, this.pause());
   }
 
   pause() {
+    if (this.step === this.last) return IDLE;
     const pace = Number(byId("pace").value);
     if (pace) return 1000 / pace;
     const next = Math.min(this.step + 1, this.last);
@@ -134,14 +155,16 @@ class Timeline {
 
   // A line for each sample under the slider: forced tokens and rollbacks in their colours, and the present step.
   drawMap() {
+    if (this.isGrowing && performance.now() - this.drawnAt < MAP_REST) return;
     const canvas = byId("map");
     const scale = window.devicePixelRatio || 1;
     const width = Math.max(1, Math.round(canvas.clientWidth * scale));
     const rows = this.chosen;
     const style = getComputedStyle(document.documentElement);
-    const key = [width, this.panels.map((panel) => panel.element.hidden), style.getPropertyValue("--line")].join();
+    const key = [width, this.last, this.panels.map((panel) => panel.element.hidden), style.getPropertyValue("--line")].join();
     if (key !== this.drawn) {
       this.drawn = key;
+      this.drawnAt = performance.now();
       const height = Math.round(6 * scale);
       canvas.width = width;
       canvas.height = Math.max(1, rows.length * height);
@@ -163,5 +186,3 @@ class Timeline {
     kind.forEach((name, step) => name === "back" && draw(step, "--back")); // where many steps share a pixel
   }
 }
-
-new Timeline(JSON.parse(byId("run").textContent).samples);

@@ -2,6 +2,7 @@
 
 const SPECIAL = /([\x00-\x08\n\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb])/u;
 const STATES_SHOWN = 12;
+const GROWING = 100; // rollbacks up to which the tree is drawn anew at each; then once more at the end
 const CHUNK = [200, 1000]; // tokens of a block of the text: so many at least, and at most where no line ends
 
 function make(tag, className = "", text = "") {
@@ -35,16 +36,37 @@ class Panel {
   constructor(sample, goTo) {
     this.sample = sample;
     this.steps = sample.steps;
-    this.last = this.steps.kind.length - 1;
     this.goTo = goTo;
     this.step = -1;
     this.shown = []; // the tokens that stand, each with its node, the step that wrote it, and its element
     this.held = 0;
-    this.visits = sample.tried.parents.map(() => []); // the steps that wrote each node
-    this.steps.kind.forEach((kind, step) => {
-      if (kind === "token" || kind === "forced") this.visits[this.steps.node[step]].push(step);
-    });
+    this.visits = []; // the steps that wrote each node
+    this.read = 0; // the steps that were read
+    this.readVisits();
     this.build();
+  }
+
+  get last() {
+    return this.steps.kind.length - 1;
+  }
+
+  readVisits() {
+    const { kind, node } = this.steps;
+    while (this.visits.length < this.sample.tried.parents.length) this.visits.push([]);
+    for (; this.read < kind.length; this.read += 1)
+      if (kind[this.read] === "token" || kind[this.read] === "forced") this.visits[node[this.read]].push(this.read);
+  }
+
+  // Take the steps that have come to the sample.
+  grow() {
+    this.readVisits();
+    const { rollbacks, end } = this.sample;
+    if (!rollbacks.length || (this.tree && !end && (rollbacks.length === this.tree.count || rollbacks.length > GROWING))) return;
+    const tree = new Tree(this);
+    if (this.tree) this.tree.element.replaceWith(tree.element);
+    else this.element.append(tree.element);
+    this.tree = tree;
+    if (this.step >= 0) tree.show(this.step);
   }
 
   text(number) {
@@ -385,7 +407,7 @@ class Panel {
 
   showEnd(step) {
     const { end } = this.sample;
-    if (step !== this.last || (end.kind === "finished" && end.text === this.shown.map((token) => token.piece).join(""))) {
+    if (!end || step !== this.last || (end.kind === "finished" && end.text === this.shown.map((token) => token.piece).join(""))) {
       this.end.replaceChildren();
       return;
     }
