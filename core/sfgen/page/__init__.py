@@ -1,9 +1,9 @@
 r"""Pages of one file that fetch nothing, and the parts in which a run is seen step by step.
 
 A page is put together of a template, styles and scripts. Its policy lets its own style and script run and no others,
-whatever stands in the texts. The parts of a run: ``page.css``, ``key.html`` (the marks of tokens), ``timeline.html`` (the
-controls), and the scripts of ``RUN``: ``panel.js`` shows one sample, ``tree.js`` its tried continuations, ``timeline.js``
-goes from step to step. A sample may grow while it is shown.
+whatever stands in the texts. The parts of a run are ``page.css``, ``key.html`` (the marks of tokens), ``timeline.html``
+(the controls) and the scripts of ``RUN``: ``panel.js`` shows one sample, ``tree.js`` its tried continuations, and
+``timeline.js`` goes from step to step. A sample may grow while it is shown.
 
 >>> page = Page.of("<style>{{style}}</style>{{title}}<script>{{script}}</script>", ["b{}"], ["f()"], title="{{style}}")
 >>> print(page.document)

@@ -10,21 +10,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.types import Receive, Scope, Send
 
 from sfgen import arguments
 from sfgen.ban import BannedWords
@@ -42,8 +40,10 @@ from sfgen.protocols import GuideSource, Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
 from sfgen.serve.guards import HAS_KEY, Access, Guard, fault, refused
-from sfgen.serve.replies import Choice, Reply, error_body, status_of, usage_of
+from sfgen.serve.page import page_to_try
+from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
 from sfgen.serve.requests import Ban, ChatRequest, CompletionRequest, Refused, Wish, wish_of
+from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
 from sfgen.vocabulary import Vocabulary
 
 _LOG = logging.getLogger("sfgen.serve")
@@ -220,6 +220,14 @@ class Server:
         async def chat(body: ChatRequest, request: Request) -> Response:
             return await self._answer(body, request)
 
+        @api.post("/v1/trace")
+        async def trace(body: TraceRequest, request: Request) -> Response:
+            return await self._answer(body, request, is_traced=True)
+
+        @api.get("/", include_in_schema=False)
+        async def page() -> Response:
+            return page_to_try()
+
         return api
 
     def stop(self, grace: float) -> bool:
@@ -232,9 +240,11 @@ class Server:
 
     # ---- one request -----------------------------------------------------------------------------------------------
 
-    async def _answer(self, body: CompletionRequest | ChatRequest, request: Request) -> Response:
+    async def _answer(
+        self, body: CompletionRequest | ChatRequest, request: Request, *, is_traced: bool = False
+    ) -> Response:
         """Answer a request, unless its client goes away before."""
-        work = asyncio.create_task(self._reply(body))
+        work = asyncio.create_task(self._reply(body, is_traced))
         gone = asyncio.create_task(_disconnected(request))
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -243,8 +253,12 @@ class Server:
             gone.cancel()
             work.cancel()
 
-    async def _reply(self, body: CompletionRequest | ChatRequest) -> Response:
+    async def _reply(self, body: CompletionRequest | ChatRequest, is_traced: bool) -> Response:
+        if is_traced:
+            refuse_untraced(body)
         wish = wish_of(body)
+        if is_traced:
+            wish = replace(wish, config={**wish.config, "observe": True})
         name = next(iter(self._models)) if body.model is None else self._known(body.model)
         if self._log_prompts:
             asked = (
@@ -264,18 +278,22 @@ class Server:
             loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, index, clean)
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
-        texts = []
+        texts = [RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds) for loop in loops]
+        vocabulary = vocabulary_of(self._models[name])
+        if is_traced:
+            scenes = await asyncio.to_thread(scenes_of, name, vocabulary, body, wish, index, prompts, loops)
+            self._engines[name].put(texts)
+            return Stream(trace_lines(texts, scenes, partial(self._without_path, name=name)), texts, MEDIA_TYPE)
         reply = Reply(name, isinstance(body, ChatRequest))
         choices = []
         for number, loop in enumerate(loops):
             scored = None if wish.top_logprobs is None else loop.scored_tokens(wish.top_logprobs)
-            texts.append(RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds))
-            choices.append(Choice(reply, number, vocabulary_of(self._models[name]), scored))
+            choices.append(Choice(reply, number, vocabulary, scored))
         self._engines[name].put(texts)
         if body.stream:
             usage = body.stream_options is not None and body.stream_options.include_usage
             lines = self._lines(reply, texts, choices, prompt_tokens if usage else None, wish)
-            return _Stream(lines, texts)
+            return Stream(lines, texts)
         try:
             return await self._whole(reply, texts, choices, prompt_tokens)
         except SfgenError as error:
@@ -441,7 +459,7 @@ class Server:
             if reply.is_chat:
                 first = [{"index": n, "delta": {"role": "assistant", "content": ""}, "logprobs": None,
                           "finish_reason": None} for n in range(len(texts))]  # fmt: skip
-                yield _line(reply.chunk(first) | usage)
+                yield stream_line(reply.chunk(first) | usage)
             left = len(texts)
             while left:
                 chunk = await told.get()
@@ -449,12 +467,12 @@ class Server:
                     left -= 1
                 elif isinstance(chunk, SfgenError):
                     self._without_path(chunk, reply.model)
-                    yield f"event: error\n{_line(error_body(chunk, wish.field_of(chunk)))}"
+                    yield f"event: error\n{stream_line(error_body(chunk, wish.field_of(chunk)))}"
                     return
                 else:
-                    yield _line(reply.chunk([chunk]) | usage)
+                    yield stream_line(reply.chunk([chunk]) | usage)
             if prompt_tokens is not None:
-                yield _line(reply.chunk([], usage_of(prompt_tokens, choices)))
+                yield stream_line(reply.chunk([], usage_of(prompt_tokens, choices)))
             yield "data: [DONE]\n\n"
         finally:
             for task in tasks:
@@ -494,25 +512,6 @@ def _known(
 ) -> GuideSource | None:
     """Look up a constraint without banned words."""
     return clean[before]
-
-
-def _line(content: Mapping[str, Any]) -> str:
-    return f"data: {json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n\n"
-
-
-class _Stream(StreamingResponse):
-    """The lines of some texts, which nobody waits for when it ends, however that is."""
-
-    def __init__(self, lines: AsyncIterator[str], texts: Sequence[RunningText]) -> None:
-        super().__init__(lines, media_type="text/event-stream", headers={"Cache-Control": "no-cache"})
-        self._texts = texts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            for text in self._texts:
-                text.leave()
 
 
 async def _disconnected(request: Request) -> None:

@@ -38,7 +38,7 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-OPEN = ("/health",)
+OPEN = ("/", "/health")
 """Paths that need no key."""
 
 HAS_KEY = "sfgen.has_key"

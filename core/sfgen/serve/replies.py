@@ -6,12 +6,16 @@ both its text is released and the model has scored it, in order.
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from sfgen.decoding.events import Event, Finished, Result, RolledBack, TextReleased, TokenChosen
 from sfgen.decoding.forward_passes import ScoredToken
@@ -25,7 +29,7 @@ from sfgen.errors import (
     SchemaError,
     SfgenError,
 )
-from sfgen.serve.engine import Busy, Stopping, TooSlow
+from sfgen.serve.engine import Busy, RunningText, Stopping, TooSlow
 from sfgen.serve.requests import Refused
 from sfgen.vocabulary import Vocabulary
 
@@ -232,3 +236,26 @@ def usage_of(prompt_tokens: int, choices: Sequence[Choice]) -> dict[str, Any]:
         "completion_tokens": written,
         "total_tokens": prompt_tokens + written,
     }
+
+
+def stream_line(content: Mapping[str, Any]) -> str:
+    """One chunk as a line of a stream."""
+    return f"data: {json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n\n"
+
+
+class Stream(StreamingResponse):
+    """The lines of some texts, which nobody waits for when it ends, however that is."""
+
+    def __init__(
+        self, lines: AsyncIterator[str | bytes], texts: Sequence[RunningText], media_type: str = "text/event-stream"
+    ) -> None:
+        super().__init__(lines, media_type=media_type, headers={"Cache-Control": "no-cache"})
+        self._texts = texts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            for text in self._texts:
+                text.leave()

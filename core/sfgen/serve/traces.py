@@ -1,0 +1,162 @@
+"""A trace of the texts of a request, streamed while they are written: each token with its likeliest rivals, what the
+mask took, jump-forward tokens and rollbacks.
+
+The lines are those that ``--trace`` writes to a file (``sfgen/trace/FORMAT.md``): who keeps them can replay them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Discriminator, Tag
+
+from sfgen.decoding.loop import Loop
+from sfgen.errors import InternalError, SfgenError
+from sfgen.index import Index
+from sfgen.jobs.facts import ConstraintFacts
+from sfgen.jobs.prompt_record import OwnConstraint
+from sfgen.serve.engine import RunningText
+from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish
+from sfgen.trace import Scene, TraceFile, Tracer
+from sfgen.vocabulary import Vocabulary
+
+MEDIA_TYPE = "application/jsonl"
+
+_LOG = logging.getLogger("sfgen.serve")
+_LONGEST_NAME = 80  # characters of a schema, grammar or template that is called by its own text
+
+_CHAT, _PROMPT = "of a conversation", "of a prompt"  # no identifiers: errors leave them out of paths
+
+TraceRequest: TypeAlias = Annotated[
+    Annotated[ChatRequest, Tag(_CHAT)] | Annotated[CompletionRequest, Tag(_PROMPT)],
+    Discriminator(lambda body: _CHAT if isinstance(body, dict) and "messages" in body else _PROMPT),
+]
+"""A request to ``/v1/trace``: as to ``/v1/chat/completions`` if it has ``messages``, else as to ``/v1/completions``."""
+
+
+def refuse_untraced(body: TraceRequest) -> None:
+    """Refuse what the lines of a trace do not tell.
+
+    Raises:
+        Refused: Log-probabilities, which stand in it for each token, or a whole answer.
+    """
+    if body.logprobs:
+        raise Refused(
+            "logprobs is for other endpoints", "logprobs", hint="Leave it out: a trace has the likeliest tokens."
+        )
+    if body.stream is False:
+        raise Refused("a trace is always a stream", "stream", hint="Leave it out.")
+
+
+def scenes_of(
+    model: str,
+    vocabulary: Vocabulary,
+    body: TraceRequest,
+    wish: Wish,
+    index: Index | None,
+    prompts: Sequence[str | Sequence[int]],
+    loops: Sequence[Loop],
+) -> list[Scene]:
+    """Describe the texts of a request before they begin, those of each prompt together."""
+    facts = ConstraintFacts() if index is None or wish.constraint is None else _facts(wish.constraint, index)
+    plain = Scene(
+        prompt="",
+        model=model,
+        vocabulary_size=len(vocabulary),
+        pattern=facts.pattern,
+        choices=facts.choices,
+        words=wish.ban.words if wish.ban else (),
+        banned_patterns=wish.ban.patterns if wish.ban else (),
+        schema=facts.schema_name,
+        schema_json=facts.schema_json,
+        grammar=facts.grammar_name,
+        grammar_json=facts.grammar_json,
+        template=facts.template_name,
+        template_json=facts.template_json,
+        substring=facts.substring_name,
+    )
+    if isinstance(body, ChatRequest):
+        asked = next((each["content"] for each in reversed(wish.messages) if each["role"] == "user"), "")
+        scenes = [replace(plain, prompt=asked, rendered=getattr(prompts[0], "text", None))]
+    else:
+        texts = (each if isinstance(each, str) else "".join(map(vocabulary.text, each)) for each in prompts)
+        scenes = [replace(plain, prompt=text) for text in texts]
+    every = [scene for scene in scenes for _ in range(wish.samples)]
+    return [replace(scene, seed=loop.draws.sampler.seed) for scene, loop in zip(every, loops, strict=True)]
+
+
+def _facts(own: OwnConstraint, index: Index) -> ConstraintFacts:
+    """The description of a constraint; a short text is its own name."""
+    facts, value = ConstraintFacts.of(index), own.value
+    if own.kind in ("schema", "grammar", "template") and isinstance(value, str) and len(value) <= _LONGEST_NAME:
+        named: dict[str, Any] = {f"{own.kind}_name": value}
+        return replace(facts, **named)
+    return facts
+
+
+async def trace_lines(
+    texts: Sequence[RunningText], scenes: Sequence[Scene], told: Callable[[SfgenError], SfgenError]
+) -> AsyncIterator[bytes]:
+    """The lines of some texts as they happen; ``told`` is an error as clients are told of it."""
+    written = _Written()
+
+    async def follow(text: RunningText, tracer: Tracer) -> None:
+        try:
+            async for event in text.events():
+                tracer.show(event)
+        except SfgenError as error:
+            tracer.fail(told(error))
+        except Exception as error:  # a fault of ours: the client must not wait for ever
+            _LOG.exception("a trace failed")
+            tracer.fail(InternalError(type(error).__name__))
+        written.ended()
+
+    with TraceFile(written) as file:  # type: ignore[arg-type]  # it writes, and no more
+        tasks = [asyncio.create_task(follow(*pair)) for pair in zip(texts, map(file.begin, scenes), strict=True)]
+        try:
+            left = len(tasks)
+            while left:
+                lines, ended = await written.taken()
+                left -= ended
+                yield lines
+        finally:
+            for task in tasks:
+                task.cancel()
+            for text in texts:
+                text.leave()
+
+
+class _Written:
+    """The lines that were written and not yet taken, as a file to write to."""
+
+    def __init__(self) -> None:
+        self._lines = bytearray()
+        self._ended = 0
+        self._has_more = asyncio.Event()
+
+    def write(self, data: bytes) -> int:
+        """Add a part of a line."""
+        self._lines += data
+        self._has_more.set()
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing is left to be done."""
+
+    def ended(self) -> None:
+        """Note that a text has come to its end."""
+        self._ended += 1
+        self._has_more.set()
+
+    async def taken(self) -> tuple[bytes, int]:
+        """Wait for lines or ends, and take them."""
+        await self._has_more.wait()
+        found = bytes(self._lines), self._ended
+        self._lines.clear()
+        self._ended = 0
+        self._has_more.clear()
+        return found
