@@ -3,6 +3,8 @@
 const SHOWN_AT_FIRST = 4; // samples
 const LONGEST_PAUSE = 1000; // milliseconds; as in a replay on a terminal
 const PAGE = 10; // steps
+const BACK_REST = 500; // milliseconds for which a rollback is looked at
+const MOST_SEEN = 20; // steps a second at which it can be
 const IDLE = 40; // milliseconds until it is looked again whether a step has come
 const MAP_REST = 200; // milliseconds for which the map is left as it is while steps come
 const WRITTEN = "select, textarea, input:not([type=range], [type=checkbox])"; // what takes the keys itself
@@ -16,7 +18,7 @@ class Timeline {
     this.timer = null;
     this.isGrowing = false; // whether steps may still come
     this.staysLast = false; // whether whoever looks on wants to see the last step, whichever that is
-    this.onRest = () => {}; // called when all has been played
+    this.onRest = () => {}; // called when nothing is played any more
     this.listen();
   }
 
@@ -115,7 +117,10 @@ class Timeline {
     byId("play").textContent = on ? "❚❚" : "▶";
     byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
     byId("said").setAttribute("aria-live", on ? "off" : "polite"); // nobody can listen so fast
-    if (!on) return;
+    if (!on) {
+      this.onRest();
+      return;
+    }
     if (this.step === this.last && !this.isGrowing) this.go(0, true);
     this.playOn();
   }
@@ -124,17 +129,15 @@ class Timeline {
     this.timer = setTimeout(() => {
       if (this.step < this.last) this.go(this.step + 1, true);
       if (this.step < this.last || this.isGrowing) this.playOn();
-      else {
-        this.play(false);
-        this.onRest();
-      }
+      else this.play(false);
     }, this.pause());
   }
 
   pause() {
     if (this.step === this.last) return IDLE;
     const pace = Number(byId("pace").value);
-    if (pace) return 1000 / pace;
+    const isBack = this.chosen.some((panel) => panel.steps.kind[this.step] === "back");
+    if (pace) return Math.max(1000 / pace, isBack && pace <= MOST_SEEN ? BACK_REST : 0);
     const next = Math.min(this.step + 1, this.last);
     const pauses = this.chosen.map(({ steps, last }) => {
       const seconds = steps.seconds[Math.min(next, last)] - steps.seconds[Math.min(this.step, last)];
