@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.support.command.browser import Browser
+from tests.support.pages import step_of, text_of, texts_at_steps
 from tests.support.running.installed import needs
 from tests.support.running.tried import tried
 from tests.support.traces import Run, ban_run, long_run, runs
@@ -19,7 +20,6 @@ from tests.support.traces import Run, ban_run, long_run, runs
 from sfgen import Event, Finished, Result, RolledBack, TextReleased, TokenChosen, read_trace
 from sfgen.decoding import Candidate, Outlook
 from sfgen.trace import Failure, Recording, Scene
-from sfgen_cli.live.moment import is_step
 from sfgen_cli.page.page import BEGINNING, page
 
 Sfgen = Callable[..., Any]
@@ -62,20 +62,6 @@ def recordings_of(*made: Run) -> list[Recording]:
         Recording(number, scene, events, None if error is None else Failure(error.message))
         for number, (scene, events, error) in enumerate(made)
     ]
-
-
-def texts_at_steps(recording: Recording) -> list[bytes]:
-    """The text before the first step, and after each."""
-    tokens: list[bytes] = []
-    found = [b""]
-    for _, event in recording.events:
-        if isinstance(event, TokenChosen):
-            tokens.append(event.data)
-        elif isinstance(event, RolledBack):
-            del tokens[event.position :]
-        if is_step(event):
-            found.append(b"".join(tokens))
-    return found + found[-1:] * (recording.failure is not None)
 
 
 def text_at(sample: dict[str, Any], step: int) -> str:
@@ -181,16 +167,6 @@ def shown(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Browser]]:
     assert browser.complaints == []
     assert [address.partition("#")[0] for address in browser.requests] == [path.resolve().as_uri()]
     browser.screen(1280)
-
-
-def text_of(browser: Browser) -> str:
-    """The text that stands; what was taken back is shown beside it."""
-    tokens = browser.evaluate("[...document.querySelectorAll('.token[data-step]')].map(token => token.textContent)")
-    return "".join(tokens)
-
-
-def step_of(browser: Browser) -> int:
-    return int(browser.evaluate("document.getElementById('step').value"))
 
 
 def old_trace(name: str) -> list[Recording]:

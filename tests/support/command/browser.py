@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 KEYS = {" ": ("Space", 32), "ArrowLeft": ("ArrowLeft", 37), "ArrowRight": ("ArrowRight", 39), "End": ("End", 35),
         "Home": ("Home", 36), "PageDown": ("PageDown", 34), "PageUp": ("PageUp", 33), "Tab": ("Tab", 9),
-        "r": ("KeyR", 82)}  # fmt: skip
+        "r": ("KeyR", 82), "Enter": ("Enter", 13), "Escape": ("Escape", 27)}  # fmt: skip
 """By the name of a key in the page: its place on the keyboard, and its number."""
 
 _PATIENCE = 60.0  # seconds
@@ -83,14 +83,15 @@ class Browser:
         os.close(self._from)
         self._folder.cleanup()
 
-    def open(self, page: Path, fragment: str = "") -> None:
-        """Open a page from its file, and wait until it is there."""
+    def open(self, page: Path | str, fragment: str = "") -> None:
+        """Open a page from its file or at its address, and wait until it is there."""
+        address = page if isinstance(page, str) else page.resolve().as_uri()
         self.send("Page.navigate", url="about:blank")
         self.wait_for("location.href === 'about:blank'")
         self.complaints.clear()
         self.requests.clear()
-        self.send("Page.navigate", url=page.resolve().as_uri() + fragment)
-        self.wait_for("location.protocol === 'file:' && document.readyState === 'complete'")
+        self.send("Page.navigate", url=address + fragment)
+        self.wait_for("location.protocol !== 'about:' && document.readyState === 'complete'")
 
     def screen(self, width: int, height: int = 900, *, dark: bool = False, still: bool = False) -> None:
         """Give the page a size, light or dark colours, and perhaps no motion."""
@@ -116,12 +117,21 @@ class Browser:
         assert isinstance(found, str)
         return found
 
-    def press(self, key: str) -> None:
+    def press(self, key: str, *, with_control: bool = False) -> None:
         """Press a key, as a person does."""
         code, number = KEYS[key]
         fields: dict[str, Any] = {"key": key, "code": code, "windowsVirtualKeyCode": number}
+        if with_control:
+            fields["modifiers"] = 2
         self.send("Input.dispatchKeyEvent", type="keyDown", **fields, **({"text": key} if len(key) == 1 else {}))
         self.send("Input.dispatchKeyEvent", type="keyUp", **fields)
+
+    def write(self, selector: str, text: str) -> None:
+        """Write a text into a field, in place of what is there."""
+        self.evaluate(
+            f"(field => {{ field.focus(); field.select(); }})(document.querySelector({json.dumps(selector)}))"
+        )
+        self.send("Input.insertText", text=text)
 
     def click(self, selector: str, *, across: float = 0.5) -> None:
         """Click into the first element that a selector finds, at a share of its width."""
