@@ -141,11 +141,12 @@ def test_what_is_no_request_is_refused(client: TestClient, body: bytes) -> None:
 
 def test_a_text_that_fails_ends_with_its_error_and_the_others_go_on() -> None:
     vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
+    wanted: NDArray[np.floating] = np.eye(257, dtype=np.float32)[ord("a")]
 
     def score(tokens: tuple[int, ...]) -> NDArray[np.floating]:
         if tokens[0] == ord("x") and len(tokens) == 3:
             raise ModelError("the model has no more")
-        return np.eye(257, dtype=np.float32)[ord("a")]
+        return wanted
 
     application = app({"scripted": Gated(vocabulary, score, is_open=True)})
     with TestClient(application, base_url="http://localhost") as client:

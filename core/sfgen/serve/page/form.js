@@ -159,6 +159,7 @@ function stop() {
 function setWriting(on) {
   byId("stop").disabled = !on;
   byId("samples").setAttribute("aria-busy", String(on));
+  if (on) byId("copy-text").hidden = true;
   if (on) byId("outcome").textContent = "Waiting for the server …";
   else {
     asking = null;
@@ -174,6 +175,7 @@ function rested() {
   if (steps.rollbacks.at(-1)) figures.push(counted(steps.rollbacks.at(-1), "rollback"));
   const how = end.kind === "finished" ? "Done: " + ENDS[run.outcome.finish_reason] : "Not done: " + end.message;
   byId("outcome").textContent = how + " · " + figures.join(" · ");
+  byId("copy-text").hidden = run.outcome === null;
 }
 
 // ---- errors ----
@@ -219,14 +221,15 @@ function forgetFaults() {
 async function copy(button) {
   link();
   const name = button.dataset.copies;
-  const text = name === "link" ? location.href : byId(name).textContent;
+  const text = name === "link" ? location.href : name === "text" ? run.outcome.text : byId(name).textContent;
   const said = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
-    if (name !== "link") getSelection().selectAllChildren(byId(name));
-    button.textContent = name === "link" ? "It is in the address" : "Selected: Ctrl C copies";
+    const box = name === "text" ? document.querySelector(".text") : byId(name);
+    if (box) getSelection().selectAllChildren(box);
+    button.textContent = box ? "Selected: Ctrl C copies" : "It is in the address";
   }
   setTimeout(() => (button.textContent = said), 1500);
 }

@@ -186,7 +186,7 @@ class Run {
   // The first token that may still be taken back.
   get held() {
     let from = this.released || this.length;
-    if (this.sample.end) from = this.length;
+    if (this.outcome) from = this.length;
     else if (this.sample.banned.length) from = Math.max(this.offset(this.closed), this.released);
     return this.tokens.findLastIndex((token) => token.offset < from) + 1;
   }
@@ -230,7 +230,7 @@ class Run {
   }
 
   ban() {
-    if (!this.sample.banned.length || this.sample.end) return "";
+    if (!this.sample.banned.length || this.outcome) return "";
     const held = this.tokens.length - this.closed;
     const said = this.open ? ["may become " + (this.watch.words.join(", ") || "banned text")] : [];
     return [...said, ...(held > 0 ? [counted(held, "token") + " held back"] : [])].join(" · ");
