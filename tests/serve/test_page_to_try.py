@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import groupby
@@ -13,7 +16,10 @@ from urllib.parse import urlencode
 from urllib.request import Request, urlopen
 
 import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
 from hypothesis import given
+from hypothesis import strategies as st
 from tests.serve.conftest import Running
 from tests.support.command.browser import Browser
 from tests.support.models.gated import Gated
@@ -24,7 +30,9 @@ from tests.support.running.tried import tried
 from tests.support.traces import Run, runs, write_runs
 
 from sfgen import Vocabulary
+from sfgen.ban import split_words
 from sfgen.protocols import Model
+from sfgen.serve import app
 from sfgen.trace import Recording, parse_trace
 from sfgen_cli.page.page import sample_data
 
@@ -40,8 +48,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def server(chat_model: Model) -> Iterator[Running]:
-    running = Running({"tiny": "tiny", "chat": chat_model}, grace=0)
+def server() -> Iterator[Running]:
+    running = Running("tiny", grace=0)
     yield running
     running.stop()
 
@@ -103,7 +111,6 @@ SETTINGS: list[dict[str, Any]] = [
     {"prompt": "Ada", "kind": "schema", "constraint": "name, age int, tags str[]", "seed": 8},
     {"prompt": "1+", "kind": "grammar", "constraint": 'root ::= [0-9] ("+" [0-9])*\n', "tokens": 9},
     {"prompt": "It is ", "kind": "regex", "constraint": "hot|cold", "strategy": "exact"},
-    {"prompt": "Hello", "chat": 1, "model": "chat", "kind": "regex", "constraint": "[a-z ]{9}", "seed": 2},
     {"prompt": EVIL, "kind": "regex", "constraint": "<script>alert\\([0-9]\\)</script>"},
 ]
 
@@ -118,10 +125,8 @@ def test_the_text_is_that_of_the_server_at_every_step(
     assert browser.text("#outcome").startswith("Done: ")
     recording = recording_of(server, browser)
     assert recording.result is not None
-    path = "/v1/chat/completions" if "chat" in settings else "/v1/completions"
-    (choice,) = json.loads(post(server, path, browser.evaluate("bodyOf(settingsOf())")))["choices"]
-    final = choice["message"]["content"] if "chat" in settings else choice["text"]
-    assert text_of(browser) == recording.result.text == final
+    (choice,) = json.loads(post(server, "/v1/completions", browser.evaluate("bodyOf(settingsOf())")))["choices"]
+    assert text_of(browser) == recording.result.text == choice["text"]
     expected = [data.decode("utf-8", "ignore") for data in texts_at_steps(recording)]
     browser.press("Home")
     assert len(expected) == 1 + int(browser.evaluate("byId('step').max"))
@@ -270,3 +275,269 @@ def _as_numbers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_as_numbers(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+# ---- the form --------------------------------------------------------------------------------------------------------
+
+
+@needs("chromium")
+def test_a_conversation_is_asked_for_by_its_template(
+    chat_model: Model, serving: Callable[..., Running], shown: Callable[..., Browser]
+) -> None:
+    running = serving({"chat": chat_model})
+    browser = shown(running, prompt="Hi!", chat=1, kind="regex", constraint="[a-z ]{9}", seed=2)
+    write(browser)
+    body = browser.evaluate("bodyOf(settingsOf())")
+    assert body["messages"] == [{"role": "user", "content": "Hi!"}]
+    (choice,) = json.loads(post(running, "/v1/chat/completions", body))["choices"]
+    assert text_of(browser) == choice["message"]["content"]
+
+
+ALL = {
+    "model": "tiny",
+    "prompt": "a\n&b=c#d %20 +é🎈聊'\"",
+    "chat": "1",
+    "kind": "grammar",
+    "constraint": 'root ::= "a" | "\\n"\n',
+    "ban": "talk,l\\,isten",
+    "match": "prefix",
+    "strategy": "mask",
+    "temperature": "0.5",
+    "seed": "77",
+    "tokens": "5",
+}
+
+
+@needs("chromium")
+def test_a_link_holds_all_settings_and_asks_for_nothing(server: Running, shown: Callable[..., Browser]) -> None:
+    browser = shown(server, **ALL)
+    assert browser.evaluate("settingsOf()") == ALL
+    assert [address.partition("#")[0] for address in browser.requests] == [f"{server.url}/", f"{server.url}/v1/models"]
+    browser.evaluate("link()")
+    assert browser.evaluate("fromFragment(location.hash.slice(1))") == ALL
+    browser.evaluate("location.hash = '#kind=nobody&match=x&other=1'")
+    browser.wait_for("settingsOf().prompt === ''")
+    assert browser.evaluate("settingsOf()") == browser.evaluate("({...DEFAULTS, model: 'tiny'})")
+    browser.write("#prompt", "typed")
+    browser.wait_for("location.hash.includes('prompt=typed')")
+    browser.click("form a")  # an example is a link
+    browser.wait_for("settingsOf().ban === 'talk, listen'")
+
+
+@needs("chromium")
+def test_banned_words_are_read_as_the_command_reads_them(server: Running, shown: Callable[..., Browser]) -> None:
+    browser = shown(server)
+
+    @tried("many")
+    @given(st.text(st.sampled_from(["a", "b*", ",", "，", "、", "\\", " "])))
+    def compare(text: str) -> None:
+        assert browser.evaluate(f"listed({json.dumps(text)})") == split_words(text)
+
+    compare()
+
+
+@needs("chromium")
+@needs("curl")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"prompt": 'Can\'t "we" talk?\n$HOME `x` \\', "ban": "talk,l\\,isten", "temperature": 0, "tokens": 9},
+        {"prompt": "-x", "kind": "schema", "constraint": "name, age int", "seed": 4, "ban": "a*", "match": "prefix"},
+        {"prompt": "", "kind": "regex", "constraint": "-[a-z'\"]{3}é🎈", "strategy": "exact"},
+    ],
+    ids=str,
+)
+def test_what_is_copied_writes_the_same_text(
+    settings: dict[str, Any], server: Running, shown: Callable[..., Browser]
+) -> None:
+    browser = shown(server, **settings)
+    write(browser)
+    text = text_of(browser)
+    assert text
+    curl = subprocess.run(["bash", "-c", browser.text("#as-curl")], capture_output=True, check=True, timeout=60)
+    assert json.loads(curl.stdout)["choices"][0]["text"] == text
+    python = [sys.executable, "-c", browser.text("#as-python")]
+    assert subprocess.run(python, capture_output=True, check=True, timeout=60).stdout.decode() == f"{text}\n"
+    command = browser.text("#as-sfgen").replace("sfgen", f"{shlex.quote(sys.executable)} -m sfgen_cli", 1)
+    done = subprocess.run(["bash", "-c", f"{command} </dev/null"], capture_output=True, check=True, timeout=120)
+    assert done.stdout.decode() == f"{text}\n"
+
+
+@needs("chromium")
+@pytest.mark.parametrize(
+    ("settings", "field", "message"),
+    [
+        ({"kind": "regex", "constraint": "[0-9"}, "constraint", "unterminated character set"),
+        ({"kind": "schema", "constraint": '{"type": 3}'}, "constraint", "type"),
+        ({"kind": "grammar", "constraint": "root ::= other"}, "constraint", "other"),
+        ({"kind": "regex", "constraint": "a{9}b{9}", "tokens": 1}, "tokens", "token"),
+        ({"prompt": "Hi!", "chat": 1}, "prompt", "no chat template"),
+        ({"model": "other"}, "model", "there is no model"),
+        ({"prompt": "Hi!", "strategy": "exact", "temperature": 0}, "strategy", "temperature"),
+    ],
+    ids=str,
+)
+def test_errors_are_told_where_they_belong(
+    settings: dict[str, Any], field: str, message: str, server: Running, shown: Callable[..., Browser]
+) -> None:
+    browser = shown(server, **settings, expected=["the server responded with a status of 4"])
+    write(browser)
+    assert message in browser.text(".fault")
+    assert browser.evaluate("document.activeElement.id") == field
+    assert browser.evaluate(f"byId('{field}').getAttribute('aria-invalid')") == "true"
+    assert browser.evaluate(f"byId(byId('{field}').getAttribute('aria-errormessage')).getAttribute('role')") == "alert"
+    assert browser.evaluate(f"byId('{field}').checkVisibility()")
+    browser.evaluate("show({ ...DEFAULTS, tokens: '3', model: 'tiny' })")
+    write(browser)
+    assert browser.text("#outcome").startswith("Done: ")
+    assert browser.evaluate("document.querySelectorAll('[aria-invalid], .fault').length") == 0
+
+
+@needs("chromium")
+def test_a_server_that_is_gone_is_told(serving: Callable[..., Running], shown: Callable[..., Browser]) -> None:
+    model = Gated(BYTES, preferring(BYTES, [b"a"] * 1000, prompt_length=0))
+    running = serving({"slow": model})
+    browser = shown(running, prompt="x", tokens=500, expected=["Failed to load", "net::ERR"])
+    browser.click("#write")
+    model.allow(3)
+    browser.wait_for("document.querySelectorAll('.token[data-step]').length === 3")
+    running.application.stop(0)
+    model.open()
+    browser.wait_for("byId('outcome').textContent.startsWith('Not done: ')")
+    assert "the server is stopping" in browser.text("#outcome")
+    assert "the server is stopping" in browser.text(".end")
+    write(browser)
+    assert "the server is stopping" in browser.text("#general")
+
+
+# ---- who may ask -----------------------------------------------------------------------------------------------------
+
+
+@needs("chromium")
+def test_a_key_is_asked_for_and_is_in_no_link(closed: Running, shown: Callable[..., Browser]) -> None:
+    browser = shown(closed, prompt="Once ", tokens=3, expected=["status of 401"])
+    assert browser.evaluate("byId('key').checkVisibility()")
+    write(browser)
+    assert browser.evaluate("document.activeElement.id") == "key"
+    assert "the API key is missing or wrong" in browser.text("#key-fault")
+    browser.write("#key", "a-long-key")
+    browser.press("Enter")
+    browser.wait_for("byId('outcome').textContent.startsWith('Done: ')")
+    browser.wait_for("byId('model').value === 'secret-model'")
+    assert text_of(browser)
+    shown_now = browser.evaluate("document.body.innerText") + browser.evaluate("location.href")
+    assert "a-long-key" not in shown_now
+    assert "$SFGEN_API_KEY" in browser.text("#as-curl")
+    assert 'os.environ["SFGEN_API_KEY"]' in browser.text("#as-python")
+
+
+def test_the_page_needs_no_key_and_tells_nothing() -> None:
+    with TestClient(app({"secret-model": "uniform"}, api_keys=["a-key"]), base_url="http://llm.example.org") as client:
+        answer = client.get("/")
+    assert answer.status_code == 200
+    assert "secret-model" not in answer.text
+    assert "key" not in answer.headers
+    policy = dict(part.strip().split(" ", 1) for part in answer.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert policy["connect-src"] == "'self'"
+    assert policy["script-src"].startswith("'sha256-")
+    assert policy["style-src"].startswith("'sha256-")
+    assert (answer.headers["x-content-type-options"], answer.headers["referrer-policy"]) == ("nosniff", "no-referrer")
+
+
+def test_without_a_key_the_page_is_for_names_of_this_machine() -> None:
+    with TestClient(app("uniform"), base_url="http://localhost:8317") as client:
+        assert client.get("/").status_code == 200
+        assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
+        assert client.post("/", json={}).status_code == 405
+        assert "/" not in client.get("/openapi.json").json()["paths"]
+
+
+def test_the_page_is_mounted_with_the_server() -> None:
+    served = app("uniform", hosts=["testserver"])
+    outer = FastAPI(lifespan=lambda _: served.started())
+    outer.mount("/llm", served)
+    with TestClient(outer) as client:
+        assert client.get("/llm/").status_code == 200
+        assert client.get("/llm").status_code == 200  # with a slash behind it, to which its addresses are relative
+        assert client.get("/llm").url.path == "/llm/"
+
+
+@needs("chromium")
+def test_no_other_script_runs(server: Running, browser: Browser) -> None:
+    browser.open(f"{server.url}/", f"#{urlencode({'prompt': EVIL, 'ban': EVIL, 'constraint': EVIL, 'kind': 'regex'})}")
+    browser.evaluate(
+        "{ const script = document.createElement('script'); script.textContent = 'window.ran = 1';"
+        " document.body.append(script); }"
+    )
+    assert browser.evaluate("window.ran === undefined")
+    assert "Content Security Policy" in " ".join(browser.complaints)
+    assert browser.evaluate("document.images.length") == 0
+
+
+# ---- everybody -------------------------------------------------------------------------------------------------------
+
+
+@needs("chromium")
+def test_keys_belong_to_the_field_that_has_the_focus(server: Running, shown: Callable[..., Browser]) -> None:
+    browser = shown(server, prompt="Can we talk?", ban="talk, listen", temperature=0)
+    browser.evaluate("byId('prompt').focus()")
+    browser.press("Enter", with_control=True)
+    browser.wait_for("byId('outcome').textContent.startsWith('Done: ')")
+    last = step_of(browser)
+    for key in ("Home", "ArrowLeft", "r", " "):
+        browser.press(key)
+        assert step_of(browser) == last, key
+    assert " " in browser.evaluate("byId('prompt').value")
+    browser.evaluate("document.activeElement.blur()")
+    browser.press("ArrowLeft")
+    assert step_of(browser) == last - 1
+    browser.press("r")
+    assert browser.evaluate("timeline.panels[0].steps.kind[timeline.step]") == "back"
+
+
+@needs("chromium")
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_fits_a_narrow_screen_in_light_and_dark(dark: bool, server: Running, shown: Callable[..., Browser]) -> None:
+    wide = "[a-z]{300}|" + "x" * 300
+    browser = shown(server, prompt="y" * 300, kind="regex", constraint=wide, ban="talk", tokens=2)
+    browser.screen(360, 800, dark=dark, still=True)
+    write(browser)  # and an error with a long line
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+    browser.evaluate("byId('tokens').value = 400")
+    for details in range(browser.evaluate("document.querySelectorAll('#try details').length")):
+        browser.evaluate(f"document.querySelectorAll('#try details')[{details}].open = true")
+    write(browser)
+    assert browser.evaluate("document.documentElement.scrollWidth") <= 360
+    colours = browser.evaluate(
+        "['backgroundColor', 'color'].map(name => getComputedStyle(byId('prompt'))[name].match(/\\d+/g).slice(0, 3)"
+        ".reduce((sum, part) => sum + Number(part), 0) / 765)"
+    )
+    assert (colours[0] < 0.2 and colours[1] > 0.8) if dark else (colours[0] > 0.8 and colours[1] < 0.2)
+    durations = "[...document.querySelectorAll('*')].map(one => getComputedStyle(one).transitionDuration)"
+    assert set(browser.evaluate(durations)) == {"0s"}
+
+
+@needs("chromium")
+def test_it_can_be_used_without_seeing_it(server: Running, shown: Callable[..., Browser]) -> None:
+    """Whatever can be used has a name, in the order in which it is needed; the begin and the end are told."""
+    browser = shown(server, prompt="Can we talk?", ban="talk, listen", temperature=0, kind="regex", constraint=".{5}")
+    browser.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    write(browser)
+    named = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in browser.send("Accessibility.getFullAXTree")["nodes"]
+        if not node["ignored"]
+    ]
+    roles = ("button", "slider", "checkbox", "combobox", "textbox", "spinbutton", "article", "group", "main", "region")
+    used = [(role, name) for role, name in named if role in roles]
+    assert all(name for _, name in used), used
+    order = ["Prompt", "Pattern", "Banned words", "Write", "Text", "Text, token by token", "Step"]
+    places = [[name for _, name in used].index(name) for name in order]
+    assert places == sorted(places)
+    assert browser.evaluate("byId('outcome').getAttribute('role')") == "status"
+    browser.evaluate("byId('prompt').focus()")
+    for _ in range(6):
+        browser.press("Tab")
+        assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert browser.evaluate("document.documentElement.lang") == "en"

@@ -82,7 +82,10 @@ class Run {
     if (line.event === "block_closed") this.closed = line.position;
     if (line.event === "text_released") this.released += ENCODER.encode(line.text).length - 2 * line.text.split("\ufffd").length + 2;
     if (say) this.addStep(...say(), line.seconds);
-    else this.sample.steps.held[this.sample.steps.held.length - 1] = this.held;
+    else {
+      const { held, ban } = this.sample.steps;
+      [held[held.length - 1], ban[ban.length - 1]] = [this.held, this.number(this.ban())];
+    }
   }
 
   choose(line) {
