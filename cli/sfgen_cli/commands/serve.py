@@ -55,8 +55,8 @@ def serve(
     koboldcpp call them, or under [bold]sfgen[/] as a record of gen --input does. What would change the text and is not
     kept to is refused.
 
-    Only this machine is answered, and no page of a browser. Prompts are not logged. SIGTERM and Ctrl-C let running
-    requests end; a second one ends them.
+    A browser shows a page to try it at the same address. Only this machine is answered, and no other page. Prompts are
+    not logged. SIGTERM and Ctrl-C let running requests end; a second one ends them.
     """
     if quiet and log_prompts:
         raise UsageError("--quiet and --log-prompts cannot be used together", hint="Leave one of them out.")

@@ -7,7 +7,8 @@ A server on this machine is reached by every page that its user looks at. Withou
 - the Origin header, which browsers send with whatever a page posts, must be the server's or a listed one (``cors``);
 - a body must be called JSON: a page can post text or a form anywhere without a question (a preflight) first.
 
-With a key the first two are not looked at: no page has the key, and the server may have any name behind a proxy.
+With a key the first two are not looked at: no page of others has the key, and the server may have any name behind a
+proxy. The server's own page (``/``) needs no key, has nothing of the server in it, and is told one by whoever uses it.
 
 The body is read here to its end, in bounded time and bytes, and must be one JSON text without what JSON readers
 understand in several ways: names that come twice, ``NaN``, and arrays nested so deep that some reader gives up.

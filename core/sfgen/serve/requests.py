@@ -454,7 +454,8 @@ def _writing(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> dict[st
     """How the text is written."""
     tokens = ("banned_tokens", "custom_token_bans")
     fields["never"] = next((name for name in tokens if getattr(body, name)), "logit_bias")
-    fields |= {"strategy": "sfgen.strategy", "heal": "sfgen.healing", "stop": "stop", "logit_bias": "logit_bias"}
+    fields |= {"strategy": "sfgen.strategy", "heal": "sfgen.healing", "stop": "stop"}
+    fields |= {"logit_bias": "logit_bias", "temperature": "temperature"}
     found: dict[str, Any] = {} if own.strategy is None else {"strategy": own.strategy}
     heal = own.healing
     if heal is None and body.token_healing is not None:

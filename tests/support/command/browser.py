@@ -121,9 +121,10 @@ class Browser:
         """Press a key, as a person does."""
         code, number = KEYS[key]
         fields: dict[str, Any] = {"key": key, "code": code, "windowsVirtualKeyCode": number}
+        text = {"text": "\r" if key == "Enter" else key} if len(key) == 1 or key == "Enter" else {}
         if with_control:
-            fields["modifiers"] = 2
-        self.send("Input.dispatchKeyEvent", type="keyDown", **fields, **({"text": key} if len(key) == 1 else {}))
+            fields["modifiers"], text = 2, {}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **fields, **text)
         self.send("Input.dispatchKeyEvent", type="keyUp", **fields)
 
     def write(self, selector: str, text: str) -> None:
