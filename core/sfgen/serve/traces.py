@@ -1,7 +1,7 @@
 """A trace of the texts of a request, streamed while they are written: each token with its likeliest rivals, what the
 mask took, jump-forward tokens and rollbacks.
 
-The lines are those that ``--trace`` writes to a file (``sfgen/trace/FORMAT.md``): who keeps them can replay them.
+The lines have the format of a trace (``sfgen/trace/FORMAT.md``): who keeps them can replay them.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 It is one file that fetches nothing but the server's own endpoints, as any other client: ``/v1/models`` and
 ``/v1/trace``. Nothing of the server stands in it, so that it needs no key; whoever uses it gives one to the page.
 ``request.js`` has the settings, the link that holds them, and the same request in other words; ``run.js`` makes a
-sample of the lines of a trace, ``form.js`` asks, and tells errors where they belong. A sample is shown as on the page
-of ``replay --html`` (``sfgen.page``).
+sample of the lines of a trace, ``form.js`` asks, and tells errors where they belong. A sample is shown by the parts of
+``sfgen.page``.
 """
 
 from __future__ import annotations
