@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +12,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 
 from sfgen.serve import Limits, app
+from sfgen.trace import parse_trace
 
 schemathesis = pytest.importorskip("schemathesis")
 
@@ -20,6 +22,7 @@ PATHS = [
     ("/v1/models/{name}", "GET"),
     ("/v1/completions", "POST"),
     ("/v1/chat/completions", "POST"),
+    ("/v1/trace", "POST"),
 ]
 
 
@@ -57,6 +60,8 @@ def test_no_request_makes_the_server_fail(described: Any, client: TestClient, pa
             assert set(answer.json()["error"]) >= {"message", "type", "param", "code"}
         elif answer.headers["content-type"].startswith("text/event-stream"):
             assert "event: error" in answer.text or answer.text.endswith("data: [DONE]\n\n")
+        elif answer.headers["content-type"] == "application/jsonl":
+            assert all(each.result or each.failure for each in parse_trace(io.BytesIO(answer.content)).recordings)
         elif method == "POST":
             for choice in json.loads(answer.text)["choices"]:
                 assert choice["finish_reason"] in ("stop", "length")

@@ -1,6 +1,6 @@
 """The page at ``/``: a prompt, what its text must match and must not contain, and the text as it is drawn.
 
-It is one file that fetches nothing but the server's own endpoints, as any other client: ``/v1/models`` and
+It is one file that asks only the own endpoints of the server, as any other client does: ``/v1/models`` and
 ``/v1/trace``. Nothing of the server stands in it, so that it needs no key; whoever uses it gives one to the page.
 ``request.js`` has the settings, the link that holds them, and the same request in other words; ``run.js`` makes a
 sample of the lines of a trace, ``form.js`` asks, and tells errors where they belong. A sample is shown by the parts of
