@@ -36,5 +36,5 @@ def test_what_the_guide_shows(server: Served, language: str, code: str, output: 
 
 
 def test_there_is_something_to_run() -> None:
-    assert [language for language, _, _ in SHOWN] == ["sh", "py", "sh"]
+    assert [language for language, _, _ in SHOWN] == ["sh", "py", "sh", "sh"]
     assert GUIDE.count("http://127.0.0.1:8317") >= 4
