@@ -113,6 +113,7 @@ def test_a_conversation_is_told_as_its_template_writes_it(chat_model: Model) -> 
     ("fields", "param"),
     [
         ({"logprobs": 1}, "logprobs"),
+        ({"logprobs": 0}, "logprobs"),
         ({"messages": [{"role": "user", "content": "a"}], "logprobs": True}, "logprobs"),
         ({"stream": False}, "stream"),
         ({"sfgen": {"regex": "[a"}}, "sfgen.regex"),

@@ -44,7 +44,7 @@ def refuse_untraced(body: TraceRequest) -> None:
     Raises:
         Refused: Log-probabilities, which stand in it for each token, or a whole answer.
     """
-    if body.logprobs:
+    if body.logprobs is not None and body.logprobs is not False:  # 0 asks for those of the tokens alone
         raise Refused(
             "logprobs is for other endpoints", "logprobs", hint="Leave it out: a trace has the likeliest tokens."
         )
