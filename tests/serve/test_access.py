@@ -307,3 +307,19 @@ def test_mounted_in_another_application() -> None:
     with TestClient(outer) as client:
         assert client.get("/llm/health").json() == {"status": "ok"}
         error(client.get("/llm/v1/models"), 401, "invalid_api_key")
+
+
+# ---- bodies ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_body_is_read_once(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def noted(body: bytes) -> Any:
+        read.append(bytes(body))
+        return json.loads(body)
+
+    monkeypatch.setattr("sfgen.serve.guards.json_of", noted)
+    monkeypatch.setattr("starlette.requests.Request.json", None)
+    assert client.post(PATH, json=TEXT).status_code == 200
+    assert [json.loads(body) for body in read] == [TEXT]

@@ -70,6 +70,14 @@ def test_messages_of_all_roles_are_read(chat: TestClient, chat_model: Model, rol
     assert asked(chat, messages)["message"]["content"] == written(chat_model, messages)
 
 
+@pytest.mark.parametrize("roles", [["system"], ["developer"], ["system", "system"], ["tool"]])
+def test_a_chat_needs_no_message_of_a_user(chat: TestClient, chat_model: Model, roles: list[str]) -> None:
+    messages = [{"role": role, "content": "Tell a story."} for role in roles]
+    text = asked(chat, messages)["message"]["content"]
+    assert text == written(chat_model, messages)
+    assert text != written(chat_model, [{"role": "user", "content": "Tell a story."}])
+
+
 def test_parts_of_a_message_are_its_text(chat: TestClient) -> None:
     parts = [{"type": "text", "text": "Hi!"}, {"type": "text", "text": "Ho!", "cache_control": {"type": "ephemeral"}}]
     assert asked(chat, [{"role": "user", "content": parts}]) == asked(chat, [{"role": "user", "content": "Hi!\nHo!"}])

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from typing import Any
 import pytest
 
 from sfgen import Dfa, Index, JsonSchema, Sampler, generate, load_model
+from sfgen.ban import patterns as patterns_module
 from sfgen.ban.difference import Start, without_banned
-from sfgen.errors import OutOfMemory, PatternError, SfgenError
+from sfgen.errors import BannedWordsError, OutOfMemory, PatternError, SfgenError
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve import constraints as module
 from sfgen.serve import judge
@@ -503,3 +504,79 @@ def test_a_script_that_serves_is_not_run_again_by_the_judges(tmp_path: Path) -> 
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
     assert done.stdout.split() == ["begun", "True"], done.stderr
+
+
+def ban(*patterns: str, words: tuple[str, ...] = ()) -> Ban:
+    return Ban(words, patterns, "word", ignore_case=True, normalize=False, allow=())
+
+
+class TestBans:
+    def test_another_process_compiles_patterns(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*given: Any) -> Any:
+            raise AssertionError("it is compiled here")
+
+        async def body(constraints: Constraints) -> None:
+            asked = ban(r"[0-9]{3}\b", "(?i)secret", words=("talk", "c++"))
+            with monkeypatch.context() as here:
+                here.setattr(patterns_module, "compile_bordered", refuse)
+                found = await asyncio.gather(*[constraints.banned(asked) for _ in range(9)])
+                assert len(set(map(id, found))) == 1
+                assert await constraints.banned(asked) is found[0]
+            for text in (b"a 123 b", b"12 SECRETS", b"we talk", b"in C++ ", b"nothing 12"):
+                assert found[0].matcher().advance(text) == asked.compiled().matcher().advance(text)
+
+        run(body)
+
+    def test_they_have_a_limit_of_time(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            begun = time.monotonic()
+            with pytest.raises(CompileTimeout):
+                await constraints.banned(ban(*[f"{HARD}{number}" for number in range(99)]))
+            assert time.monotonic() - begun < 10
+
+        run(body, seconds=1)
+
+    def test_a_refusal_is_that_of_the_library(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            for pattern, error in (("[0-9", PatternError), ("[0-9]*", BannedWordsError), ("a", None)):
+                with nullcontext() if error is None else pytest.raises(error):
+                    await constraints.banned(ban("[a-c]{2}", pattern))
+
+        run(body)
+
+    @pytest.mark.parametrize("text", ["a b", "(?i:the end)", r"\.\n\n", "é"])
+    def test_a_text_is_compiled_at_once(self, text: str) -> None:
+        assert judge.is_quick(text)
+
+        async def body(constraints: Constraints) -> None:
+            await constraints.banned(ban(text))
+            assert not constraints._judges
+
+        run(body)
+
+    @pytest.mark.parametrize("pattern", ["a[ab][ab][ab]", "[^a]b", "[^a]z", "ab|c", "a+", r"a\b", "(?i:a)[a-c]"])
+    def test_a_pattern_is_not(self, pattern: str) -> None:
+        assert not judge.is_quick(pattern)
+
+
+def test_the_processes_have_begun_before_the_first_who_asks() -> None:
+    async def body(constraints: Constraints) -> None:
+        constraints.begin()
+        pools = [await constraints._pool(is_large) for is_large in (True, False)]
+        before = [await asyncio.wrap_future(pool.schedule(os.getpid)) for pool in pools]
+        await constraints.of(own("schema", "name"), VOCABULARY)
+        assert await constraints._pool(False) is pools[1]
+        assert await asyncio.wrap_future(pools[1].schedule(os.getpid)) == before[1]
+
+    run(body)
+
+
+def test_processes_that_begin_when_the_server_ends_are_ended() -> None:
+    async def body(constraints: Constraints) -> None:
+        constraints.begin()
+        await asyncio.to_thread(constraints.close)
+        with pytest.raises(Stopping):
+            await constraints.of(own("schema", "name"), VOCABULARY)
+        assert not constraints._judges
+
+    run(body)

@@ -14,7 +14,7 @@ computed once and kept, so that a character costs a look-up for each pattern, an
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -216,18 +216,33 @@ class _Automaton:
                 f"the banned pattern {pattern!r} matches the empty text and would ban {scope}",
                 hint="Let it match one character at least, as a+ does in place of a*.",
             )
-        self.labels: Final = _Labels(symbols.numbers, byte_classes.tobytes())
+        self._set(automaton, symbols.numbers, _state_of_all_texts(automaton, anything, len(symbols.members)))
+
+    def _set(self, automaton: Deterministic, symbols: CharacterMap, anything: int) -> None:
+        """Make the tables of what was compiled."""
+        self._compiled = automaton, symbols, anything
+        transitions, byte_classes, accepting = automaton
+        self.labels = _Labels(symbols, byte_classes.tobytes())
         self._classes = transitions.shape[1]
         self._border = int(byte_classes[BORDER])
         self.transitions = transitions.reshape(-1).data
         self.accepting: list[bool] = accepting.tolist()
-        self._anything = _state_of_all_texts(automaton, anything, len(symbols.members))
+        self._anything = anything
         # Whether a match that has come so far can go on; another can only end here.
         goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
         self._goes_on: list[bool] = goes_on.tolist()
         self._configurations: dict[_State, _Configuration] = {}
         self._remembered = 0
-        self.start: Final = self._configuration((0, (), ()))
+        self.start = self._configuration((0, (), ()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Automaton._of_compiled, self._compiled
+
+    @classmethod
+    def _of_compiled(cls, automaton: Deterministic, symbols: CharacterMap, anything: int) -> _Automaton:
+        made = object.__new__(cls)
+        made._set(automaton, symbols, anything)
+        return made
 
     def step(self, configuration: _Configuration, label: bytes, in_text: bool) -> _Step:
         """Compute the step of a configuration with a label, and keep it."""

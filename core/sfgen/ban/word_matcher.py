@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Sequence
 from itertools import compress, count
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from sfgen.ban.automaton import ACCEPTING, ROOT, AhoCorasick, GapTrie, Threads
 from sfgen.ban.characters import MARK, NON_WORD, SEPARATOR, SPACED, Unit
@@ -33,6 +33,7 @@ class WordAutomata:
     """
 
     def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
         plain = bytearray(entry.is_plain for entry in entries)
         self.plain: Final[Sequence[int]] = range(len(plain)) if all(plain) else array("i", compress(count(), plain))
         self.literal: Final = tuple(number for number, is_plain in enumerate(plain) if not is_plain)
@@ -41,6 +42,9 @@ class WordAutomata:
         self.lengths: Final[Sequence[int]] = array("i", (len(keyword.strip(outer)) for keyword in keywords))
         self.automaton: Final = AhoCorasick(keywords)
         self.trie: Final = GapTrie(entries[number].symbols() for number in self.literal) if self.literal else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return WordAutomata, (self._entries,)  # nodes are made when a text meets them: again is as good
 
     def threads(self, position: int) -> WordThreads:
         """Return a matcher for one text."""

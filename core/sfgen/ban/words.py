@@ -102,6 +102,9 @@ class BannedWords:
     def __reduce__(self) -> tuple[Any, ...]:
         return BannedWords, self._key
 
+    def __compiled__(self) -> tuple[Any, ...]:
+        return object.__new__, (BannedWords,), self.__dict__
+
     @classmethod
     def of(cls, banned: BannedWords | Iterable[str]) -> BannedWords:
         """Return banned words as they are, or make them of a list.

@@ -60,7 +60,7 @@ def checked_messages(messages: object) -> tuple[Message, ...]:
 
 
 def check_conversation(messages: Sequence[Message]) -> None:
-    """Refuse messages that a model cannot answer."""
+    """Refuse messages to which a prompt was forgotten; what a chat template makes of them is another matter."""
     if not any(message["role"] == "user" for message in messages):
         raise UsageError(
             "the conversation has no message of a user", hint="Give a prompt, or a message with the role user."
@@ -129,14 +129,13 @@ def chat_ids(
     """Tokenize a conversation with a model's chat template."""
     # It ends where the answer begins, or behind a last message of the assistant, which goes on.
     checked = checked_messages(messages)
-    check_conversation(checked)
     chat = getattr(model, "chat", None)
     if chat is None:
         raise UsageError(
             f"the model {getattr(model, 'name', type(model).__name__)} has no chat template",
             hint=ParameterText("Leave chat out, or name another model.", "chat"),
         )
-    alone = len(checked) == 1 and "name" not in checked[0]
+    alone = len(checked) == 1 and checked[0]["role"] == "user" and "name" not in checked[0]
     known = inspect.signature(chat).parameters
     told: dict[str, Any] = {"tools": tools} if tools is not None and "tools" in known else {}
     if variables:

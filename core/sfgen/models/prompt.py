@@ -23,7 +23,6 @@ from sfgen.models.messages import (
     TemplateVariables,
     Tools,
     begun_answer,
-    check_conversation,
     checked_messages,
     checked_tools,
     checked_variables,
@@ -111,7 +110,6 @@ class Prompts:
         """Tokenize a conversation, up to where the answer begins or goes on."""
         # The chat template writes all special tokens that it wants; the tokenizer adds none.
         messages = [user_message(messages)] if isinstance(messages, str) else checked_messages(messages)
-        check_conversation(messages)
         if not self._tokenizer.has_chat_template:
             raise UsageError(
                 f"{self._name} has no chat template",
@@ -197,7 +195,7 @@ class _Written:
         return before
 
     def _whole(self, messages: Sequence[Message]) -> str:
-        users = [message for message in messages if message["role"] == "user"]
+        users = [message for message in messages if message["role"] == "user"] or messages
         try:
             rendered = self._rendered(messages)
             if any(message["content"].strip() not in rendered for message in users):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from typing import Any, cast
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from sfgen import arguments
@@ -39,10 +40,10 @@ from sfgen.printable import json_text
 from sfgen.protocols import GuideSource, Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
-from sfgen.serve.guards import HAS_KEY, Access, Guard, fault, refused
+from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault, refused
 from sfgen.serve.page import page_to_try
 from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
-from sfgen.serve.requests import Ban, ChatRequest, CompletionRequest, Refused, Wish, wish_of
+from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
 from sfgen.vocabulary import Vocabulary
 
@@ -186,12 +187,14 @@ class Server:
         async def lifespan(_: FastAPI) -> AsyncIterator[None]:
             for name, model in self._models.items():
                 self._engines[name] = Engine(model, self._limits.batch_size, self._limits.max_waiting)
+            self._constraints.begin()
             try:
                 yield
             finally:
                 await asyncio.to_thread(self.stop, self._grace)
 
         api = FastAPI(title="sfgen", lifespan=lifespan, docs_url=None, redoc_url=None)
+        api.router.route_class = _Route
         api.add_exception_handler(RequestValidationError, _on_invalid)
         api.add_exception_handler(HTTPException, _on_http_error)
         api.add_exception_handler(SfgenError, _on_error)
@@ -261,21 +264,29 @@ class Server:
             wish = replace(wish, config={**wish.config, "observe": True})
         name = next(iter(self._models)) if body.model is None else self._known(body.model)
         if self._log_prompts:
-            asked = (
+            prompt = (
                 body.prompt if isinstance(body, CompletionRequest) else [each.model_dump() for each in body.messages]
             )
-            _LOG.info("%s: %s", name, json_text(asked))  # one line, and nothing that drives a terminal
+            _LOG.info("%s: %s", name, json_text(prompt))  # one line, and nothing that drives a terminal
         model = self._models[name] if not wish.never else await asyncio.to_thread(self._without_tokens, name, wish)
-        index = None
+        index = banned = None
         try:
             if wish.constraint is not None:
                 index = await self._constraints.of(wish.constraint, vocabulary_of(model))
         except SfgenError as error:
             return _refusal(error, wish.fields.get("index"))
         try:
+            if wish.ban is not None:
+                banned = await self._constraints.banned(wish.ban)
+        except SfgenError as error:
+            return _refusal(error, wish.field_of(error) or wish.fields["patterns"])
+        try:
             prompts = await asyncio.to_thread(self._prompts, model, body, wish)
-            clean = {} if index is None else await self._without_banned(prompts, wish, index)
-            loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, index, clean)
+            clean = {}
+            if index is not None and banned is not None:
+                clean = await self._without_banned(prompts, wish, index, banned)
+            config = wish.config | {"index": index, "banned": banned}
+            loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, config, clean)
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
         texts = [RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds) for loop in loops]
@@ -338,16 +349,16 @@ class Server:
         return prompts
 
     async def _without_banned(
-        self, prompts: Sequence[str | Sequence[int]], wish: Wish, index: Index
+        self, prompts: Sequence[str | Sequence[int]], wish: Wish, index: Index, banned: BannedWords
     ) -> dict[bytes, Index | None]:
         """The constraint without banned words, by what stands before a text.
 
         Raises:
             SfgenError: As ``Constraints.without``.
         """
-        if wish.ban is None or wish.constraint is None:
-            return {}
-        starts = await asyncio.to_thread(_starts, index.vocabulary, prompts, wish.ban)
+        assert wish.ban is not None
+        assert wish.constraint is not None
+        starts = await asyncio.to_thread(_starts, index.vocabulary, prompts, banned)
         return {
             before: await self._constraints.without(wish.constraint, wish.ban, start, index)
             for before, start in starts.items()
@@ -359,7 +370,7 @@ class Server:
         body: CompletionRequest | ChatRequest,
         wish: Wish,
         prompts: Sequence[str | Sequence[int]],
-        index: Index | None,
+        config: Mapping[str, Any],
         clean: Mapping[bytes, Index | None],
     ) -> tuple[list[Loop], int]:
         """The loops of all texts of a request, and the tokens of its prompts.
@@ -367,9 +378,6 @@ class Server:
         Raises:
             SfgenError: What can be known to be impossible.
         """
-        config = dict(wish.config)
-        if wish.ban is not None:
-            config["banned"] = wish.ban.compiled()
         loops, prompt_tokens = [], 0
         for prompt in prompts:
             ids = model.encode(prompt) if isinstance(prompt, str) else prompt
@@ -377,7 +385,7 @@ class Server:
             limit = self._limit(model, ids, body, wish)
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
-                asked = GenerationConfig(**config | seed, index=index, max_tokens=limit)
+                asked = GenerationConfig(**{**config, **seed}, max_tokens=limit)
                 loops.append(loop_of(model, prompt, asked, without=partial(_known, clean)))
         return loops, prompt_tokens
 
@@ -386,7 +394,7 @@ class Server:
         limits = (getattr(model, "context_length", None), self._limits.max_prompt)
         most = min((limit for limit in limits if limit is not None), default=None)
         if isinstance(body, ChatRequest):
-            longest = sum(len(message["content"]) for message in wish.messages if message["role"] == "user")
+            longest = sum(len(message["content"]) for message in wish.messages if message["role"] != "assistant")
         else:
             texts = [body.prompt] if isinstance(body.prompt, str) else body.prompt
             longest = max((len(text) for text in texts if isinstance(text, str)), default=0)
@@ -488,7 +496,8 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
             return [chat_ids(model, wish.messages, variables=wish.variables)]
         except SfgenError as error:
             hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
-            raise Refused(error.message, wish.field_of(error) or "messages", "invalid_value", hint) from error
+            place = wish.field_of(error) or wish.fields["prompt"]
+            raise Refused(error.message, place, "invalid_value", hint) from error
     prompt: Any = body.prompt
     if prompt == []:
         raise Refused("prompt is an empty list", "prompt", "invalid_value", "Give a text.")
@@ -500,9 +509,8 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
     return prompts
 
 
-def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], ban: Ban) -> dict[bytes, Start]:
+def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], banned: BannedWords) -> dict[bytes, Start]:
     """The states of a matcher after some prompts."""
-    banned = ban.compiled()
     before = {bytes_of(vocabulary, each, () if isinstance(each, str) else each) for each in prompts}
     return {each: Start(banned, each) for each in before}
 
@@ -512,6 +520,25 @@ def _known(
 ) -> GuideSource | None:
     """Look up a constraint without banned words."""
     return clean[before]
+
+
+class _ReadRequest(Request):
+    """A request whose body the guard has read."""
+
+    async def json(self) -> Any:
+        return self.scope[BODY]
+
+
+class _Route(APIRoute):
+    """A route that does not read a body twice."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            return await handler(_ReadRequest(request.scope, request.receive))
+
+        return handled
 
 
 async def _disconnected(request: Request) -> None:
@@ -542,10 +569,6 @@ async def _on_fault(_: Request, error: Exception) -> Response:
 async def _on_invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = max(error.errors(), key=lambda each: len(each["loc"]))  # of the ways to read a value, the one that got far
-    if first["type"] == "json_invalid":
-        why = first.get("ctx", {}).get("error", first["msg"])
-        place = f" at character {first['loc'][-1] + 1}" if isinstance(first["loc"][-1], int) else ""
-        return _refusal(Refused(f"the body is not valid JSON{place}: {why}", None, "invalid_json"))
     if first["loc"] == ("body",) and first["type"] != "missing":
         return _refusal(Refused("the body is not a JSON object", None, "invalid_value"))
     param = _path(first["loc"][1:]) or None

@@ -5,8 +5,9 @@ it is refused, would take a minute or passes: what was made is handed over as a 
 depends on the vocabulary is made of it. What is short has a process of its own, and does not wait for what is large.
 Only a short list of choices and a small pattern are compiled here: that takes less than to ask.
 
-Banned words are taken out of it by these processes, too. Each is made once, however many ask for it at a time, and kept
-by its digest, those used last in a bounded number of bytes. When nobody waits for a verdict any more, its process ends.
+Banned patterns are compiled, and banned words taken out of constraints, by these processes, too. Each is made once,
+however many ask for it at a time, and kept by its digest, those used last in a bounded number of bytes. When nobody
+waits for a verdict any more, its process ends. All of them begin with the server: the first who asks finds them there.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pebble import ProcessExpired, ProcessPool
 
-from sfgen.compiled_form import CompiledForm
+from sfgen.compiled_form import CompiledForm, of_compiled_form
 from sfgen.errors import GenerationError, OutOfMemory, SfgenError
 from sfgen.index import DfaIndex, Index
 from sfgen.jobs.own_jobs import size_of
@@ -42,6 +43,7 @@ from sfgen.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from sfgen.ban import BannedWords
     from sfgen.ban.difference import Start
     from sfgen.serve.requests import Ban
 
@@ -86,10 +88,10 @@ class CompileTimeout(GenerationError):
 
 
 class _Making:
-    """A constraint that is compiled, and how many wait for it."""
+    """Something that is compiled, and how many wait for it."""
 
     def __init__(self) -> None:
-        self.task: asyncio.Task[Index | None]
+        self.task: asyncio.Task[Any]
         self.waiters = 0
         self.is_judged = False
         self.nbytes = 0  # of its compiled form, and of what is made of it here
@@ -117,7 +119,7 @@ class Constraints:
         self.made = 0
         self._seconds = seconds
         self._most_bytes = most_bytes
-        self._kept: OrderedDict[Key, tuple[Index | None, int]] = OrderedDict()  # with the bytes that each takes
+        self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()  # with the bytes that each takes
         self._bytes = 0
         self._refused: OrderedDict[Key, tuple[SfgenError, float]] = OrderedDict()  # with when that was
         self._under_way: dict[Key, _Making] = {}
@@ -125,6 +127,7 @@ class Constraints:
         self._slow = ThreadPoolExecutor(1, "sfgen-compile-large")
         self._context = _context()  # from now on the imports of its processes go on
         self._judges: dict[bool, ProcessPool] = {}  # those for what is large, and for what is short
+        self._pools: dict[bool, asyncio.Task[ProcessPool]] = {}  # the same, when they have begun
         self._is_closed = False
         self._closing = threading.Lock()
         self._frozen: set[bool] = set()
@@ -133,6 +136,11 @@ class Constraints:
     def nbytes(self) -> int:
         """The memory that those take that are kept."""
         return self._bytes
+
+    def begin(self) -> None:
+        """Let the processes begin, so that the first who asks need not wait for them."""
+        for is_large in JUDGES:
+            self._pool(is_large).add_done_callback(lambda task: task.cancelled() or task.exception())
 
     async def of(self, own: OwnConstraint, vocabulary: Vocabulary) -> Index:
         """Return the guides of a constraint over a vocabulary.
@@ -143,9 +151,20 @@ class Constraints:
             Busy: Too many others are compiled.
             SfgenError: It cannot be read or compiled.
         """
-        found = await self._once(_key(own, vocabulary), lambda making: self._make(making, own, vocabulary))
-        assert found is not None, "it is compiled, or an error"
-        return found
+        return await self._once(_key(own, vocabulary), lambda making: self._make(making, own, vocabulary))
+
+    async def banned(self, ban: Ban) -> BannedWords:
+        """Return banned words and patterns, compiled.
+
+        Raises:
+            CompileTimeout: They take too long.
+            OutOfMemory: They take too much memory.
+            Busy: Too many others are compiled.
+            SfgenError: One of them cannot be read, or bans everything.
+        """
+        if all(map(judge.is_quick, ban.patterns)):
+            return await asyncio.to_thread(ban.compiled)
+        return await self._once((ban.digest,), lambda making: self._ban(making, ban))
 
     async def without(self, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
         """Return the guides of a constraint without banned words, for texts after a prompt.
@@ -162,15 +181,15 @@ class Constraints:
         key = *_key(own, index.vocabulary), ban.digest, start.state
         return await self._once(key, lambda making: self._clean(making, own, ban, start, index))
 
-    async def _once(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, Index | None]]) -> Index | None:
+    async def _once(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, Made]]) -> Made:
         """Return what is kept, or make it once for all who ask."""
         if key in self._kept:
-            return self._used(key)
+            return cast("Made", self._used(key))
         self._refuse_again(key)
         making = self._under_way.get(key) or self._begin(key, make)
         making.waiters += 1
         try:
-            return await asyncio.shield(making.task)
+            return cast("Made", await asyncio.shield(making.task))
         except asyncio.CancelledError:
             if making.task.cancelled() and self._is_closed:
                 raise Stopping from None
@@ -181,7 +200,7 @@ class Constraints:
                 making.task.cancel()  # and with it the process that judges
                 self._under_way.pop(key, None)
 
-    def _begin(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, Index | None]]) -> _Making:
+    def _begin(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, object]]) -> _Making:
         if self._is_closed:
             raise Stopping
         if len(self._under_way) >= MOST_UNDER_WAY:
@@ -200,9 +219,36 @@ class Constraints:
         return await self._here(is_large, partial(judge.taken, form, vocabulary))
 
     async def _clean(self, making: _Making, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
-        is_large = len(own.written) + sum(map(len, (*ban.words, *ban.patterns, *ban.allow))) >= LARGE
-        form = await self._judge(is_large, making, judge.cleaned, own, ban.compiled(), start.prompt)
+        is_large = len(own.written) + ban.length >= LARGE
+        form = await self._judge(is_large, making, judge.cleaned, own, ban, start.prompt)
         return await self._here(is_large, partial(judge.taken_clean, form, index))
+
+    async def _ban(self, making: _Making, ban: Ban) -> BannedWords:
+        is_large = ban.length >= LARGE
+        form = await self._judge(is_large, making, judge.banned, ban)
+        return await self._here(is_large, partial(of_compiled_form, form))
+
+    def _pool(self, is_large: bool) -> asyncio.Task[ProcessPool]:
+        """The processes that compile what is large, or short: from the first call on they begin, beside the loop."""
+        begun = self._pools.get(is_large)
+        if begun is None or (begun.done() and (begun.cancelled() or begun.exception())):
+            begun = self._pools[is_large] = asyncio.create_task(asyncio.to_thread(self._begun, is_large))
+        return begun
+
+    def _begun(self, is_large: bool) -> ProcessPool:
+        """Let processes begin, which takes a second where their imports have just begun.
+
+        Raises:
+            Stopping: The server ends: what it has begun now would be left over.
+        """
+        with self._closing:
+            if self._is_closed:
+                raise Stopping
+            pool = self._judges[is_large] = ProcessPool(
+                JUDGES[is_large], context=self._context, initializer=judge.begin, initargs=[JUDGE_BYTES, NICE]
+            )
+            pool.schedule(judge.ready)
+            return pool
 
     async def _here(self, is_large: bool, make: Callable[[], Made]) -> Made:
         """Make something in a thread of this process."""
@@ -219,15 +265,11 @@ class Constraints:
             Stopping: The server ends: what it has begun now would be left over.
             SfgenError: It cannot be read or compiled.
         """
+        judged: Future[SfgenError | CompiledForm]
+        pool = await asyncio.shield(self._pool(is_large))
         if self._is_closed:
             raise Stopping
-        if is_large not in self._judges:
-            self._judges[is_large] = ProcessPool(
-                JUDGES[is_large], context=self._context, initializer=judge.begin, initargs=[JUDGE_BYTES, NICE]
-            )
-        judged: Future[SfgenError | CompiledForm] = self._judges[is_large].schedule(
-            judges, args=given, timeout=self._seconds
-        )
+        judged = pool.schedule(judges, args=given, timeout=self._seconds)
         try:
             verdict = await asyncio.wrap_future(judged)
         except TooLong:
@@ -241,24 +283,24 @@ class Constraints:
 
     # ---- what is kept ----------------------------------------------------------------------------------------------
 
-    def _used(self, key: Key) -> Index | None:
+    def _used(self, key: Key) -> Any:
         """Return one that is kept, and count it anew: its masks are made while texts are written."""
-        index, before = self._kept.pop(key)
+        made, before = self._kept.pop(key)
         self._bytes -= before
-        self._add(key, index, before)
-        return index
+        self._add(key, made, before)
+        return made
 
-    def _add(self, key: Key, index: Index | None, least: int) -> None:
-        size = max(least, _NOTHING if index is None else size_of(index))
-        if isinstance(index, DfaIndex):
-            size = max(size, index.dfa.transitions.nbytes + index.masks_nbytes)
-        self._kept[key] = index, size
+    def _add(self, key: Key, made: Any, least: int) -> None:
+        size = max(least, size_of(made) if isinstance(made, Index) else _NOTHING)
+        if isinstance(made, DfaIndex):
+            size = max(size, made.dfa.transitions.nbytes + made.masks_nbytes)
+        self._kept[key] = made, size
         self._bytes += size
         while len(self._kept) > 1 and self._bytes > self._most_bytes:
             _, (_, size) = self._kept.popitem(last=False)
             self._bytes -= size
 
-    def _keep(self, key: Key, making: _Making, task: asyncio.Task[Index | None]) -> None:
+    def _keep(self, key: Key, making: _Making, task: asyncio.Task[Any]) -> None:
         """Keep what came of a task."""
         if self._under_way.get(key) is making:
             del self._under_way[key]

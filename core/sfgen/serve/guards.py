@@ -45,6 +45,9 @@ OPEN = ("/", "/health")
 HAS_KEY = "sfgen.has_key"
 """In the scope of a request: whether it may be told what only those with a key are told."""
 
+BODY = "sfgen.body"
+"""In the scope of a request: its body, as it was read here."""
+
 MAX_DEPTH = 512
 """How deep arrays and objects in a body may be nested."""
 
@@ -162,6 +165,7 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, send)
             else:
+                scope[BODY] = held.value
                 await self._answered(scope, held.again(receive), send)
         finally:
             self._held -= held.size
@@ -241,6 +245,7 @@ class _Held:
 
     Attributes:
         size: How many bytes of it there are.
+        value: What it says, when it was read.
         is_gone: Whether the client has gone before its end.
     """
 
@@ -248,6 +253,7 @@ class _Held:
         self._guard = guard
         self._body = bytearray()
         self.size = 0
+        self.value: Any = None
         self.is_gone = False
 
     async def read(self, receive: Receive) -> JSONResponse | None:
@@ -277,8 +283,12 @@ class _Held:
                 408, f"the body has not come in {access.receive_seconds:g} seconds", "request_timeout",
                 {"Connection": "close"},
             )  # fmt: skip
-        mistake = mistake_in(self._body) if self.size < _LARGE else await asyncio.to_thread(mistake_in, self._body)
-        return None if mistake is None else refused(400, f"the body {mistake}", "invalid_json")
+        try:
+            is_large = self.size >= _LARGE
+            self.value = await asyncio.to_thread(json_of, self._body) if is_large else json_of(self._body)
+        except MistakeError as error:
+            return refused(400, f"the body {error}", "invalid_json")
+        return None
 
     def again(self, receive: Receive) -> Receive:
         """What the application receives: the body, and then what the server tells."""
@@ -299,17 +309,19 @@ class _Held:
 # ---- JSON ------------------------------------------------------------------------------------------------------------
 
 
-class _MistakeError(ValueError):
+class MistakeError(ValueError):
     """Something that not all readers of JSON understand alike."""
 
 
-def mistake_in(body: bytes | bytearray) -> str | None:
-    """Tell what is wrong with a body; ``None``: it is JSON.
+def json_of(body: bytes | bytearray) -> Any:
+    """Return what a body says.
 
-    >>> mistake_in(b'{"a": 1, "a": 2}')
-    "has the name 'a' twice in an object"
-    >>> mistake_in(b"[" * 10_000)
-    'has arrays and objects nested deeper than 512'
+    >>> json_of(b'{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+    sfgen.serve.guards.MistakeError: has the name 'a' twice in an object
+
+    Raises:
+        MistakeError: It is not JSON, or not for all readers the same.
     """
     try:
         text = body.decode("utf-8")
@@ -317,24 +329,28 @@ def mistake_in(body: bytes | bytearray) -> str | None:
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError as error:
-        return f"is not UTF-8: byte {error.start}"
+        raise MistakeError(f"is not UTF-8: byte {error.start}") from None
     except UnicodeEncodeError as error:
-        return f"has half of a surrogate pair: {error.object[error.start]!a}"
-    except _MistakeError as error:
-        return str(error)
+        raise MistakeError(f"has half of a surrogate pair: {error.object[error.start]!a}") from None
     except json.JSONDecodeError as error:
-        return f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+        raise MistakeError(f"is not JSON: line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
-        return f"has arrays and objects nested deeper than {MAX_DEPTH}"
+        raise _too_deep() from None
+    except MistakeError:
+        raise
     except ValueError:  # what Python says of an integer with thousands of digits
-        return "has a number that is too long"
+        raise MistakeError("has a number that is too long") from None
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(MAX_DEPTH):
         parts = (part for each in level for part in (each.values() if isinstance(each, dict) else each))
         level = [part for part in parts if isinstance(part, dict | list)]
         if not level:
-            return None
-    return f"has arrays and objects nested deeper than {MAX_DEPTH}"
+            return value
+    raise _too_deep()
+
+
+def _too_deep() -> MistakeError:
+    return MistakeError(f"has arrays and objects nested deeper than {MAX_DEPTH}")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -342,12 +358,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise _MistakeError(f"has the name {twice!a:.60} twice in an object")
+        raise MistakeError(f"has the name {twice!a:.60} twice in an object")
     return found
 
 
 def _no_number(name: str) -> Any:
-    raise _MistakeError(f"has {name}, which is not a number in JSON")
+    raise MistakeError(f"has {name}, which is not a number in JSON")
 
 
 # ---- names and answers -----------------------------------------------------------------------------------------------

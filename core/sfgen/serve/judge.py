@@ -10,21 +10,26 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from sfgen.ban import BannedWords
 from sfgen.ban.difference import clean_constraint, over
 from sfgen.compiled_form import CompiledForm, compiled_form, of_compiled_form
 from sfgen.errors import SfgenError
 from sfgen.index import Index
 from sfgen.jobs.own_jobs import read_constraint
 from sfgen.jobs.prompt_record import OwnConstraint
-from sfgen.regex.ast import Atomic, Look, Node, Repeat, children
+from sfgen.regex.ast import Atomic, Characters, Concatenation, Look, Node, Repeat, children
 from sfgen.regex.parse import parse
 from sfgen.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    from sfgen.serve.requests import Ban
+
 PICKLED_DEPTH = 5_000
 """Calls in calls that a constraint may take to be pickled: the stack of a process has room for them."""
+
+CASES = 4
+"""The most characters that are one letter in another case."""
 
 MOST_POSITIONS = 12
 """Characters of a pattern, repeats written out, up to which it is compiled at once."""
@@ -38,6 +43,26 @@ def is_cheap(own: OwnConstraint) -> bool:
         return _positions(parse(own.value)) <= MOST_POSITIONS
     except SfgenError:
         return True  # it is refused at once
+
+
+def is_quick(pattern: str) -> bool:
+    """Tell whether a banned pattern is a plain text in any case, whose automaton is as long as itself.
+
+    >>> is_quick("(?i:cat, sat)"), is_quick("a[ab][ab][ab]"), is_quick("[0-9]+")
+    (True, False, False)
+    """
+    try:
+        node = parse(pattern)
+    except SfgenError:
+        return True  # it is refused at once
+    parts = node.parts if isinstance(node, Concatenation) else (node,)
+    sets = {part.ranges for part in parts if isinstance(part, Characters)}
+    if not all(isinstance(part, Characters) for part in parts):
+        return False
+    if any(sum(last - first + 1 for first, last in ranges) > CASES for ranges in sets):
+        return False
+    members = [code for ranges in sets for first, last in ranges for code in range(first, last + 1)]
+    return len(members) == len(set(members))  # where sets overlap, there may be exponentially many states
 
 
 def _positions(node: Node) -> int:
@@ -84,12 +109,17 @@ def judged(own: OwnConstraint) -> SfgenError | CompiledForm:
     return _form_of(lambda: _compiled(own))
 
 
-def cleaned(own: OwnConstraint, banned: BannedWords, prompt: bytes) -> SfgenError | CompiledForm:
+def banned(ban: Ban) -> SfgenError | CompiledForm:
+    """Compile banned words and patterns in a process of a pool; return what was made, or the error."""
+    return _form_of(ban.compiled)
+
+
+def cleaned(own: OwnConstraint, ban: Ban, prompt: bytes) -> SfgenError | CompiledForm:
     """Take banned words out of a constraint in a process of a pool; return the form of what was made, or the error.
 
     It is whether nothing was taken out, and the other constraint; ``None`` where a matcher must watch over the text.
     """
-    return _form_of(lambda: _cleaned(own, banned, prompt))
+    return _form_of(lambda: _cleaned(own, ban, prompt))
 
 
 def _compiled(own: OwnConstraint) -> Any:
@@ -98,9 +128,9 @@ def _compiled(own: OwnConstraint) -> Any:
     return constraint
 
 
-def _cleaned(own: OwnConstraint, banned: BannedWords, prompt: bytes) -> tuple[bool, Any]:
+def _cleaned(own: OwnConstraint, ban: Ban, prompt: bytes) -> tuple[bool, Any]:
     constraint = read_constraint(own)
-    clean: Any = clean_constraint(constraint, banned, prompt)
+    clean: Any = clean_constraint(constraint, ban.compiled(), prompt)
     if clean is None or clean is constraint:
         return clean is not None, None
     clean.shortest()
@@ -137,3 +167,7 @@ def begin(most: int, nice: int) -> None:
     most += _addresses()
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     os.nice(nice)
+
+
+def ready() -> None:
+    """Do nothing: whoever asks waits until the process has begun."""

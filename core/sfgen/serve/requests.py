@@ -212,6 +212,11 @@ class Ban:
         """Compile it, unless it was compiled lately."""
         return _compiled_ban(self)
 
+    @property
+    def length(self) -> int:
+        """The characters of all of it."""
+        return sum(map(len, (*self.words, *self.patterns, *self.allow)))
+
     @cached_property
     def digest(self) -> bytes:
         """A digest by which equal ones are recognized."""
