@@ -22,6 +22,7 @@ PATHS = [
     ("/v1/models/{name}", "GET"),
     ("/v1/completions", "POST"),
     ("/v1/chat/completions", "POST"),
+    ("/v1/responses", "POST"),
     ("/v1/trace", "POST"),
 ]
 
@@ -59,9 +60,12 @@ def test_no_request_makes_the_server_fail(described: Any, client: TestClient, pa
         if answer.status_code >= 400:
             assert set(answer.json()["error"]) >= {"message", "type", "param", "code"}
         elif answer.headers["content-type"].startswith("text/event-stream"):
-            assert "event: error" in answer.text or answer.text.endswith("data: [DONE]\n\n")
+            ends = ("data: [DONE]\n\n", "response.completed", "response.incomplete")
+            assert any(end in answer.text for end in ("event: error", *ends))
         elif answer.headers["content-type"] == "application/jsonl":
             assert all(each.result or each.failure for each in parse_trace(io.BytesIO(answer.content)).recordings)
+        elif path == "/v1/responses":
+            assert answer.json()["status"] in ("completed", "incomplete")
         elif method == "POST":
             for choice in json.loads(answer.text)["choices"]:
                 assert choice["finish_reason"] in ("stop", "length")

@@ -34,7 +34,7 @@ from sfgen.decoding.plain_forms import model_of, vocabulary_of
 from sfgen.decoding.prepare import bytes_of, loop_of
 from sfgen.errors import InternalError, SfgenError
 from sfgen.index import Index
-from sfgen.models.messages import chat_ids
+from sfgen.models.messages import chat_ids, sees_tools
 from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.printable import json_text
 from sfgen.protocols import GuideSource, Model
@@ -44,6 +44,7 @@ from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault, refused
 from sfgen.serve.page import page_to_try
 from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
 from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
+from sfgen.serve.responses import Asked, ResponseReply, ResponsesRequest, response_lines
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
 from sfgen.vocabulary import Vocabulary
 
@@ -223,6 +224,10 @@ class Server:
         async def chat(body: ChatRequest, request: Request) -> Response:
             return await self._answer(body, request)
 
+        @api.post("/v1/responses")
+        async def responses(body: ResponsesRequest, request: Request) -> Response:
+            return await self._answer(body, request)
+
         @api.post("/v1/trace")
         async def trace(body: TraceRequest, request: Request) -> Response:
             return await self._answer(body, request, is_traced=True)
@@ -244,7 +249,7 @@ class Server:
     # ---- one request -----------------------------------------------------------------------------------------------
 
     async def _answer(
-        self, body: CompletionRequest | ChatRequest, request: Request, *, is_traced: bool = False
+        self, body: CompletionRequest | ChatRequest | ResponsesRequest, request: Request, *, is_traced: bool = False
     ) -> Response:
         """Answer a request, unless its client goes away before."""
         work = asyncio.create_task(self._reply(body, is_traced))
@@ -256,10 +261,14 @@ class Server:
             gone.cancel()
             work.cancel()
 
-    async def _reply(self, body: CompletionRequest | ChatRequest, is_traced: bool) -> Response:
-        if is_traced:
+    async def _reply(self, body: CompletionRequest | ChatRequest | ResponsesRequest, is_traced: bool) -> Response:
+        asked = None
+        if isinstance(body, ResponsesRequest):
+            asked = Asked.of(body)
+            body = asked.chat
+        elif is_traced:
             refuse_untraced(body)
-        wish = wish_of(body)
+        wish = wish_of(body) if asked is None else asked.wish
         if is_traced:
             wish = replace(wish, config={**wish.config, "observe": True})
         name = next(iter(self._models)) if body.model is None else self._known(body.model)
@@ -295,12 +304,15 @@ class Server:
             scenes = await asyncio.to_thread(scenes_of, name, vocabulary, body, wish, index, prompts, loops)
             self._engines[name].put(texts)
             return Stream(trace_lines(texts, scenes, partial(self._without_path, name=name)), texts, MEDIA_TYPE)
-        reply = Reply(name, isinstance(body, ChatRequest))
+        reply = Reply(name, isinstance(body, ChatRequest)) if asked is None else ResponseReply(name, True, asked=asked)
         choices = []
         for number, loop in enumerate(loops):
             scored = None if wish.top_logprobs is None else loop.scored_tokens(wish.top_logprobs)
             choices.append(Choice(reply, number, vocabulary, scored))
         self._engines[name].put(texts)
+        if body.stream and isinstance(reply, ResponseReply):
+            told = partial(self._told, name=name, wish=wish)
+            return Stream(response_lines(reply, texts[0], choices[0], prompt_tokens, told), texts)
         if body.stream:
             usage = body.stream_options is not None and body.stream_options.include_usage
             lines = self._lines(reply, texts, choices, prompt_tokens if usage else None, wish)
@@ -316,6 +328,10 @@ class Server:
         if isinstance(own, str) and Path(own).name != own:
             error.message = error.message.replace(own, name)
         return error
+
+    def _told(self, error: SfgenError, name: str, wish: Wish) -> dict[str, Any]:
+        """An error in the middle of a stream."""
+        return error_body(self._without_path(error, name), wish.field_of(error))
 
     def _known(self, name: str) -> str:
         """Return the name of a model, if there is one."""
@@ -474,8 +490,7 @@ class Server:
                 if chunk is None:
                     left -= 1
                 elif isinstance(chunk, SfgenError):
-                    self._without_path(chunk, reply.model)
-                    yield f"event: error\n{stream_line(error_body(chunk, wish.field_of(chunk)))}"
+                    yield f"event: error\n{stream_line(self._told(chunk, reply.model, wish))}"
                     return
                 else:
                     yield stream_line(reply.chunk([chunk]) | usage)
@@ -492,8 +507,11 @@ class Server:
 def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
     """The prompts of a request: texts or token ids."""
     if isinstance(body, ChatRequest):
+        if wish.tools and not sees_tools(model, wish.tools):
+            why = "the chat template of this model tells it of no tools, and a tool has a description"
+            raise Refused(why, "tools", hint="Leave the description out, and say it in a message.")
         try:
-            return [chat_ids(model, wish.messages, variables=wish.variables)]
+            return [chat_ids(model, wish.messages, wish.tools or None, wish.variables)]
         except SfgenError as error:
             hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
             place = wish.field_of(error) or wish.fields["prompt"]

@@ -23,7 +23,7 @@ _ABOUT_PARTS_OF_ANSWERS = """spaces_between_special_tokens separate_reasoning st
     reasoning_in_content parse_tool_calls parallel_tool_calls preserved_tokens grammar_triggers"""
 _ABOUT_WHAT_IS_OFF = """xtc_threshold dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers dry_range
     mirostat_tau mirostat_eta smoothing_curve dynatemp_exponent dynatemp_low dynatemp_high min_temp max_temp
-    temp_exponent adaptive_decay rep_pen_slope"""  # or the request is refused
+    temp_exponent adaptive_decay rep_pen_slope max_tool_calls truncation"""  # or the request is refused
 
 HARMLESS = frozenset(" ".join([_ABOUT_THE_ASKER, _ABOUT_SPEED, _ABOUT_PARTS_OF_ANSWERS, _ABOUT_WHAT_IS_OFF]).split())
 """Fields that change no text here, whatever their value."""
@@ -43,6 +43,9 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "verbosity": ("medium",),
     "moderation": (False,),
     "annotations": ([],),
+    "background": (False,),
+    "conversation": (),
+    "previous_response_id": (),
     "refusal": ("",),
     "reasoning": ("",),
     "reasoning_content": ("",),

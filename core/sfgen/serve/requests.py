@@ -27,7 +27,7 @@ from sfgen.ban.entries import MatchMode
 from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, InputError, LimitTooSmall, PatternError, SfgenError
 from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
-from sfgen.models.messages import Message, checked_variables
+from sfgen.models.messages import Message, Tools, checked_variables
 from sfgen.serve.engine import SlowMask
 from sfgen.serve.neutral import fault_of
 
@@ -56,17 +56,19 @@ class Refused(SfgenError):
         super().__init__(message, hint=hint)
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """A body or a part of one, with all fields that it has."""
+
     model_config = ConfigDict(extra="allow", allow_inf_nan=False)
 
 
-class StreamOptions(_Body):
+class StreamOptions(Body):
     """How a stream is told."""
 
     include_usage: bool | None = None
 
 
-class JsonSchemaFormat(_Body):
+class JsonSchemaFormat(Body):
     """A schema by name, as OpenAI's ``response_format`` has it; it is always kept to, be it ``strict`` or not."""
 
     name: str = "schema"
@@ -75,7 +77,7 @@ class JsonSchemaFormat(_Body):
     strict: bool | None = None
 
 
-class ResponseFormat(_Body):
+class ResponseFormat(Body):
     """The form of an answer; a ``schema`` beside ``json_object`` is llama-server's."""
 
     type: Literal["text", "json_object", "json_schema"]
@@ -83,7 +85,7 @@ class ResponseFormat(_Body):
     schema_: dict[str, Any] | bool | None = Field(default=None, alias="schema")
 
 
-class StructuredOutputs(_Body):
+class StructuredOutputs(Body):
     """What the text must match, as vLLM names it."""
 
     json_: Schema | None = Field(default=None, alias="json")
@@ -93,7 +95,7 @@ class StructuredOutputs(_Body):
     json_object: bool | None = None
 
 
-class OwnKeys(_Body):
+class OwnKeys(Body):
     """What a record of a job may say, the options of a ban, and how a text is written."""
 
     regex: StrictStr | None = None
@@ -114,7 +116,7 @@ class OwnKeys(_Body):
     messages: list[dict[str, Any]] | None = None
 
 
-class TextRequest(_Body):
+class TextRequest(Body):
     """The fields that completions and chat have in common."""
 
     model: str | None = None
@@ -162,14 +164,14 @@ class CompletionRequest(TextRequest):
     logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
 
 
-class TextPart(_Body):
+class TextPart(Body):
     """A part of a message: only text is known."""
 
     type: Literal["text"]
     text: str
 
 
-class ChatMessage(_Body):
+class ChatMessage(Body):
     """One message of a conversation; a last one of the assistant is gone on with."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
@@ -250,6 +252,7 @@ class Wish:
         messages: The conversation; empty for completions.
         variables: Variables of the chat template.
         fields: The field that each parameter came from, for errors.
+        tools: The tools that the chat template is told of.
     """
 
     constraint: OwnConstraint | None
@@ -262,6 +265,7 @@ class Wish:
     messages: tuple[Message, ...] = ()
     variables: Mapping[str, Any] | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
+    tools: Tools = ()
 
     def field_of(self, error: SfgenError) -> str | None:
         """Return the field that an error is about; ``None``: that is not known."""
@@ -288,7 +292,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
         Refused: A field that would change the text is not known, or two ask for different things.
         SfgenError: A part of it cannot be read.
     """
-    _refuse_unknown(body, "")
+    refuse_unknown(body, "")
     own = body.sfgen or OwnKeys()
     fields = {"prompt": "messages" if isinstance(body, ChatRequest) else "prompt", "variables": "chat_template_kwargs"}
     found = list(_constraints(body, own))
@@ -333,7 +337,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
     )
 
 
-def _refuse_unknown(body: _Body, path: str) -> None:
+def refuse_unknown(body: Body, path: str) -> None:
     """Refuse what is not known here, at any depth, unless its value asks for nothing."""
     is_asked = body.model_extra and isinstance(body, TextRequest)  # a megabyte of schema is not copied for nothing
     settings = body.model_dump(exclude_none=True) if is_asked else {}
@@ -351,8 +355,8 @@ def _refuse_unknown(body: _Body, path: str) -> None:
         value = getattr(body, name)
         told = kind.alias or name
         for number, item in enumerate(value if isinstance(value, list) else [value]):
-            if isinstance(item, _Body):
-                _refuse_unknown(item, f"{path}{told}[{number}]." if isinstance(value, list) else f"{path}{told}.")
+            if isinstance(item, Body):
+                refuse_unknown(item, f"{path}{told}[{number}]." if isinstance(value, list) else f"{path}{told}.")
 
 
 def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnConstraint]]:
