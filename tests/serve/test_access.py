@@ -13,8 +13,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from tests.support.models.random_models import save
 
-from sfgen.errors import UsageError
+from sfgen.errors import InternalError, UsageError
 from sfgen.serve import Limits, app
+from sfgen.serve.engine import Engine
 
 HERE = ("127.0.0.1", "localhost", "::1")
 TEXT = {"prompt": "Once ", "max_tokens": 2}
@@ -323,3 +324,22 @@ def test_a_body_is_read_once(client: TestClient, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("starlette.requests.Request.json", None)
     assert client.post(PATH, json=TEXT).status_code == 200
     assert [json.loads(body) for body in read] == [TEXT]
+
+
+# ---- health ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_engine_that_has_failed_is_no_health(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(engine: Engine) -> None:
+        raise SystemExit("out of registers")
+
+    monkeypatch.setattr(Engine, "_write", fail)
+    served = app("tiny")
+    with TestClient(served, base_url="http://localhost") as client:
+        served.check()
+        assert client.get("/health").status_code == 200
+        assert client.post(PATH, json=TEXT).status_code == 500
+        assert client.get("/health").status_code == 500
+        assert "registers" not in client.get("/health").text
+        with pytest.raises(InternalError, match="out of registers"):
+            served.check()

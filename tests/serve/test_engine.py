@@ -42,7 +42,7 @@ async def engine_of(model: Any, rows: int = 2, max_waiting: int = 8) -> AsyncIte
         assert not engine._thread.is_alive()
 
 
-def text_of(model: Any, tokens: int, prompt: Sequence[int] = (0,), **times: float) -> RunningText:
+def text_of(model: Any, tokens: int, prompt: Sequence[int] = (0,), **times: Any) -> RunningText:
     return RunningText(prepare(model, prompt, max_tokens=tokens), **times)
 
 
@@ -69,7 +69,7 @@ class Fake:
 FINISHED = object.__new__(Finished)
 
 
-def fake(loop: Fake, **times: float) -> RunningText:
+def fake(loop: Fake, **times: Any) -> RunningText:
     return RunningText(cast(Loop, loop), **times)
 
 

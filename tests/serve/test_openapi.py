@@ -18,6 +18,7 @@ schemathesis = pytest.importorskip("schemathesis")
 
 PATHS = [
     ("/health", "GET"),
+    ("/metrics", "GET"),
     ("/v1/models", "GET"),
     ("/v1/models/{name}", "GET"),
     ("/v1/completions", "POST"),

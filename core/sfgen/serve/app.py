@@ -41,6 +41,7 @@ from sfgen.protocols import GuideSource, Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
 from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault, refused
+from sfgen.serve.metrics import Metrics
 from sfgen.serve.page import page_to_try
 from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
 from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
@@ -133,7 +134,8 @@ def app(
     access = Access(api_keys, hosts, cors, limits.max_body, limits.receive_seconds)
     server = Server(_named(models), limits, log_prompts, grace)
     api = server.application()
-    return Guard(api, access, lambda: api.router.lifespan_context(api), server.stop, grace)
+    started = partial(api.router.lifespan_context, api)
+    return Guard(api, access, started, server.stop, grace, server.metrics.answered, server.check)
 
 
 def _named(models: Any) -> dict[str, Model]:
@@ -168,6 +170,9 @@ class Server:
         limits: What is allowed.
         log_prompts: Whether prompts are logged.
         grace: The seconds that running texts may go on at the end.
+
+    Attributes:
+        metrics: What is counted.
     """
 
     def __init__(self, models: Mapping[str, Model], limits: Limits, log_prompts: bool, grace: float) -> None:
@@ -176,10 +181,24 @@ class Server:
         self._log_prompts = log_prompts
         self._grace = grace
         self._engines: dict[str, Engine] = {}
-        self._constraints = Constraints(limits.compile_seconds, limits.constraint_bytes)
+        self.metrics = Metrics(self.loads, lambda: self._constraints.nbytes)
+        self._constraints = Constraints(limits.compile_seconds, limits.constraint_bytes, self.metrics.compiled)
         self._without = lru_cache(WITHOUT_KEPT)(
             lambda name, never: cast("Model", WithoutTokens(models[name], never))  # of which each makes a trie
         )
+
+    def loads(self) -> dict[str, tuple[int, int]]:
+        """Tell how many texts of each model have rows, and how many wait."""
+        return {name: engine.load for name, engine in self._engines.items()}
+
+    def check(self) -> None:
+        """Raise the error of an engine that has failed.
+
+        Raises:
+            InternalError: One has.
+        """
+        for engine in self._engines.values():
+            engine.check()
 
     def application(self) -> FastAPI:
         """Return the routes."""
@@ -202,11 +221,20 @@ class Server:
         api.add_exception_handler(Exception, _on_fault)
 
         @api.get("/health")
-        async def health(request: Request) -> dict[str, Any]:
+        async def health(request: Request) -> Any:
+            try:
+                self.check()
+            except InternalError:
+                return fault()
             if not request.scope.get(HAS_KEY, True):
                 return {"status": "ok"}  # which models there are, and who uses them, is told to those with a key
-            loads = {name: engine.load for name, engine in self._engines.items()}
-            return {"status": "ok", "models": {name: {"running": a, "waiting": b} for name, (a, b) in loads.items()}}
+            loads = self.loads().items()
+            return {"status": "ok", "models": {name: {"running": a, "waiting": b} for name, (a, b) in loads}}
+
+        @api.get("/metrics")
+        async def metrics(request: Request) -> Response:
+            content, kind = self.metrics.exposed(request.headers.get("accept", ""))
+            return Response(content, headers={"Content-Type": kind})
 
         @api.get("/v1/models")
         async def models() -> dict[str, Any]:
@@ -298,7 +326,8 @@ class Server:
             loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, config, clean)
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
-        texts = [RunningText(loop, self._limits.request_seconds, self._limits.mask_seconds) for loop in loops]
+        seconds = self._limits.request_seconds, self._limits.mask_seconds
+        texts = [RunningText(loop, *seconds, self.metrics.of_text(name)) for loop in loops]
         vocabulary = vocabulary_of(self._models[name])
         if is_traced:
             scenes = await asyncio.to_thread(scenes_of, name, vocabulary, body, wish, index, prompts, loops)

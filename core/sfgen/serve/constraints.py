@@ -92,6 +92,7 @@ class _Making:
 
     def __init__(self) -> None:
         self.task: asyncio.Task[Any]
+        self.begun = time.monotonic()
         self.waiters = 0
         self.is_judged = False
         self.nbytes = 0  # of its compiled form, and of what is made of it here
@@ -110,13 +111,17 @@ class Constraints:
     Args:
         seconds: The time in which one must be compiled, and banned words taken out of it.
         most_bytes: The memory that those may take that are kept, as far as it can be told.
+        compiled: Called with the seconds that each took, those that were refused, too.
 
     Attributes:
         made: How many have been made.
     """
 
-    def __init__(self, seconds: float, most_bytes: int) -> None:
+    def __init__(
+        self, seconds: float, most_bytes: int, compiled: Callable[[float], None] = lambda seconds: None
+    ) -> None:
         self.made = 0
+        self._compiled = compiled
         self._seconds = seconds
         self._most_bytes = most_bytes
         self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()  # with the bytes that each takes
@@ -306,6 +311,7 @@ class Constraints:
             del self._under_way[key]
         if task.cancelled():
             return
+        self._compiled(time.monotonic() - making.begun)
         error = task.exception()
         if error is None:
             self.made += 1

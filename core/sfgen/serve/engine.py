@@ -25,7 +25,7 @@ from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from sfgen.decoding import Finished, batch_of, drive_batch
 from sfgen.decoding.events import Ask, AskAgain, Event
@@ -88,6 +88,16 @@ class SlowMask(TooSlow):
         super().__init__("a token mask", seconds, "Let the constraint have fewer ways to read the same text.")
 
 
+class Counts(Protocol):
+    """Who counts what becomes of a text."""
+
+    def told(self, event: Event) -> None:
+        """An event has come to whoever waits for the text."""
+
+    def failed(self, error: SfgenError | None) -> None:
+        """The text has ended without its last event; ``None``: nobody waits for it any more."""
+
+
 class RunningText:
     """One text of a request, from the line to its end.
 
@@ -95,14 +105,22 @@ class RunningText:
         loop: What ``sfgen.decoding.prepare`` made.
         seconds: The time that it may take, waiting included; ``None``: any.
         mask_seconds: The time that one step of it may take beside the model, such as a token mask; ``None``: any.
+        counts: Who is told of its events.
     """
 
-    def __init__(self, loop: Loop, seconds: float | None = None, mask_seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        seconds: float | None = None,
+        mask_seconds: float | None = None,
+        counts: Counts | None = None,
+    ) -> None:
         self.prompt_ids: Sequence[int] = loop.prompt_ids
         self.begun: float | None = None  # when it took a row
         self.is_over = False  # whether its row is free; the engine's thread says so
         self._text = loop
         self._seconds, self._mask_seconds = seconds, mask_seconds
+        self._counts = counts
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._listener = asyncio.get_running_loop()
         self._told: deque[Event | SfgenError] = deque()
@@ -122,18 +140,25 @@ class RunningText:
         if self._deadline is not None:  # it may be in the line, or in a long step, and end only later
             late = TooSlow("the request", self._seconds or 0)
             timer = self._listener.call_later(max(0, self._deadline - time.monotonic()), self.tell, late)
+        has_ended, error = False, None
         try:
             while True:
                 while self._told:
                     told = self._told.popleft()
                     if isinstance(told, SfgenError):
+                        error = told
                         raise told
+                    has_ended = isinstance(told, Finished)
+                    if self._counts is not None:
+                        self._counts.told(told)
                     yield told
-                    if isinstance(told, Finished):
+                    if has_ended:
                         return
                 self._has_told.clear()
                 await self._has_told.wait()
         finally:
+            if self._counts is not None and not has_ended:
+                self._counts.failed(error)
             self.leave()
             if timer is not None:
                 timer.cancel()
@@ -271,9 +296,8 @@ class Engine:
         most = self._max_waiting + self.rows
         if len(texts) > most:
             raise TooManyTexts(len(texts), most)
+        self.check()
         with self._changed:
-            if self._failure is not None:
-                raise InternalError(f"the engine has failed: {self._failure}")
             if self._is_stopping:
                 raise Stopping
             self._forget_left()
@@ -281,6 +305,16 @@ class Engine:
                 raise Busy(len(self._line), self._retry_after())
             self._line.extend(texts)
             self._changed.notify()
+
+    def check(self) -> None:
+        """Raise the error that has ended the engine, if one has.
+
+        Raises:
+            InternalError: The engine has failed.
+        """
+        with self._changed:
+            if self._failure is not None:
+                raise InternalError(f"the engine has failed: {self._failure}")
 
     @property
     def load(self) -> tuple[int, int]:

@@ -98,9 +98,12 @@ class Guard:
         started: Starts the application's engines, and ends them.
         stop: Takes no further texts; those that run may go on for a number of seconds. It may be called twice.
         grace: The seconds that running texts may go on at the end.
+        answered: Called with the path of a request's route and the status of its answer.
+        check: Raises an error where the application cannot answer any more.
 
     Attributes:
         access: The same.
+        check: The same.
         grace: The same.
         stop: The same.
     """
@@ -112,7 +115,11 @@ class Guard:
         started: Callable[[], AbstractAsyncContextManager[Any]],
         stop: Callable[[float], object],
         grace: float,
+        answered: Callable[[str, int], None] = lambda path, status: None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        self.check = check
+        self._counted = answered
         self.access, self.grace, self.stop = access, grace, stop
         self._application = application
         self._started = started
@@ -138,7 +145,13 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] == "http":
-            await self._checked(scope, receive, send)
+
+            async def counted(message: MutableMapping[str, Any]) -> None:
+                if message["type"] == "http.response.start":
+                    self._counted(getattr(scope.get("route"), "path", "other"), message["status"])
+                await send(message)
+
+            await self._checked(scope, receive, counted)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1008})
