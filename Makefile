@@ -30,7 +30,7 @@ help:
 	@echo "make demo      set up, then force a JSON record out of the small model and check it"
 	@echo "make tiny      train the small model anew, into .tiny; two and a half hours (core/training/README.md)"
 	@echo "make gguf      set up what reads GGUF files: llama.cpp is built once on a machine, which takes minutes"
-	@echo "make ray       set up Ray, for jobs on a cluster (0.6 GB)"
+	@echo "make ray       set up Ray, for jobs and servers on a cluster (0.6 GB)"
 	@echo "make clients   set up clients of the server in an environment of their own: instructor, langchain-openai (0.2 GB)"
 	@echo "make real-model  put together a real small model for the tests: Gemma 3 270M as a GGUF file (0.25 GB)"
 	@echo "make real      the same with a copy for transformers (1.1 GB), then all tests with it, long ones too"
@@ -79,7 +79,7 @@ gguf: $(GGUF_STAMP)
 
 $(RAY_STAMP): $(RUN_STAMP)
 	@echo "setting up Ray (once; 0.6 GB)"
-	$(PIP) --editable '.[ray]'
+	$(PIP) --editable '.[ray,serve-ray]'
 	@touch $@
 
 ray: $(RAY_STAMP)

@@ -104,7 +104,7 @@ def test_ray_says_what_to_install(folder: Path) -> None:
     assert "pip install 'sfgen[ray]'" in done.stderr
 
 
-@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "pebble"])
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn", "pebble", "prometheus_client"])
 def test_the_server_says_what_to_install(folder: Path, missing: str) -> None:
     hidden = f"import sys\nsys.modules[{missing!r}] = None\n"
     done = python(hidden + "from sfgen_cli.shell.ending import run\nsys.exit(run(['serve', '--port', '0']))", folder)
@@ -113,6 +113,12 @@ def test_the_server_says_what_to_install(folder: Path, missing: str) -> None:
     assert "pip install 'sfgen[serve]'" in done.stderr
     done = python(hidden + "import sfgen.serve", folder)
     assert "sfgen.errors.ModelError: the server is not installed: " in done.stderr
+
+
+def test_the_server_on_many_machines_says_what_to_install(folder: Path) -> None:
+    done = python("import sys\nsys.modules['ray'] = None\nimport sfgen.serve.ray", folder)
+    assert "sfgen.errors.ModelError: Ray Serve is not installed: " in done.stderr
+    assert "pip install 'sfgen[serve-ray]'" in done.stderr
 
 
 @pytest.mark.parametrize(

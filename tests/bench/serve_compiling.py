@@ -2,11 +2,11 @@
 
 Usage: ``python -m tests.bench.serve_compiling [--seconds N] [--rounds N] [--output FILE]``. Eight streams of ``tiny``
 write free text, alone and while one schema after the other is compiled, each of them once; or while twenty short, but
-nasty constraints come at once, or twenty with banned words. Servers take turns:
+nasty constraints come at once, or twenty with banned words or patterns. Servers take turns:
 
 * ``form``: as ``sfgen serve`` does it, a process of its pool compiles, and hands a compiled form over.
 * ``again``: the same, but what passed is compiled once more by the process that writes, and so is what is short, and
-  constraints without banned words.
+  bans, also where they are taken out of constraints.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ SCHEMAS: dict[str, Callable[[], Any]] = {
 
 SHORT = "20 short ones at once"
 BANS = "20 with banned words at once"
+PATTERNS = "20 with banned patterns at once"
 NASTY: tuple[Any, ...] = (
     {"regex": "(a|b)*a(a|b){14}%s"},
     {"regex": ".*é.{12}%s"},
@@ -85,7 +86,15 @@ def banning_bodies(turn: str) -> list[dict[str, Any]]:
     return [body | {"max_tokens": 1, "prompt": f"{at}"} for at, body in enumerate(bodies)]
 
 
-AT_ONCE: dict[str, Callable[[str], list[dict[str, Any]]]] = {SHORT: short_bodies, BANS: banning_bodies}
+def pattern_bodies(turn: str) -> list[dict[str, Any]]:
+    """Twenty free texts without patterns that have a thousand states and more."""
+    kinds = ("[ab]*a[ab]{9}%s", "é.{9}%s", "(?i)(the|a).{8}%s")
+    return [{"banned_regex": [kinds[at % 3].replace("%s", f"{turn}{at}")]} for at in range(20)]
+
+
+AT_ONCE: dict[str, Callable[[str], list[dict[str, Any]]]] = {
+    SHORT: short_bodies, BANS: banning_bodies, PATTERNS: pattern_bodies
+}  # fmt: skip
 
 
 @dataclass
@@ -192,7 +201,7 @@ def measured(how: str, seconds: float, schemas: dict[str, Any]) -> dict[str, Tol
 
 
 def _compile_here(kind: Any) -> None:
-    """Let a server compile in its own threads what is short, what passed, and constraints without banned words."""
+    """Let a server compile in its own threads what is short or has passed, and bans, also taken out of constraints."""
     from sfgen.ban.difference import without_banned
     from sfgen.serve import constraints, judge
 
@@ -207,7 +216,10 @@ def _compile_here(kind: Any) -> None:
     async def without(self: Any, own: Any, ban: Any, start: Any, index: Any) -> Any:
         return await asyncio.to_thread(without_banned, index, ban.compiled(), start.prompt)
 
-    kind._judge, kind.without = asked, without
+    async def banned(self: Any, ban: Any) -> Any:
+        return await asyncio.to_thread(ban.compiled)
+
+    kind._judge, kind.without, kind.banned = asked, without, banned
     setattr(judge, "taken", take)  # noqa: B010
     constraints.NICE = 0
 

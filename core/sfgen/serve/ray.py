@@ -1,0 +1,99 @@
+"""The server on many machines: replicas of one application behind Ray Serve.
+
+A file of two lines is what ``serve run file:served`` starts::
+
+    import sfgen.serve.ray
+    served = sfgen.serve.ray.deployment("org/model", replicas=2, ray_actor_options={"num_gpus": 1})
+
+Each replica is a process with its own models, engines and compiling processes, and its own constraints. Ray hands each
+request to one that has room, and starts another one in place of a replica whose health check fails. A client whose
+replica has died is told so: its connection ends in the middle of its answer, or it has the status 500; nothing is asked
+again behind its back. ``/metrics`` tells of the replica that answers it, so that many are read by Ray's own.
+
+It needs the extra ``serve-ray``: ``pip install 'sfgen[serve-ray]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sfgen import arguments
+from sfgen.errors import ModelError
+from sfgen.serve.app import Limits, app
+from sfgen.serve.guards import Guard
+
+try:
+    from ray import serve
+except ImportError as error:
+    raise ModelError(f"Ray Serve is not installed: {error}", hint="pip install 'sfgen[serve-ray]'") from error
+
+_LEEWAY = 5  # seconds that Ray waits for a replica beyond its own grace
+
+
+class Replica:
+    """The application in a process of Ray.
+
+    Args:
+        models: As of ``sfgen.serve.app``.
+        options: Its other arguments.
+    """
+
+    def __init__(self, models: Any, options: Mapping[str, Any]) -> None:
+        self._served = app(models, **options)
+
+    def __serve_build_asgi_app__(self) -> Guard:  # as Ray calls it
+        return self._served
+
+    def check_health(self) -> None:
+        """Fail where an engine has: Ray calls it, and starts another replica.
+
+        Raises:
+            InternalError: An engine has failed.
+        """
+        self._served.check()
+
+
+def deployment(
+    models: Any = "tiny",
+    *,
+    replicas: int = 1,
+    limits: Limits | None = None,
+    api_keys: Sequence[str] = (),
+    hosts: Sequence[str] | None = ("127.0.0.1", "localhost", "::1"),
+    cors: Sequence[str] = (),
+    log_prompts: bool = False,
+    grace: float = 30,
+    **options: Any,
+) -> serve.Application:
+    """Make an application of Ray Serve, for ``serve.run`` and the command ``serve``.
+
+    Args:
+        models: As of ``sfgen.serve.app``; each replica loads them itself, so names and paths rather than loaded ones.
+        replicas: How many there are; ``autoscaling_config`` says it itself.
+        limits: What each replica allows.
+        api_keys: As of ``sfgen.serve.app``.
+        hosts: The same.
+        cors: The same.
+        log_prompts: The same.
+        grace: The seconds that running texts of a replica may go on when it is ended.
+        options: Of ``ray.serve.deployment``, such as ``ray_actor_options`` and ``autoscaling_config``.
+
+    Returns:
+        The application, bound to its arguments.
+
+    Raises:
+        UsageError: An argument of another kind.
+    """
+    limits = Limits() if limits is None else arguments.instance("limits", limits, Limits)
+    arguments.whole_number("replicas", replicas, least=1)
+    given = {"limits": limits, "api_keys": tuple(api_keys), "hosts": hosts, "cors": tuple(cors), "grace": grace}
+    usual = {
+        "name": "sfgen",
+        "max_ongoing_requests": limits.batch_size + limits.max_waiting,  # one more is refused by the engine itself
+        "graceful_shutdown_timeout_s": grace + _LEEWAY,
+    }
+    if "autoscaling_config" not in options:
+        usual["num_replicas"] = replicas
+    made = serve.deployment(serve.ingress()(Replica), **usual | options)
+    return made.bind(models, {**given, "log_prompts": log_prompts})
