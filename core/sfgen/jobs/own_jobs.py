@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfgen.schema.json_schema import JsonSchema
     from sfgen.substring.substring import Substring
     from sfgen.template.template import Template
+    from sfgen.tools.tool_calls import ToolCalls
 
 MOST_KEPT = 4096
 """Constraints that are kept, at most."""
@@ -179,7 +180,7 @@ def size_of(index: Index) -> int:
 
 def read_constraint(
     own: OwnConstraint, usual: JsonSchema | None = None
-) -> Dfa | JsonSchema | Grammar | Substring | Template:
+) -> Dfa | JsonSchema | Grammar | Substring | Template | ToolCalls:
     """Make what a record's text must match."""
     from sfgen.automata import Dfa
     from sfgen.grammar.language.grammar import GrammarSource
@@ -187,8 +188,11 @@ def read_constraint(
     from sfgen.schema.reading.read import read_inline
     from sfgen.substring.substring import Substring
     from sfgen.template.template import Template
+    from sfgen.tools.file import calls_of
 
     value = own.value
+    if own.kind == "tools":
+        return calls_of(value)
     if own.kind == "template":
         return Template.inline(value)
     if own.kind == "regex":

@@ -225,10 +225,10 @@ def _is_deep(value: Any) -> bool:
     return True
 
 
-ConstraintKind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring", "template"]
-"""What a text must match, as data; a record says all but the last."""
+ConstraintKind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring", "template", "tools"]
+"""What a text must match, as data; a record says all but the last two."""
 
-KINDS: tuple[ConstraintKind, ...] = get_args(ConstraintKind)[:-1]
+KINDS: tuple[ConstraintKind, ...] = get_args(ConstraintKind)[:-2]
 _QUOTED_HOW = ("text", "unit", "least", "most")
 _KEYS = (*KINDS, "ban", "seed", "max_tokens", "messages")
 

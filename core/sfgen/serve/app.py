@@ -36,6 +36,7 @@ from sfgen.errors import InternalError, SfgenError
 from sfgen.index import Index
 from sfgen.models.messages import chat_ids, sees_tools
 from sfgen.models.prompt import WITHOUT_CHAT
+from sfgen.models.tool_forms import tool_form_of
 from sfgen.printable import json_text
 from sfgen.protocols import GuideSource, Model
 from sfgen.serve.constraints import Constraints, WithoutTokens
@@ -47,6 +48,7 @@ from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, st
 from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
 from sfgen.serve.responses import Asked, ResponseReply, ResponsesRequest, response_lines
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
+from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
 _LOG = logging.getLogger("sfgen.serve")
@@ -306,6 +308,9 @@ class Server:
             )
             _LOG.info("%s: %s", name, json_text(prompt))  # one line, and nothing that drives a terminal
         model = self._models[name] if not wish.never else await asyncio.to_thread(self._without_tokens, name, wish)
+        if wish.calling is not None:
+            form = await asyncio.to_thread(tool_form_of, model)
+            wish = replace(wish, constraint=wish.calling.constraint(form), fields={**wish.fields, "index": "tools"})
         index = banned = None
         try:
             if wish.constraint is not None:
@@ -335,9 +340,10 @@ class Server:
             return Stream(trace_lines(texts, scenes, partial(self._without_path, name=name)), texts, MEDIA_TYPE)
         reply = Reply(name, isinstance(body, ChatRequest)) if asked is None else ResponseReply(name, True, asked=asked)
         choices = []
+        calls = cast("ToolCalls", index.constraint) if index is not None and wish.calling is not None else None
         for number, loop in enumerate(loops):
             scored = None if wish.top_logprobs is None else loop.scored_tokens(wish.top_logprobs)
-            choices.append(Choice(reply, number, vocabulary, scored))
+            choices.append(Choice(reply, number, vocabulary, scored, calls))
         self._engines[name].put(texts)
         if body.stream and isinstance(reply, ResponseReply):
             told = partial(self._told, name=name, wish=wish)
@@ -537,6 +543,9 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
     """The prompts of a request: texts or token ids."""
     if isinstance(body, ChatRequest):
         if wish.tools and not sees_tools(model, wish.tools):
+            if wish.calling is not None:
+                why = "the chat template of this model tells it of no tools"
+                raise Refused(why, "tools", hint="Say in a message what is to be written, and give its schema.")
             why = "the chat template of this model tells it of no tools, and a tool has a description"
             raise Refused(why, "tools", hint="Leave the description out, and say it in a message.")
         try:

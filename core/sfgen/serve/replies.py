@@ -29,8 +29,10 @@ from sfgen.errors import (
     SchemaError,
     SfgenError,
 )
+from sfgen.serve.calls import CallStream, joined
 from sfgen.serve.engine import Busy, RunningText, Stopping, TooSlow
 from sfgen.serve.requests import Refused
+from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
 LEAST_LOGPROB = -9999.0
@@ -124,15 +126,22 @@ class Choice:
         index: The number of the text in it.
         vocabulary: The tokens, where log-probabilities are told.
         scored: The list of its tokens that ``Loop.scored_tokens`` returns, which grows; ``None``: none are told.
+        calls: The calls of tools that it may have.
     """
 
     def __init__(
-        self, reply: Reply, index: int, vocabulary: Vocabulary, scored: Sequence[ScoredToken] | None = None
+        self,
+        reply: Reply,
+        index: int,
+        vocabulary: Vocabulary,
+        scored: Sequence[ScoredToken] | None = None,
+        calls: ToolCalls | None = None,
     ) -> None:
         self._reply = reply
         self._index = index
         self._vocabulary = vocabulary
         self._scored = scored
+        self._calls = None if calls is None else CallStream(calls)
         self._told = 0  # of these
         self._released = bytearray()
         self._counted, self._characters = 0, 0  # bytes of these, and how many characters they are
@@ -157,8 +166,12 @@ class Choice:
         """Yield what a stream tells after an event."""
         text = self.read(event)
         new = self._told_now()
-        if text or new or self.result is not None:
-            yield self._chunk(text, new)
+        if self._calls is None:
+            parts = [{"content": text}] if text else []
+        else:
+            parts = list(self._calls.read(text, is_last=self.result is not None))
+        for place, part in enumerate(parts or ([{}] if new or self.result is not None else [])):
+            yield self._chunk(part, new if place == 0 else (), is_last=place + 1 >= len(parts))
 
     @property
     def written(self) -> int:
@@ -171,19 +184,27 @@ class Choice:
         """The whole text, when its events have been read."""
         assert self.result is not None, "it has finished"
         logprobs = None if self._scored is None else self._form_of(self._scored)
-        reason = REASONS[self.result.finish_reason]
         if self._reply.is_chat:
-            message = {"role": "assistant", "content": self.result.text, "refusal": None}
+            told: dict[str, Any] = {"content": self.result.text}
+            if self._calls is not None:
+                told = joined(self._calls.read(self.result.text, is_last=True))
+            message = {"role": "assistant", "refusal": None, **told}
+            reason = self._reason(self.result)
             return {"index": self._index, "message": message, "logprobs": logprobs, "finish_reason": reason}
+        reason = self._reason(self.result)
         return {"index": self._index, "text": self.result.text, "logprobs": logprobs, "finish_reason": reason}
 
-    def _chunk(self, text: str, new: Sequence[ScoredToken]) -> dict[str, Any]:
-        reason = None if self.result is None else REASONS[self.result.finish_reason]
-        logprobs = self._form_of(new) if new else None
+    def _chunk(self, part: dict[str, Any], new: Sequence[ScoredToken], *, is_last: bool) -> dict[str, Any]:
+        reason = None if self.result is None or not is_last else self._reason(self.result)
+        told = {"logprobs": self._form_of(new) if new else None, "finish_reason": reason}
         if self._reply.is_chat:
-            delta = {"content": text} if text else {}
-            return {"index": self._index, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
-        return {"index": self._index, "text": text, "logprobs": logprobs, "finish_reason": reason}
+            return {"index": self._index, "delta": part, **told}
+        return {"index": self._index, "text": part.get("content", ""), **told}
+
+    def _reason(self, result: Result) -> str:
+        """Why the text has ended."""
+        reason = REASONS[result.finish_reason]
+        return "tool_calls" if reason == "stop" and self._calls is not None and self._calls.count else reason
 
     def _told_now(self) -> Sequence[ScoredToken]:
         """The tokens that are scored and were not told before, none before its text."""

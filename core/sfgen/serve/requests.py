@@ -28,6 +28,7 @@ from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, InputError, LimitTooSmall, PatternError, SfgenError
 from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
 from sfgen.models.messages import Message, Tools, checked_variables
+from sfgen.models.tool_forms import NAMED, ToolForm, plain_form
 from sfgen.serve.engine import SlowMask
 from sfgen.serve.neutral import fault_of
 
@@ -186,6 +187,35 @@ class ChatMessage(Body):
         return {"role": self.role, "content": text} | ({"name": self.name} if self.name else {})
 
 
+class FunctionFacts(Body):
+    """Its name, and the schema of its arguments, which is always kept to, be it ``strict`` or not."""
+
+    name: StrictStr = Field(min_length=1)
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class FunctionTool(Body):
+    """A tool that a model may call."""
+
+    type: Literal["function"]
+    function: FunctionFacts
+
+
+class ToolName(Body):
+    """Its name."""
+
+    name: StrictStr
+
+
+class NamedTool(Body):
+    """The tool that is called."""
+
+    type: Literal["function"]
+    function: ToolName
+
+
 class ChatRequest(TextRequest):
     """A request to ``/v1/chat/completions``."""
 
@@ -194,6 +224,9 @@ class ChatRequest(TextRequest):
     logprobs: bool | None = None
     top_logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
     chat_template_kwargs: dict[str, Any] | None = None
+    tools: list[FunctionTool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    parallel_tool_calls: bool | None = None
 
 
 # ---- what is asked for -----------------------------------------------------------------------------------------------
@@ -238,6 +271,39 @@ def _compiled_ban(ban: Ban) -> BannedWords:
 
 
 @dataclass(frozen=True)
+class Calling:
+    """Calls of functions that a request lets a model write.
+
+    Attributes:
+        tools: Those that may be called.
+        is_free: Whether the model chooses to call any.
+        most: The most calls in a row; ``None``: any number.
+    """
+
+    tools: Tools
+    is_free: bool
+    most: int | None
+
+    def constraint(self, form: ToolForm | None) -> OwnConstraint:
+        """Return the calls in the form of a model's chat template as a constraint; ``None``: it has no form.
+
+        Raises:
+            Refused: Where a call begins in a free text cannot be told.
+        """
+        if self.is_free and (form is None or not form.begin):
+            why = "the chat template of this model has no form in which a model tells that it calls a tool"
+            raise Refused(why, "tool_choice", hint='Give "required", the name of a function, or "none".')
+        form = form or NAMED["json"]
+        told = {
+            "tools": self.tools,
+            "tool_format": plain_form(form),
+            "at_most": 1 if form.separator is None and not self.is_free else self.most,
+            "in_text": self.is_free,
+        }
+        return OwnConstraint("tools", json.dumps(told))
+
+
+@dataclass(frozen=True)
 class Wish:
     """What a request asks of each of its texts.
 
@@ -253,6 +319,7 @@ class Wish:
         variables: Variables of the chat template.
         fields: The field that each parameter came from, for errors.
         tools: The tools that the chat template is told of.
+        calling: The calls of these that are written; ``None``: none are.
     """
 
     constraint: OwnConstraint | None
@@ -266,6 +333,7 @@ class Wish:
     variables: Mapping[str, Any] | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     tools: Tools = ()
+    calling: Calling | None = None
 
     def field_of(self, error: SfgenError) -> str | None:
         """Return the field that an error is about; ``None``: that is not known."""
@@ -314,6 +382,11 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
             "conflict",
             "Leave stop out.",
         )
+    calling = _calling(body) if isinstance(body, ChatRequest) else None
+    if calling is not None:
+        for name in [*(["stop"] if "stop" in config else []), *([fields["index"]] if constraint is not None else [])]:
+            hint = 'Leave it out, or give "tool_choice": "none".'
+            raise Refused(f"{name} and tools cannot be used together", name, "conflict", hint)
     ban = _ban(body, own, fields)
     variables = body.chat_template_kwargs if isinstance(body, ChatRequest) else None
     try:
@@ -334,7 +407,36 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
         _conversation(body, own),
         variables,
         fields,
+        _described(body) if calling is not None and isinstance(body, ChatRequest) else (),
+        calling,
     )
+
+
+def _described(body: ChatRequest) -> Tools:
+    """The tools of a chat, as chat templates are told of them."""
+    kept = {"type", "function", "name", "description", "parameters"}
+    told = [tool.model_dump(exclude_none=True) for tool in body.tools or ()]
+    return [{**tool, "function": {name: tool["function"][name] for name in tool["function"] if name in kept}}
+            for tool in told]  # fmt: skip
+
+
+def _calling(body: ChatRequest) -> Calling | None:
+    """The calls that a chat lets a model write.
+
+    Raises:
+        Refused: There is no such tool.
+    """
+    tools, choice = _described(body), body.tool_choice
+    most = 1 if body.parallel_tool_calls is False else None
+    if isinstance(choice, NamedTool):
+        named = [tool for tool in tools if tool["function"]["name"] == choice.function.name]
+        if not named:
+            why = f"there is no tool {choice.function.name!r:.60}"
+            raise Refused(why, "tool_choice.function.name", "invalid_value")
+        return Calling(named, is_free=False, most=1)
+    if choice == "required" and not tools:
+        raise Refused("a call is required, and there are no tools", "tool_choice", hint="Give tools.")
+    return Calling(tools, choice != "required", most) if tools and choice != "none" else None
 
 
 def refuse_unknown(body: Body, path: str) -> None:

@@ -36,11 +36,18 @@ def saved_calls(path: str | PathLike[str]) -> ToolCalls | None:
 
 
 def _calls_of(text: str, options: Mapping[str, Any]) -> ToolCalls:
-    facts = dict(options)
+    return calls_of({**options, "tools": read_tools(text, "the saved tools")})
+
+
+def calls_of(told: Mapping[str, Any]) -> ToolCalls:
+    """Make calls of what ``ToolCalls.to_dict`` tells of them.
+
+    >>> calls_of(ToolCalls([{"name": "stop"}], "hermes").to_dict())
+    ToolCalls(stop; form 'hermes')
+    """
+    facts = dict(told)
     form = facts.pop("tool_format")
-    return ToolCalls(
-        read_tools(text, "the saved tools"), form if isinstance(form, str) else form_of_plain(form), **facts
-    )
+    return ToolCalls(facts.pop("tools"), form if isinstance(form, str) else form_of_plain(form), **facts)
 
 
 _FILE = SavedText("calls", 1, ("tools", "options"), _calls_of, damage=(SchemaError, UsageError))

@@ -70,18 +70,44 @@ class CallReader:
         while True:
             call, at = self._call(text, at)
             calls.append(call)
-            if form.separator is None or not self._begins_call(text, at):
+            if form.separator is None or not self.begins_call(text, at):
                 return calls, _after(text, at, form.behind)
             at += len(form.separator)
 
-    def _begins_call(self, text: str, at: int) -> bool:
+    def begins_call(self, text: str, at: int) -> bool:
         """Whether another call follows at once."""
+        return any(text.startswith(begin, at) for begin in self._further)
+
+    def may_go_on(self, text: str, at: int) -> bool:
+        """Whether the text ends too early to tell whether another call follows."""
+        rest = text[at:]
+        return any(len(rest) < len(begin) and begin.startswith(rest) for begin in self._further)
+
+    @property
+    def _further(self) -> list[str]:
+        """The texts that another call may begin with, the separator first."""
         first, separator = self._form.call[0], self._form.separator or ""
-        if not text.startswith(separator, at):
-            return False
-        if isinstance(first, str):
-            return text.startswith(first, at + len(separator))
-        return any(text.startswith(name, at + len(separator)) for name, _ in self._names)
+        firsts = [first] if isinstance(first, str) else [name for name, _ in self._names]
+        return [separator + each for each in firsts]
+
+    def call(self, text: str, at: int) -> tuple[dict[str, Any], int]:
+        """Read the call at a place; return it with the place behind it.
+
+        Raises:
+            NoCallError: There is none, or it has not ended.
+        """
+        return self._call(text, at)
+
+    def slot(self, slot: Slot, text: str, at: int, behind: str) -> tuple[str, int] | None:
+        """Read a name, an identifier or a number with a text behind it; ``None``: it has not ended.
+
+        The place behind it, which is returned with it, is the one before that text.
+        """
+        if slot is Slot.NAME:
+            found = next((name for written, name in self._names if text.startswith(written + behind, at)), None)
+            return None if found is None else (found, at + len(self._form.name_text(found)))
+        read = (_ID if slot is Slot.ID else _INDEX).match(text, at)
+        return (read[0], read.end()) if read is not None and text.startswith(behind, read.end()) else None
 
     def _call(self, text: str, at: int) -> tuple[dict[str, Any], int]:
         form = self._form

@@ -212,7 +212,8 @@ class ToolCalls:
         return NetworkReader(self._of_text.network)
 
     @cached_property
-    def _calls(self) -> CallReader:
+    def reader(self) -> CallReader:
+        """The reader of calls in a text."""
         return CallReader(self._form, {name: each.lists for name, each in self._of_text.arguments.items()})
 
     @cached_property
@@ -353,8 +354,8 @@ class ToolCalls:
         told = data.decode("utf-8", "replace")
         try:
             if self.in_text:
-                return [call for _, _, calls in self._calls.spans(told) for call in calls]
-            return self._calls.calls(told)
+                return [call for _, _, calls in self.reader.spans(told) for call in calls]
+            return self.reader.calls(told)
         except NoCallError as error:
             raise UsageError(f"this is no call in the form of the tools: {str(error)[:60]!r}") from None
 
