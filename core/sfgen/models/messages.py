@@ -11,8 +11,12 @@ from sfgen.errors import UsageError
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Model
 
-Message: TypeAlias = Mapping[str, str]
-"""A message: its ``role`` and its ``content``, and maybe the ``name`` of who wrote it, for templates that tell it."""
+Message: TypeAlias = Mapping[str, Any]
+"""A message: its ``role`` and its ``content``, and maybe the ``name`` of who wrote it, for templates that tell it.
+
+The assistant's may have ``tool_calls``, each ``{"type": "function", "id": …, "function": {"name": …, "arguments":
+{…}}}``, and a tool's answer the ``tool_call_id`` of the call that it is for.
+"""
 
 Tools: TypeAlias = Sequence[Mapping[str, Any]]
 """Tools that a model may call, as chat templates take them: ``{"type": "function", "function": {"name": …}}``."""
@@ -37,6 +41,7 @@ _SET_HERE = frozenset(
 """Names that are no variables of a template: what renders it takes them, or sets them."""
 
 _TOOL = 'A tool is {"type": "function", "function": {"name": "…", "description": "…", "parameters": {…}}}.'
+_CALL = 'A call is {"type": "function", "id": "…", "function": {"name": "…", "arguments": {…}}}.'
 _FORM = 'A conversation is a list of {"role": "user", "content": "…"}.'
 
 
@@ -99,7 +104,7 @@ def checked_variables(variables: object) -> TemplateVariables | None:
 
 def begun_answer(messages: Sequence[Message]) -> str | None:
     """Return the beginning of an answer that a conversation ends with, or ``None``."""
-    is_begun = len(messages) > 0 and messages[-1]["role"] == "assistant"
+    is_begun = len(messages) > 0 and messages[-1]["role"] == "assistant" and not messages[-1].get("tool_calls")
     return messages[-1]["content"] if is_begun else None
 
 
@@ -173,20 +178,42 @@ def _first(items: Sequence[Any]) -> Any:
     return items[0] if len(items) else None
 
 
+_OF_ROLES = {"tool_calls": "assistant", "tool_call_id": "tool"}
+
+
 def _checked(place: int, message: object) -> Message:
     """Check the form of a message."""
     where = f"$[{place}]"
     if not isinstance(message, Mapping):
         raise arguments.refusal(where, "a message", message, hint=_FORM)
     for key in message:
-        if key not in ("role", "content", "name"):
+        if key not in ("role", "content", "name", *_OF_ROLES):
             raise UsageError(f"{where} has the key {key!r:.60}", hint=_FORM)
     for key in ("role", "content"):
         if key not in message:
             raise UsageError(f"{where} has no {key}", hint=_FORM)
     arguments.one_of(f"{where}.role", message["role"], ROLES)
-    texts = {key: arguments.text(f"{where}.{key}", message[key]) for key in ("content", "name") if key in message}
+    keys = [key for key in ("content", "name", "tool_call_id") if key in message]
+    texts = {key: arguments.text(f"{where}.{key}", message[key]) for key in keys}
     for key, text in texts.items():
         if arguments.utf8(f"{where}.{key}", text) is None:
             raise UsageError(f"{where}.{key} has half of a surrogate pair, which is not text")
-    return {"role": message["role"], **texts}
+    for key, role in _OF_ROLES.items():
+        if key in message and message["role"] != role:
+            raise UsageError(f"{where}.{key} is for the role {role}", hint="Leave it out.")
+    if "tool_calls" not in message:
+        return {"role": message["role"], **texts}
+    calls = arguments.items(f"{where}.tool_calls", message["tool_calls"], "a list of calls", hint=_CALL)
+    checked = [_checked_call(f"{where}.tool_calls[{number}]", call) for number, call in enumerate(calls)]
+    return {"role": message["role"], **texts, "tool_calls": checked}
+
+
+def _checked_call(where: str, call: object) -> Mapping[str, Any]:
+    """Check the form of a call in a message."""
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(call, Mapping) or not isinstance(function, Mapping):
+        raise arguments.refusal(where, "a call", call, hint=_CALL)
+    told = {"name": arguments.text(f"{where}.function.name", function.get("name"))}
+    given = arguments.mapping(f"{where}.function.arguments", function.get("arguments"))
+    made = {"id": arguments.text(f"{where}.id", call["id"])} if "id" in call else {}
+    return {**made, "type": "function", "function": {**told, "arguments": dict(given)}}

@@ -31,6 +31,7 @@ from sfgen.models.messages import (
 from sfgen.models.tool_forms import ToolForm
 from sfgen.models.tool_probe import tool_form
 from sfgen.parameter_text import ParameterText
+from sfgen.printable import json_text
 
 WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
 """The advice for a model without a chat template."""
@@ -201,8 +202,7 @@ class _Written:
             if any(message["content"].strip() not in rendered for message in users):
                 # Templates of models that see pictures go through a message part by part, and find no text in a string.
                 messages = [
-                    {**message, "content": [{"type": "text", "text": message["content"]}]}  # type: ignore[dict-item]
-                    for message in messages
+                    {**message, "content": [{"type": "text", "text": message["content"]}]} for message in messages
                 ]
                 rendered = self._rendered(messages)
         except ModelError as error:
@@ -219,8 +219,14 @@ class _Written:
         """Refuse a template that leaves a message out."""
         content: Any = messages[place]["content"]
         text = content if isinstance(content, str) else content[0]["text"]
-        if text.strip() in rendered:
+        called = [call["function"]["name"] for call in messages[place].get("tool_calls", ())]
+        if text.strip() in rendered and all(name in rendered for name in called):
             return
+        if called and text.strip() in rendered:
+            raise UsageError(
+                f"the chat template of {self.name} leaves the calls of the message $[{place}] out",
+                hint="Leave tool_calls out, or use a model whose chat template writes calls.",
+            )
         if role == "user":
             raise ModelError(
                 f"the chat template of {self.name} leaves the message out",
@@ -248,7 +254,13 @@ class _Written:
 
     def _rendered(self, messages: Sequence[Message]) -> str:
         try:
-            return self.tokenizer.rendered(messages, self.tools, self.variables, begins_answer=self.begun is None)
+            try:
+                return self._told(messages)
+            except Exception:
+                as_text = [_with_arguments_as_text(message) for message in messages]
+                if as_text == list(messages):
+                    raise
+                return self._told(as_text)  # some templates take the arguments of calls as JSON alone
         except ImportError as error:
             raise ModelError("chat templates need the package jinja2", hint="Install it: pip install jinja2") from error
         except Exception as error:  # a template is a program of its own: it raises whatever it likes
@@ -256,6 +268,20 @@ class _Written:
                 f"the chat template of {self.name} fails: {first_line(error)}",
                 hint=_NO_CHAT if self.tools is None else _NO_TOOLS,
             ) from error
+
+    def _told(self, messages: Sequence[Message]) -> str:
+        return self.tokenizer.rendered(messages, self.tools, self.variables, begins_answer=self.begun is None)
+
+
+def _with_arguments_as_text(message: Message) -> Message:
+    """A message whose calls have their arguments as JSON."""
+    if "tool_calls" not in message:
+        return message
+    calls = [
+        {**call, "function": {**call["function"], "arguments": json_text(call["function"]["arguments"])}}
+        for call in message["tool_calls"]
+    ]
+    return {**message, "tool_calls": calls}
 
 
 def _common_end(text: str, other: str) -> str:

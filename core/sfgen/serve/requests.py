@@ -172,19 +172,60 @@ class TextPart(Body):
     text: str
 
 
+class CalledFunction(Body):
+    """A function that was called, and its arguments as JSON."""
+
+    name: StrictStr
+    arguments: StrictStr
+
+
+class MessageCall(Body):
+    """A call in a message of the assistant."""
+
+    id: StrictStr | None = None
+    type: Literal["function"] = "function"
+    function: CalledFunction
+
+    def told(self, path: str) -> dict[str, Any]:
+        """Return it as chat templates take it."""
+        try:
+            given = json.loads(self.function.arguments or "{}")
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            place = f"{path}.function.arguments"
+            raise Refused(f"{place} is not the JSON of an object", place, "invalid_value")
+        named = {} if self.id is None else {"id": self.id}
+        return {**named, "type": "function", "function": {"name": self.function.name, "arguments": given}}
+
+
 class ChatMessage(Body):
     """One message of a conversation; a last one of the assistant is gone on with."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: StrictStr | list[TextPart] | None = None
     name: StrictStr | None = None  # most chat templates do not tell it
+    tool_calls: list[MessageCall] | None = None
+    tool_call_id: StrictStr | None = None
 
-    @property
-    def message(self) -> Message:
-        """It as chat templates take it, whatever parts the content has."""
+    def told(self, path: str) -> Message:
+        """Return it as chat templates take it, whatever parts the content has.
+
+        Raises:
+            Refused: It has what is for another role, or arguments of a call that are no JSON.
+        """
+        for key, role in (("tool_calls", "assistant"), ("tool_call_id", "tool")):
+            if getattr(self, key) and self.role != role:
+                raise Refused(f"{path}.{key} is for the role {role}", f"{path}.{key}", hint="Leave it out.")
         content = self.content or ""
         text = content if isinstance(content, str) else "\n".join(part.text for part in content)  # as vLLM joins them
-        return {"role": self.role, "content": text} | ({"name": self.name} if self.name else {})
+        told: dict[str, Any] = {"role": self.role, "content": text}
+        told |= {key: value for key in ("name", "tool_call_id") if (value := getattr(self, key))}
+        if self.tool_calls:
+            told["tool_calls"] = [
+                call.told(f"{path}.tool_calls[{place}]") for place, call in enumerate(self.tool_calls)
+            ]
+        return told
 
 
 class FunctionFacts(Body):
@@ -444,7 +485,7 @@ def refuse_unknown(body: Body, path: str) -> None:
     is_asked = body.model_extra and isinstance(body, TextRequest)  # a megabyte of schema is not copied for nothing
     settings = body.model_dump(exclude_none=True) if is_asked else {}
     if isinstance(body, ChatRequest):
-        settings["goes_on"] = body.messages[-1].role == "assistant"
+        settings["goes_on"] = body.messages[-1].role == "assistant" and not body.messages[-1].tool_calls
     for name, value in (body.model_extra or {}).items():
         where = f"{path}{name}"
         if isinstance(body, ChatMessage) and name in ("prefix", "partial") and value is True:
@@ -601,7 +642,7 @@ def _conversation(body: TextRequest, own: OwnKeys) -> tuple[Message, ...]:
                 where = f"messages[{place}].{name}"
                 raise Refused(f"{where} is for a last message of the assistant", where, hint="Leave it out.")
     before = Instructions.of({"messages": own.messages}).messages if own.messages else ()
-    return (*(before or ()), *(message.message for message in body.messages))
+    return (*(before or ()), *(each.told(f"messages[{place}]") for place, each in enumerate(body.messages)))
 
 
 # ---- bans ------------------------------------------------------------------------------------------------------------

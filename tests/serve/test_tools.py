@@ -1,0 +1,228 @@
+"""Functions in ``/v1/chat/completions``: which may be called, the calls in answers, and calls in conversations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import openai
+import pytest
+from fastapi.testclient import TestClient
+from numpy.typing import NDArray
+from tests.support.models.scripted import ScriptedModel
+
+from sfgen import Vocabulary
+from sfgen.models.prompt import Prompts
+from sfgen.models.tool_forms import NAMED, ToolForm
+from sfgen.serve import app
+
+BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
+CHAT = "/v1/chat/completions"
+CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "weather",
+            "description": "Tells the weather.",
+            "parameters": {"properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]},
+            "strict": True,
+        },
+    },
+    {"type": "function", "function": {"name": "stop"}},
+]
+HI: list[dict[str, Any]] = [{"role": "user", "content": "Hi!"}]
+
+
+class Template:
+    """A chat template over bytes that writes calls as Hermes does."""
+
+    has_chat_template, begin_token, end_token = True, None, 256
+
+    def before(self) -> list[int]:
+        return []
+
+    def inside(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def rendered(self, messages: Any, tools: Any, variables: Any = None, *, begins_answer: bool) -> str:
+        text = f"[tools]{json.dumps(tools)}[/]" if tools else ""
+        for each in messages:
+            text += f"[{each['role']} {each.get('tool_call_id', '')}]{each['content']}"
+            given = [call["function"] for call in each.get("tool_calls", ())]
+            text += (NAMED["hermes"].text(given) if given else "") + "[/]"
+        return text + ("[assistant]" if begins_answer else "")
+
+
+class Caller(ScriptedModel):
+    """A model that wants to write a text, and has a chat template that is told of tools."""
+
+    def __init__(self, wished: str, form: ToolForm | None = NAMED["hermes"]) -> None:
+        super().__init__(BYTES, self.wish)
+        self.wished = wished.encode()
+        self.tool_form = form
+        self.asked: list[str] = []
+
+    def chat(self, messages: Any, tools: Any = None) -> Sequence[int]:
+        ids = Prompts(Template(), "caller").chat(messages, tools)
+        self.asked.append(ids.text)
+        return ids
+
+    def wish(self, tokens: tuple[int, ...]) -> NDArray[np.floating]:
+        scores = np.linspace(1, 0, len(BYTES), dtype=np.float32)
+        written = bytes(token for token in tokens if token < 256).rpartition(b"[assistant]")[2]
+        _, mark, calls = self.wished.partition(b"<tool_call>")  # without the text before them where that is not allowed
+        wished = next((text for text in (self.wished, mark + calls) if text.startswith(written)), b"")
+        scores[[*wished[len(written) :], 256][0]] = 9
+        return scores
+
+
+@pytest.fixture
+def caller() -> Caller:
+    return Caller("I look. " + CALL)
+
+
+@pytest.fixture
+def client(caller: Caller) -> Iterator[TestClient]:
+    models = {"caller": caller, "twice": Caller(CALL + "\n" + CALL), "formless": Caller("x", None)}
+    with TestClient(app(models), base_url="http://localhost") as started:
+        yield started
+
+
+def ask(client: TestClient, **fields: Any) -> dict[str, Any]:
+    body = {"messages": HI, "tools": TOOLS, "temperature": 0, "max_tokens": 200, **fields}
+    answer = client.post(CHAT, json=body)
+    assert answer.status_code == 200, answer.text
+    choice: dict[str, Any] = answer.json()["choices"][0]
+    return choice
+
+
+def refused(client: TestClient, **fields: Any) -> dict[str, Any]:
+    answer = client.post(CHAT, json={"messages": HI, "tools": TOOLS, **fields})
+    assert answer.status_code == 400, answer.text
+    error: dict[str, Any] = answer.json()["error"]
+    return error
+
+
+def functions(choice: dict[str, Any]) -> list[tuple[str, Any]]:
+    calls = choice["message"].get("tool_calls", [])
+    assert all(call["type"] == "function" and call["id"] for call in calls)
+    return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls]
+
+
+def test_a_model_may_call_what_it_is_told_of(client: TestClient, caller: Caller) -> None:
+    choice = ask(client)
+    assert functions(choice) == [("weather", {"city": "Rome"})]
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("I look. ", "tool_calls")
+    assert "Tells the weather." in caller.asked[-1]
+    assert "strict" not in caller.asked[-1]
+
+
+def test_a_model_may_call_nothing(client: TestClient, caller: Caller) -> None:
+    caller.wished = b"No call < here."
+    choice = ask(client, tool_choice="auto")
+    assert choice["message"] == {"role": "assistant", "content": "No call < here.", "refusal": None}
+    assert choice["finish_reason"] == "stop"
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
+def test_a_call_is_required(client: TestClient, choice: Any) -> None:
+    done = ask(client, tool_choice=choice)
+    assert functions(done) == [("weather", {"city": "Rome"})]
+    assert (done["message"]["content"], done["finish_reason"]) == (None, "tool_calls")
+
+
+def test_the_named_function_is_called(client: TestClient) -> None:
+    done = ask(client, tool_choice={"type": "function", "function": {"name": "stop"}})
+    assert functions(done) == [("stop", {})]
+
+
+def test_none_is_called(client: TestClient, caller: Caller) -> None:
+    caller.wished = b"Hello."
+    done = ask(client, tool_choice="none")
+    assert done["message"]["content"] == "Hello."
+    assert "weather" not in caller.asked[-1]
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_calls_beside_each_other(client: TestClient, choice: str) -> None:
+    both = ask(client, model="twice", tool_choice=choice)
+    assert functions(both) == [("weather", {"city": "Rome"})] * 2
+    assert len({call["id"] for call in both["message"]["tool_calls"]}) == 2
+    alone = ask(client, model="twice", tool_choice=choice, parallel_tool_calls=False)
+    assert functions(alone) == [("weather", {"city": "Rome"})]
+
+
+def test_without_a_form_a_call_can_be_required(client: TestClient) -> None:
+    assert functions(ask(client, model="formless", tool_choice="required"))
+    error = refused(client, model="formless")
+    assert error["param"] == "tool_choice"
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_a_stream_tells_the_same(client: TestClient, choice: str) -> None:
+    whole = ask(client, tool_choice=choice)
+    body = {"messages": HI, "tools": TOOLS, "temperature": 0, "max_tokens": 200, "tool_choice": choice, "stream": True}
+    with client.stream("POST", CHAT, json=body) as answer:
+        lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
+    chunks = [json.loads(line)["choices"][0] for line in lines[:-1]]
+    content = "".join(chunk["delta"].get("content", "") for chunk in chunks)
+    calls = [call for chunk in chunks for call in chunk["delta"].get("tool_calls", ())]
+    assert content == (whole["message"]["content"] or "")
+    assert calls[0]["function"] == {"name": "weather", "arguments": ""}
+    given = [call["function"]["arguments"] for call in calls[1:]]
+    assert len(given) > 1
+    assert [("weather", json.loads("".join(given)))] == functions(whole)
+    assert chunks[-1]["finish_reason"] == "tool_calls"
+    assert all(chunk["finish_reason"] is None for chunk in chunks[:-1])
+
+
+def test_calls_in_a_conversation_are_told_to_the_model(client: TestClient, caller: Caller) -> None:
+    call = ask(client, tool_choice="required")["message"]["tool_calls"][0]
+    messages = [
+        *HI,
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "content": "Sunny."},
+    ]
+    ask(client, messages=messages)
+    assert f"[assistant ]{CALL}[/][tool {call['id']}]Sunny.[/][assistant]" in caller.asked[-1]
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"tools": [{"type": "custom"}]}, "tools[0].type"),
+        ({"tools": [TOOLS[0], TOOLS[0]]}, "tools"),
+        ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "robot"}}}]}, "tools"),
+        ({"tools": [], "tool_choice": "required"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice.function.name"),
+        ({"stop": "x"}, "stop"),
+        ({"regex": "x"}, "regex"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"tool_choice": "required", "max_tokens": 3}, "max_tokens"),
+        ({"messages": [{**HI[0], "tool_call_id": "x"}]}, "messages[0].tool_call_id"),
+        (
+            {"messages": [*HI, {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "["}}]}]},
+            "messages[1].tool_calls[0].function.arguments",
+        ),
+    ],
+)
+def test_what_cannot_be_kept_to_is_refused(client: TestClient, fields: dict[str, Any], param: str) -> None:
+    assert refused(client, **fields)["param"] == param
+
+
+def test_banned_words_are_in_no_argument(client: TestClient) -> None:
+    assert functions(ask(client, tool_choice="required", banned_strings=["Rome"])) == [("weather", {"city": "Oslo"})]
+
+
+def test_openai_s_client_puts_a_stream_together(client: TestClient) -> None:
+    asking = openai.OpenAI(base_url="http://localhost/v1", api_key="none", http_client=client)
+    with asking.chat.completions.stream(
+        model="caller", messages=HI, tools=TOOLS, temperature=0, max_tokens=200
+    ) as stream:  # fmt: skip
+        done = stream.get_final_completion().choices[0]
+    assert done.finish_reason == "tool_calls"
+    assert done.message.tool_calls is not None
+    assert done.message.tool_calls[0].function.parsed_arguments == {"city": "Rome"}
