@@ -151,7 +151,10 @@ def test_calls_beside_each_other(client: TestClient, choice: str) -> None:
     both = ask(client, model="twice", tool_choice=choice)
     assert functions(both) == [("weather", {"city": "Rome"})] * 2
     assert len({call["id"] for call in both["message"]["tool_calls"]}) == 2
-    alone = ask(client, model="twice", tool_choice=choice, parallel_tool_calls=False)
+
+
+def test_one_call_alone(client: TestClient) -> None:
+    alone = ask(client, model="twice", tool_choice="required", parallel_tool_calls=False)
     assert functions(alone) == [("weather", {"city": "Rome"})]
 
 
@@ -198,6 +201,7 @@ def test_calls_in_a_conversation_are_told_to_the_model(client: TestClient, calle
         ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "robot"}}}]}, "tools"),
         ({"tools": [], "tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice.function.name"),
+        ({"parallel_tool_calls": False}, "parallel_tool_calls"),
         ({"stop": "x"}, "stop"),
         ({"regex": "x"}, "regex"),
         ({"response_format": {"type": "json_object"}}, "response_format"),

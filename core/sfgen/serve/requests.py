@@ -477,7 +477,12 @@ def _calling(body: ChatRequest) -> Calling | None:
         return Calling(named, is_free=False, most=1)
     if choice == "required" and not tools:
         raise Refused("a call is required, and there are no tools", "tool_choice", hint="Give tools.")
-    return Calling(tools, choice != "required", most) if tools and choice != "none" else None
+    if not tools or choice == "none":
+        return None
+    if most == 1 and choice != "required":  # with text between them there could be two
+        why = "where the model chooses whether it calls, the number of calls has no limit"
+        raise Refused(why, "parallel_tool_calls", hint='Leave it out, or give "tool_choice": "required".')
+    return Calling(tools, choice != "required", most)
 
 
 def refuse_unknown(body: Body, path: str) -> None:
