@@ -166,7 +166,6 @@ def test_a_schema_is_kept_to(chat: TestClient, form: dict[str, Any]) -> None:
         ([{"role": "user", "content": "x", "prefix": True}], "messages[0].prefix"),
         ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].type"),
         ([*HI, {"role": "assistant", "content": "x", "tool_calls": [1]}], "messages[1].tool_calls"),
-        ([{"role": "system", "content": "x"}], "messages"),
         ("Hi!", "messages"),
     ],
 )
