@@ -165,7 +165,7 @@ def test_a_schema_is_kept_to(chat: TestClient, form: dict[str, Any]) -> None:
         ([{"role": "user", "content": "x", "nickname": "Ada"}], "messages[0].nickname"),
         ([{"role": "user", "content": "x", "prefix": True}], "messages[0].prefix"),
         ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].type"),
-        ([*HI, {"role": "assistant", "content": "x", "tool_calls": [1]}], "messages[1].tool_calls"),
+        ([*HI, {"role": "assistant", "content": "x", "tool_calls": [1]}], "messages[1].tool_calls[0]"),
         ("Hi!", "messages"),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_message_that_is_not_kept_to_is_refused(chat: TestClient, messages: An
         ({"add_special_tokens": True}, "add_special_tokens"),
         ({"top_logprobs": 3}, "top_logprobs"),
         ({"reasoning_effort": "low"}, "reasoning_effort"),
-        ({"tools": [{"type": "function"}]}, "tools"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function"),
         ({"max_completion_tokens": 2, "regex": "[0-9]{9}"}, "max_completion_tokens"),
         ({"chat_template": "x"}, "chat_template"),
         ({"prompt": "x"}, "prompt"),
