@@ -222,10 +222,9 @@ def test_banned_words_are_in_no_argument(client: TestClient) -> None:
 
 
 def test_openai_s_client_puts_a_stream_together(client: TestClient) -> None:
+    fields: Any = {"messages": HI, "tools": TOOLS, "temperature": 0, "max_tokens": 200}
     asking = openai.OpenAI(base_url="http://localhost/v1", api_key="none", http_client=client)
-    with asking.chat.completions.stream(
-        model="caller", messages=HI, tools=TOOLS, temperature=0, max_tokens=200
-    ) as stream:  # fmt: skip
+    with asking.chat.completions.stream(model="caller", **fields) as stream:
         done = stream.get_final_completion().choices[0]
     assert done.finish_reason == "tool_calls"
     assert done.message.tool_calls is not None
