@@ -212,7 +212,7 @@ class ChatMessage(Body):
         """Return it as chat templates take it, whatever parts the content has.
 
         Raises:
-            Refused: It has what is for another role, or arguments of a call that are no JSON.
+            Refused: It has what is for another role, or arguments of a call that are not valid JSON.
         """
         for key, role in (("tool_calls", "assistant"), ("tool_call_id", "tool")):
             if getattr(self, key) and self.role != role:
