@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,9 +15,12 @@ from numpy.typing import NDArray
 from tests.support.models.scripted import ScriptedModel
 
 from sfgen import Vocabulary
+from sfgen.errors import UsageError
+from sfgen.models.messages import checked_messages
 from sfgen.models.prompt import Prompts
 from sfgen.models.tool_forms import NAMED, ToolForm
 from sfgen.serve import app
+from sfgen.trace import parse_trace
 
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
 CHAT = "/v1/chat/completions"
@@ -229,3 +233,51 @@ def test_openai_s_client_puts_a_stream_together(client: TestClient) -> None:
     assert done.finish_reason == "tool_calls"
     assert done.message.tool_calls is not None
     assert done.message.tool_calls[0].function.parsed_arguments == {"city": "Rome"}
+
+
+def test_a_trace_has_calls(client: TestClient) -> None:
+    answer = client.post("/v1/trace", json={"messages": HI, "tools": TOOLS, "temperature": 0, "max_tokens": 200})
+    assert answer.status_code == 200, answer.text
+    (recording,) = parse_trace(io.BytesIO(answer.content)).recordings
+    assert recording.result is not None
+    assert recording.result.text == "I look. " + CALL
+
+
+# ---- chat templates --------------------------------------------------------------------------------------------------
+
+TALK = [*HI, {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}]
+
+
+def test_a_template_may_take_arguments_as_json() -> None:
+    class OfText(Template):
+        def rendered(self, messages: Any, tools: Any, variables: Any = None, *, begins_answer: bool) -> str:
+            calls = [call["function"] for each in messages for call in each.get("tool_calls", ())]
+            return "Hi!" + "".join(call["name"] + call["arguments"] for call in calls)
+
+    assert Prompts(OfText(), "of text").chat(TALK).text == 'Hi!f{"a": 1}'
+
+
+def test_a_template_that_leaves_calls_out_is_told_of() -> None:
+    class Without(Template):
+        def rendered(self, messages: Any, tools: Any, variables: Any = None, *, begins_answer: bool) -> str:
+            return "".join(each["content"] for each in messages)
+
+    with pytest.raises(UsageError, match="leaves the calls of the message"):
+        Prompts(Without(), "without").chat(TALK)
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ({"role": "user", "content": "x", "tool_calls": []}, "tool_calls is for the role assistant"),
+        ({"role": "assistant", "content": "x", "tool_call_id": "1"}, "tool_call_id is for the role tool"),
+        ({"role": "assistant", "content": "x", "tool_calls": ["f"]}, "a call"),
+        (
+            {"role": "assistant", "content": "x", "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]},
+            "arguments",
+        ),
+    ],
+)
+def test_a_message_whose_calls_have_no_form_is_refused(message: Any, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        checked_messages([message])
