@@ -23,10 +23,10 @@ class CallStream:
     >>> stream = CallStream(ToolCalls([{"name": "stop"}], "hermes", in_text=True))
     >>> list(stream.read("Well: <tool"))
     [{'content': 'Well: '}]
-    >>> [told] = stream.read('_call>\\n{"name": "stop", ')
+    >>> [told] = stream.read('_call>\\n{"name": "stop", "arguments": ')
     >>> told["tool_calls"][0]["index"], told["tool_calls"][0]["function"]
     (0, {'name': 'stop', 'arguments': ''})
-    >>> [told["tool_calls"][0]["function"] for told in stream.read('"arguments": {}}\\n</tool_call>', is_last=True)]
+    >>> [told["tool_calls"][0]["function"] for told in stream.read('{}}\\n</tool_call>', is_last=True)]
     [{'arguments': '{}'}]
 
     Args:

@@ -145,6 +145,12 @@ USAGE = [
     Case("gen --chat-file f", 2, "f: messages must be a list of messages", files(f="{}")),
     Case("gen --chat-file f", 2, "f: $[0] must be a message, not 7", files(f="[7]")),
     Case("gen --chat-file f", 2, "f: $[0] has the key 'text'", files(f='[{"text": "x"}]')),
+    Case(
+        "gen --chat-file f",
+        2,
+        "f: $[0].tool_calls is for the role assistant",
+        files(f='[{"role": "user", "content": "x", "tool_calls": []}]'),
+    ),
     Case("gen --chat-file f", 2, "f: $[0] has no content", files(f='[{"role": "user"}]')),
     Case("gen --chat-file f", 2, "f: $[0].role is 'robot'", files(f=_MESSAGE.format("robot"))),
     Case("gen --chat-file f", 2, "f: $[0].content has half of a surrogate", files(f=_HALF)),
