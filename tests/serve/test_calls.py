@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sfgen import ToolCalls
-from sfgen.models.tool_forms import NAMED, Slot
+from sfgen.models.tool_forms import ARGUMENTS, NAME, NAMED, Arguments, Slot, ToolForm
 from sfgen.serve.calls import CallStream, joined
 
 TOOLS: list[dict[str, Any]] = [
@@ -97,3 +97,12 @@ def test_what_may_begin_a_call_is_held_back() -> None:
     assert list(stream.read("box")) == [{"content": "<tool_box"}]
     assert list(stream.read(" <")) == [{"content": " "}]
     assert list(stream.read("", is_last=True)) == [{"content": "<"}]
+
+
+@pytest.mark.parametrize("arguments", [None, Arguments("<", "=", ">")])
+def test_a_name_behind_its_arguments_is_told_first(arguments: Arguments | None) -> None:
+    form = ToolForm(("<call>", ARGUMENTS, " by ", NAME, "</call>"), separator="", arguments=arguments)
+    calls, given = ToolCalls(TOOLS, form, at_most=None), CALLS[1:]
+    message, parts = told(calls, form.text(given), 1)
+    assert written(message) == given
+    assert parts[0]["tool_calls"][0]["function"] == {"name": "look", "arguments": ""}

@@ -106,12 +106,15 @@ class CallStream:
     def _call(self) -> Iterator[dict[str, Any] | None]:
         """Tell a call."""
         call, begin = self._form.call, self._at
+        if call.index(Slot.ARGUMENTS) < call.index(Slot.NAME):  # the name is told first
+            yield from self._at_end(begin, has_name=False)
+            return
         for place, piece in enumerate(call):
             behind = call[place + 1] if place + 1 < len(call) else ""
             if isinstance(piece, str):
                 yield from self._pass(piece)
             elif piece is Slot.ARGUMENTS and self._form.arguments is not None:
-                yield from self._arguments_at_end(begin)
+                yield from self._at_end(begin, has_name=True)
                 return
             elif piece is Slot.ARGUMENTS:
                 yield from self._arguments()
@@ -124,8 +127,7 @@ class CallStream:
             yield None
         written, self._at = found
         if slot is Slot.NAME:
-            self.count += 1
-            yield self._part({"name": written, "arguments": ""}, id=self._id(), type="function")
+            yield self._head(written)
 
     def _arguments(self) -> Iterator[dict[str, Any] | None]:
         """Tell a JSON object as it is written."""
@@ -147,8 +149,8 @@ class CallStream:
             if not is_whole:
                 yield None
 
-    def _arguments_at_end(self, begin: int) -> Iterator[dict[str, Any] | None]:
-        """Tell arguments that stand each by itself, when the call that begins at a place has ended."""
+    def _at_end(self, begin: int, *, has_name: bool) -> Iterator[dict[str, Any] | None]:
+        """Tell the arguments of a call when it has ended, after its name if that was not told."""
         last = next((piece for piece in reversed(self._form.call) if isinstance(piece, str)), "")
         while True:
             if self._text.find(last, self._at) >= 0:
@@ -157,11 +159,17 @@ class CallStream:
                 except NoCallError:
                     pass
                 else:
+                    if not has_name:
+                        yield self._head(call["name"])
                     yield self._part({"arguments": json.dumps(call["arguments"], ensure_ascii=False)})
                     return
             yield None
 
     # ---- parts -----------------------------------------------------------------------------------------------------
+
+    def _head(self, name: str) -> dict[str, Any]:
+        self.count += 1
+        return self._part({"name": name, "arguments": ""}, id=self._id(), type="function")
 
     def _part(self, function: dict[str, str], **head: str) -> dict[str, Any]:
         return {"tool_calls": [{"index": self.count - 1, **head, "function": function}]}
