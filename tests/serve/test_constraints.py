@@ -28,7 +28,7 @@ from sfgen.serve import constraints as module
 from sfgen.serve import judge
 from sfgen.serve.constraints import CompileTimeout, Constraints
 from sfgen.serve.engine import Busy, Stopping
-from sfgen.serve.requests import Ban
+from sfgen.serve.wish import Ban
 
 VOCABULARY = load_model("tiny").vocabulary
 

@@ -13,10 +13,11 @@ from fastapi.testclient import TestClient
 from sfgen import generate
 from sfgen.models.tiny.model import TinyModel
 from sfgen.serve import app
+from sfgen.serve.bodies import ChatRequest, CompletionRequest, OwnKeys, StructuredOutputs
 from sfgen.serve.constraints import WithoutTokens
 from sfgen.serve.engine import SlowMask
 from sfgen.serve.neutral import HARMLESS, NEUTRAL, fault_of
-from sfgen.serve.requests import ChatRequest, CompletionRequest, OwnKeys, StructuredOutputs, wish_of
+from sfgen.serve.wish import wish_of
 
 Check = Callable[[dict[str, Any]], bool]
 Case = tuple[dict[str, Any], Check]

@@ -39,15 +39,16 @@ from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.models.tool_forms import tool_form_of
 from sfgen.printable import json_text
 from sfgen.protocols import GuideSource, Model
+from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
 from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault, refused
 from sfgen.serve.metrics import Metrics
 from sfgen.serve.page import page_to_try
 from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
-from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish, wish_of
 from sfgen.serve.responses import Asked, ResponseReply, ResponsesRequest, response_lines
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
+from sfgen.serve.wish import Wish, wish_of
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from sfgen.ban import BannedWords
     from sfgen.ban.difference import Start
-    from sfgen.serve.requests import Ban
+    from sfgen.serve.wish import Ban
 
 Made = TypeVar("Made")
 

@@ -23,7 +23,7 @@ from sfgen.regex.parse import parse
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from sfgen.serve.requests import Ban
+    from sfgen.serve.wish import Ban
 
 PICKLED_DEPTH = 5_000
 """Calls in calls that a constraint may take to be pickled: the stack of a process has room for them."""

@@ -29,9 +29,9 @@ from sfgen.errors import (
     SchemaError,
     SfgenError,
 )
+from sfgen.serve.bodies import Refused
 from sfgen.serve.calls import CallStream, joined
 from sfgen.serve.engine import Busy, RunningText, Stopping, TooSlow
-from sfgen.serve.requests import Refused
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 

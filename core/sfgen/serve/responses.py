@@ -21,9 +21,7 @@ from pydantic import Discriminator, Field, StrictStr, Tag
 
 from sfgen.errors import InternalError, SfgenError
 from sfgen.models.messages import Tools
-from sfgen.serve.engine import RunningText
-from sfgen.serve.replies import Choice, Reply, stream_line, usage_of
-from sfgen.serve.requests import (
+from sfgen.serve.bodies import (
     MOST_LOGPROBS,
     Body,
     ChatMessage,
@@ -32,10 +30,11 @@ from sfgen.serve.requests import (
     Refused,
     ResponseFormat,
     TextRequest,
-    Wish,
     refuse_unknown,
-    wish_of,
 )
+from sfgen.serve.engine import RunningText
+from sfgen.serve.replies import Choice, Reply, stream_line, usage_of
+from sfgen.serve.wish import Wish, wish_of
 
 _LOG = logging.getLogger("sfgen.serve")
 

@@ -19,8 +19,9 @@ from sfgen.errors import InternalError, SfgenError
 from sfgen.index import Index
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.prompt_record import OwnConstraint
+from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.engine import RunningText
-from sfgen.serve.requests import ChatRequest, CompletionRequest, Refused, Wish
+from sfgen.serve.wish import Wish
 from sfgen.trace import Scene, TraceFile, Tracer
 from sfgen.vocabulary import Vocabulary
 

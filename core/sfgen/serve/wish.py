@@ -1,13 +1,4 @@
-"""The bodies of requests: OpenAI's fields, those that clients of other servers send, and ours.
-
-A field either is kept to, or has a value that asks for nothing, or is harmless, or refuses the request: nothing that
-would change the text is ever ignored (``neutral`` has the tables). ``Wish`` is what a request asks for, in the
-library's words.
-
-The names of others: ``guided_*`` and ``structured_outputs`` are vLLM's, ``grammar`` and ``json_schema`` llama-server's,
-``regex`` and ``ebnf`` SGLang's, ``regex_pattern`` and ``grammar_string`` tabbyAPI's, ``banned_strings`` and
-``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's.
-"""
+"""A wish: what a request asks for, in the library's words."""
 
 from __future__ import annotations
 
@@ -18,259 +9,31 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import chain
-from typing import Annotated, Any, Literal, TypeAlias
-
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from typing import Any, Literal
 
 from sfgen.ban import BannedWords
 from sfgen.ban.entries import MatchMode
-from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, InputError, LimitTooSmall, PatternError, SfgenError
 from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
 from sfgen.models.messages import Message, Tools, checked_variables
 from sfgen.models.tool_forms import NAMED, ToolForm, plain_form
+from sfgen.serve.bodies import (
+    ChatRequest,
+    CompletionRequest,
+    NamedTool,
+    OwnKeys,
+    Refused,
+    ResponseFormat,
+    StructuredOutputs,
+    TextRequest,
+    refuse_unknown,
+)
 from sfgen.serve.engine import SlowMask
-from sfgen.serve.neutral import fault_of
 
-MOST_SAMPLES = 128
-MOST_LOGPROBS = 20
 MOST_STOPS = 1024
 
 _KEPT_BANS = 64
 _SPACED = re.compile(r"\S+( \S+)*")
-
-Schema: TypeAlias = dict[str, Any] | bool | StrictStr
-Texts: TypeAlias = list[StrictStr] | StrictStr
-Bias: TypeAlias = Annotated[float, Field(ge=-100, le=100)] | Literal[False]
-
-
-class Refused(SfgenError):
-    """A request that is not kept to.
-
-    Attributes:
-        param: The field, as a path.
-        code: What is wrong with it, in one word.
-    """
-
-    def __init__(self, message: str, param: str | None, code: str = "unsupported_value", hint: str = "") -> None:
-        self.param, self.code = param, code
-        super().__init__(message, hint=hint)
-
-
-class Body(BaseModel):
-    """A body or a part of one, with all fields that it has."""
-
-    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
-
-
-class StreamOptions(Body):
-    """How a stream is told."""
-
-    include_usage: bool | None = None
-
-
-class JsonSchemaFormat(Body):
-    """A schema by name, as OpenAI's ``response_format`` has it; it is always kept to, be it ``strict`` or not."""
-
-    name: str = "schema"
-    description: str | None = None
-    schema_: dict[str, Any] | bool | None = Field(default=None, alias="schema")
-    strict: bool | None = None
-
-
-class ResponseFormat(Body):
-    """The form of an answer; a ``schema`` beside ``json_object`` is llama-server's."""
-
-    type: Literal["text", "json_object", "json_schema"]
-    json_schema: JsonSchemaFormat | None = None
-    schema_: dict[str, Any] | bool | None = Field(default=None, alias="schema")
-
-
-class StructuredOutputs(Body):
-    """What the text must match, as vLLM names it."""
-
-    json_: Schema | None = Field(default=None, alias="json")
-    regex: str | None = None
-    choice: list[StrictStr] | None = None
-    grammar: str | None = None
-    json_object: bool | None = None
-
-
-class OwnKeys(Body):
-    """What a record of a job may say, the options of a ban, and how a text is written."""
-
-    regex: StrictStr | None = None
-    choices: list[StrictStr] | None = None
-    schema_: Schema | None = Field(default=None, alias="schema")
-    grammar: StrictStr | None = None
-    substring: dict[str, Any] | StrictStr | None = None
-    template: StrictStr | None = None
-    ban: list[StrictStr] | None = None
-    match: MatchMode | None = None
-    ignore_case: bool | None = None
-    normalize: bool | None = None
-    allow: list[StrictStr] | None = None
-    strategy: AnyStrategyName | None = None
-    healing: bool | None = None
-    seed: int | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    messages: list[dict[str, Any]] | None = None
-
-
-class TextRequest(Body):
-    """The fields that completions and chat have in common."""
-
-    model: str | None = None
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-    n: int | None = Field(default=None, ge=1, le=MOST_SAMPLES)
-    seed: int | None = Field(default=None, ge=-1)
-    stop: Texts | None = None
-    max_tokens: int | None = Field(default=None, ge=-1)
-    temperature: float | None = Field(default=None, ge=0)
-    top_p: float | None = Field(default=None, ge=0, le=1)
-    top_k: int | None = Field(default=None, ge=-1)
-    min_p: float | None = Field(default=None, ge=0, le=1)
-    repetition_penalty: float | None = Field(default=None, ge=0.01, le=100)
-    frequency_penalty: float | None = Field(default=None, ge=-2, le=2)
-    presence_penalty: float | None = Field(default=None, ge=-2, le=2)
-    logit_bias: dict[str, Bias] | list[tuple[StrictInt, Bias]] | None = None
-    response_format: ResponseFormat | None = None
-    numbers: Literal["schema", "any"] | None = None
-    structured_outputs: StructuredOutputs | None = None
-    guided_json: Schema | None = None
-    guided_regex: str | None = None
-    guided_choice: list[StrictStr] | None = None
-    guided_grammar: str | None = None
-    grammar: str | None = None
-    grammar_string: str | None = None
-    json_schema: Schema | None = None
-    regex: str | None = None
-    regex_pattern: str | None = None
-    ebnf: str | None = None
-    banned_strings: Texts | None = None
-    bad_words: list[StrictStr] | None = None
-    banned_tokens: list[StrictStr | StrictInt] | StrictStr | None = None
-    custom_token_bans: list[StrictInt] | StrictStr | None = None
-    banned_regex: Texts | None = None
-    banned_regex_case_insensitive: Texts | None = None
-    token_healing: bool | None = None
-    sfgen: OwnKeys | None = None
-
-
-class CompletionRequest(TextRequest):
-    """A request to ``/v1/completions``."""
-
-    prompt: StrictStr | list[StrictStr] | list[StrictInt] | list[list[StrictInt]] = ""
-    logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
-
-
-class TextPart(Body):
-    """A part of a message: only text is known."""
-
-    type: Literal["text"]
-    text: str
-
-
-class CalledFunction(Body):
-    """A function that was called, and its arguments as JSON."""
-
-    name: StrictStr
-    arguments: StrictStr
-
-
-class MessageCall(Body):
-    """A call in a message of the assistant."""
-
-    id: StrictStr | None = None
-    type: Literal["function"] = "function"
-    function: CalledFunction
-
-    def told(self, path: str) -> dict[str, Any]:
-        """Return it as chat templates take it."""
-        try:
-            given = json.loads(self.function.arguments or "{}")
-        except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
-            place = f"{path}.function.arguments"
-            raise Refused(f"{place} is not the JSON of an object", place, "invalid_value")
-        named = {} if self.id is None else {"id": self.id}
-        return {**named, "type": "function", "function": {"name": self.function.name, "arguments": given}}
-
-
-class ChatMessage(Body):
-    """One message of a conversation; a last one of the assistant is gone on with."""
-
-    role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: StrictStr | list[TextPart] | None = None
-    name: StrictStr | None = None  # most chat templates do not tell it
-    tool_calls: list[MessageCall] | None = None
-    tool_call_id: StrictStr | None = None
-
-    def told(self, path: str) -> Message:
-        """Return it as chat templates take it, whatever parts the content has.
-
-        Raises:
-            Refused: It has what is for another role, or arguments of a call that are not valid JSON.
-        """
-        for key, role in (("tool_calls", "assistant"), ("tool_call_id", "tool")):
-            if getattr(self, key) and self.role != role:
-                raise Refused(f"{path}.{key} is for the role {role}", f"{path}.{key}", hint="Leave it out.")
-        content = self.content or ""
-        text = content if isinstance(content, str) else "\n".join(part.text for part in content)  # as vLLM joins them
-        told: dict[str, Any] = {"role": self.role, "content": text}
-        told |= {key: value for key in ("name", "tool_call_id") if (value := getattr(self, key))}
-        if self.tool_calls:
-            told["tool_calls"] = [
-                call.told(f"{path}.tool_calls[{place}]") for place, call in enumerate(self.tool_calls)
-            ]
-        return told
-
-
-class FunctionFacts(Body):
-    """Its name, and the schema of its arguments, which is always kept to, be it ``strict`` or not."""
-
-    name: StrictStr = Field(min_length=1)
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
-
-
-class FunctionTool(Body):
-    """A tool that a model may call."""
-
-    type: Literal["function"]
-    function: FunctionFacts
-
-
-class ToolName(Body):
-    """Its name."""
-
-    name: StrictStr
-
-
-class NamedTool(Body):
-    """The tool that is called."""
-
-    type: Literal["function"]
-    function: ToolName
-
-
-class ChatRequest(TextRequest):
-    """A request to ``/v1/chat/completions``."""
-
-    messages: list[ChatMessage] = Field(min_length=1)
-    max_completion_tokens: int | None = Field(default=None, ge=-1)
-    logprobs: bool | None = None
-    top_logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
-    chat_template_kwargs: dict[str, Any] | None = None
-    tools: list[FunctionTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
-    parallel_tool_calls: bool | None = None
-
-
-# ---- what is asked for -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -483,28 +246,6 @@ def _calling(body: ChatRequest) -> Calling | None:
         why = "where the model chooses whether it calls, the number of calls has no limit"
         raise Refused(why, "parallel_tool_calls", hint='Leave it out, or give "tool_choice": "required".')
     return Calling(tools, choice != "required", most)
-
-
-def refuse_unknown(body: Body, path: str) -> None:
-    """Refuse what is not known here, at any depth, unless its value asks for nothing."""
-    is_asked = body.model_extra and isinstance(body, TextRequest)  # a megabyte of schema is not copied for nothing
-    settings = body.model_dump(exclude_none=True) if is_asked else {}
-    if isinstance(body, ChatRequest):
-        settings["goes_on"] = body.messages[-1].role == "assistant" and not body.messages[-1].tool_calls
-    for name, value in (body.model_extra or {}).items():
-        where = f"{path}{name}"
-        if isinstance(body, ChatMessage) and name in ("prefix", "partial") and value is True:
-            continue  # DeepSeek's and Qwen's names of a begun answer; see _conversation
-        fault = fault_of(name, value, settings)
-        if fault is not None:
-            code = "unknown_parameter" if fault.is_unknown else "unsupported_value"
-            raise Refused(f"{where:.100} {fault.why}", where, code, fault.hint)
-    for name, kind in type(body).model_fields.items():
-        value = getattr(body, name)
-        told = kind.alias or name
-        for number, item in enumerate(value if isinstance(value, list) else [value]):
-            if isinstance(item, Body):
-                refuse_unknown(item, f"{path}{told}[{number}]." if isinstance(value, list) else f"{path}{told}.")
 
 
 def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnConstraint]]:
