@@ -224,7 +224,6 @@ def test_a_tool_that_is_not_called_changes_nothing(client: Any) -> None:
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
-FUNCTION = {"type": "function", "name": "f", "parameters": {}}
 IMAGE = [{"role": "user", "content": [{"type": "input_image", "image_url": "data:,"}]}]
 
 
@@ -248,7 +247,7 @@ IMAGE = [{"role": "user", "content": [{"type": "input_image", "image_url": "data
         ({"text": {"format": {"type": "json_object"}}, "response_format": {"type": "json_object"}}, "response_format"),
         ({"text": {"format": {"type": "json_object"}}, "stop": "x"}, "stop"),
         ({"max_output_tokens": 2, "regex": "[0-9]{99}"}, "max_output_tokens"),
-        ({"tools": [FUNCTION]}, "tools[0].type"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0]"),
         ({"tools": [ADD]}, "tool_choice"),
         ({"tools": [ADD, YEAR], "tool_choice": "required"}, "tool_choice"),
         ({"tools": [ADD], "tool_choice": {"type": "custom", "name": "sub"}}, "tool_choice.name"),

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import openai
 import pytest
 from fastapi.testclient import TestClient
-from numpy.typing import NDArray
-from tests.support.models.scripted import ScriptedModel
+from tests.support.models.caller import CALL, Caller, Template
 
-from sfgen import Vocabulary
 from sfgen.errors import UsageError
 from sfgen.models.messages import checked_messages
 from sfgen.models.prompt import Prompts
-from sfgen.models.tool_forms import NAMED, ToolForm
 from sfgen.serve import app
 from sfgen.trace import parse_trace
 
-BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
 CHAT = "/v1/chat/completions"
-CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "Rome"}}\n</tool_call>'
 TOOLS: list[dict[str, Any]] = [
     {
         "type": "function",
@@ -38,49 +32,6 @@ TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": "stop"}},
 ]
 HI: list[dict[str, Any]] = [{"role": "user", "content": "Hi!"}]
-
-
-class Template:
-    """A chat template over bytes that writes calls as Hermes does."""
-
-    has_chat_template, begin_token, end_token = True, None, 256
-
-    def before(self) -> list[int]:
-        return []
-
-    def inside(self, text: str) -> list[int]:
-        return list(text.encode())
-
-    def rendered(self, messages: Any, tools: Any, variables: Any = None, *, begins_answer: bool) -> str:
-        text = f"[tools]{json.dumps(tools)}[/]" if tools else ""
-        for each in messages:
-            text += f"[{each['role']} {each.get('tool_call_id', '')}]{each['content']}"
-            given = [call["function"] for call in each.get("tool_calls", ())]
-            text += (NAMED["hermes"].text(given) if given else "") + "[/]"
-        return text + ("[assistant]" if begins_answer else "")
-
-
-class Caller(ScriptedModel):
-    """A model that wants to write a text, and has a chat template that is told of tools."""
-
-    def __init__(self, wished: str, form: ToolForm | None = NAMED["hermes"]) -> None:
-        super().__init__(BYTES, self.wish)
-        self.wished = wished.encode()
-        self.tool_form = form
-        self.asked: list[str] = []
-
-    def chat(self, messages: Any, tools: Any = None) -> Sequence[int]:
-        ids = Prompts(Template(), "caller").chat(messages, tools)
-        self.asked.append(ids.text)
-        return ids
-
-    def wish(self, tokens: tuple[int, ...]) -> NDArray[np.floating]:
-        scores = np.linspace(1, 0, len(BYTES), dtype=np.float32)
-        written = bytes(token for token in tokens if token < 256).rpartition(b"[assistant]")[2]
-        _, mark, calls = self.wished.partition(b"<tool_call>")  # without the text before them where that is not allowed
-        wished = next((text for text in (self.wished, mark + calls) if text.startswith(written)), b"")
-        scores[[*wished[len(written) :], 256][0]] = 9
-        return scores
 
 
 @pytest.fixture
@@ -108,6 +59,11 @@ def refused(client: TestClient, **fields: Any) -> dict[str, Any]:
     assert answer.status_code == 400, answer.text
     error: dict[str, Any] = answer.json()["error"]
     return error
+
+
+def allowed(mode: str, *names: str) -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
 
 
 def functions(choice: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -141,6 +97,14 @@ def test_a_call_is_required(client: TestClient, choice: Any) -> None:
 def test_the_named_function_is_called(client: TestClient) -> None:
     done = ask(client, tool_choice={"type": "function", "function": {"name": "stop"}})
     assert functions(done) == [("stop", {})]
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_some_of_the_tools_are_allowed(client: TestClient, caller: Caller, mode: str) -> None:
+    done = ask(client, tool_choice=allowed(mode, "stop"))
+    assert functions(done) in ([("stop", {})], [])
+    assert bool(functions(done)) or mode == "auto"
+    assert "Tells the weather." in caller.asked[-1]
 
 
 def test_none_is_called(client: TestClient, caller: Caller) -> None:
@@ -205,6 +169,10 @@ def test_calls_in_a_conversation_are_told_to_the_model(client: TestClient, calle
         ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "robot"}}}]}, "tools"),
         ({"tools": [], "tool_choice": "required"}, "tool_choice"),
         ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice.function.name"),
+        ({"tool_choice": {"type": "function"}}, "tool_choice.function"),
+        ({"tool_choice": "always"}, "tool_choice"),
+        ({"tool_choice": allowed("auto", "f")}, "tool_choice.allowed_tools.tools.function.name"),
+        ({"tool_choice": allowed("required")}, "tool_choice"),
         ({"parallel_tool_calls": False}, "parallel_tool_calls"),
         ({"stop": "x"}, "stop"),
         ({"regex": "x"}, "regex"),

@@ -46,7 +46,8 @@ from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault, refused
 from sfgen.serve.metrics import Metrics
 from sfgen.serve.page import page_to_try
 from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
-from sfgen.serve.responses import Asked, ResponseReply, ResponsesRequest, response_lines
+from sfgen.serve.response_output import ResponseReply, response_lines
+from sfgen.serve.responses import Asked, ResponsesRequest
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
 from sfgen.serve.wish import Wish, wish_of
 from sfgen.tools.tool_calls import ToolCalls
@@ -475,14 +476,13 @@ class Server:
         choices: Sequence[Choice],
         prompt_tokens: int,
     ) -> Response:
-        async def written(text: RunningText, choice: Choice) -> dict[str, Any]:
+        async def written(text: RunningText, choice: Choice) -> None:
             async for event in text.events():
                 choice.read(event)
-            return choice.whole()
 
         try:
-            whole = await asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
-            return JSONResponse(reply.whole(whole, usage_of(prompt_tokens, choices)))
+            await asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
+            return JSONResponse(reply.whole(choices, usage_of(prompt_tokens, choices)))
         finally:
             for text in texts:
                 text.leave()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictInt, StrictStr, Tag
 
 from sfgen.ban.entries import MatchMode
 from sfgen.decoding.strategies import AnyStrategyName
@@ -174,15 +174,24 @@ class MessageCall(Body):
 
     def told(self, path: str) -> dict[str, Any]:
         """Return it as chat templates take it."""
-        try:
-            given = json.loads(self.function.arguments or "{}")
-        except (ValueError, RecursionError):
-            given = None
-        if not isinstance(given, dict):
-            place = f"{path}.function.arguments"
-            raise Refused(f"{place} is not the JSON of an object", place, "invalid_value")
+        given = arguments_of(self.function.arguments, f"{path}.function.arguments")
         named = {} if self.id is None else {"id": self.id}
         return {**named, "type": "function", "function": {"name": self.function.name, "arguments": given}}
+
+
+def arguments_of(text: str, place: str) -> dict[str, Any]:
+    """Read the arguments of a call.
+
+    Raises:
+        Refused: They are not the JSON of an object.
+    """
+    try:
+        given = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict):
+        raise Refused(f"{place} is not the JSON of an object", place, "invalid_value")
+    return given
 
 
 class ChatMessage(Body):
@@ -243,6 +252,36 @@ class NamedTool(Body):
     function: ToolName
 
 
+class ToolSet(Body):
+    """Some of the tools, and whether one must be called."""
+
+    mode: Literal["auto", "required"]
+    tools: list[NamedTool]
+
+
+class AllowedTools(Body):
+    """The tools that may be called, of those that the model is told of."""
+
+    type: Literal["allowed_tools"]
+    allowed_tools: ToolSet
+
+
+def choice_kind(choice: Any) -> str:
+    """Tell the form of a ``tool_choice``, with a blank: paths in errors leave it out."""
+    if isinstance(choice, str):
+        return "a word"
+    kind = choice.get("type") if isinstance(choice, dict) else getattr(choice, "type", None)
+    return "some tools" if kind == "allowed_tools" else "one tool"
+
+
+ToolChoice: TypeAlias = Annotated[
+    Annotated[Literal["none", "auto", "required"], Tag("a word")]
+    | Annotated[NamedTool, Tag("one tool")]
+    | Annotated[AllowedTools, Tag("some tools")],
+    Discriminator(choice_kind),
+]
+
+
 class ChatRequest(TextRequest):
     """A request to ``/v1/chat/completions``."""
 
@@ -252,7 +291,7 @@ class ChatRequest(TextRequest):
     top_logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
     chat_template_kwargs: dict[str, Any] | None = None
     tools: list[FunctionTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedTool | None = None
+    tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
 
 

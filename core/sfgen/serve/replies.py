@@ -102,10 +102,10 @@ class Reply:
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def whole(self, choices: Sequence[dict[str, Any]], usage: dict[str, Any]) -> dict[str, Any]:
+    def whole(self, choices: Sequence[Choice], usage: dict[str, Any]) -> dict[str, Any]:
         """The whole answer."""
         kind = "chat.completion" if self.is_chat else "text_completion"
-        return {**self._head(kind), "choices": list(choices), "usage": usage}
+        return {**self._head(kind), "choices": [choice.whole() for choice in choices], "usage": usage}
 
     def chunk(self, choices: Sequence[dict[str, Any]], usage: dict[str, Any] | None = None) -> dict[str, Any]:
         """One chunk of a stream."""
@@ -182,29 +182,42 @@ class Choice:
 
     def whole(self) -> dict[str, Any]:
         """The whole text, when its events have been read."""
-        assert self.result is not None, "it has finished"
-        logprobs = None if self._scored is None else self._form_of(self._scored)
+        told: dict[str, Any]
         if self._reply.is_chat:
-            told: dict[str, Any] = {"content": self.result.text}
-            if self._calls is not None:
-                told = joined(self._calls.read(self.result.text, is_last=True))
-            message = {"role": "assistant", "refusal": None, **told}
-            reason = self._reason(self.result)
-            return {"index": self._index, "message": message, "logprobs": logprobs, "finish_reason": reason}
-        reason = self._reason(self.result)
-        return {"index": self._index, "text": self.result.text, "logprobs": logprobs, "finish_reason": reason}
+            told = {"message": {"role": "assistant", "refusal": None, **joined(self.parts())}}
+        else:
+            told = {"text": self._ended.text}
+        return {"index": self._index, **told, "logprobs": self.logprobs, "finish_reason": self.reason}
+
+    def parts(self) -> Iterator[dict[str, Any]]:
+        """Yield the parts of the whole message, when its events have been read."""
+        if self._calls is None:
+            yield {"content": self._ended.text}
+        else:
+            yield from self._calls.read(self._ended.text, is_last=True)
+
+    @property
+    def logprobs(self) -> dict[str, Any] | None:
+        """The log-probabilities of the whole text."""
+        return None if self._scored is None else self._form_of(self._scored)
+
+    @property
+    def reason(self) -> str:
+        """Why the text has ended; that it has calls is known when its parts are."""
+        reason = REASONS[self._ended.finish_reason]
+        return "tool_calls" if reason == "stop" and self._calls is not None and self._calls.count else reason
+
+    @property
+    def _ended(self) -> Result:
+        assert self.result is not None, "it has finished"
+        return self.result
 
     def _chunk(self, part: dict[str, Any], new: Sequence[ScoredToken], *, is_last: bool) -> dict[str, Any]:
-        reason = None if self.result is None or not is_last else self._reason(self.result)
+        reason = None if self.result is None or not is_last else self.reason
         told = {"logprobs": self._form_of(new) if new else None, "finish_reason": reason}
         if self._reply.is_chat:
             return {"index": self._index, "delta": part, **told}
         return {"index": self._index, "text": part.get("content", ""), **told}
-
-    def _reason(self, result: Result) -> str:
-        """Why the text has ended."""
-        reason = REASONS[result.finish_reason]
-        return "tool_calls" if reason == "stop" and self._calls is not None and self._calls.count else reason
 
     def _told_now(self) -> Sequence[ScoredToken]:
         """The tokens that are scored and were not told before, none before its text."""

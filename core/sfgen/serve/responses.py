@@ -1,42 +1,45 @@
-"""``/v1/responses``: OpenAI's newer protocol, without a memory: each request has the whole conversation.
+"""Requests to ``/v1/responses``: OpenAI's newer protocol, without a memory: each has the whole conversation.
 
 A request is read as a chat that asks for the same (``ResponsesRequest.as_chat``), so that each field means what it does
-there. Here is what the protocol has of its own: items in place of messages, ``text.format``, custom tools, and events.
+there, functions too. Here is what the protocol has of its own: items in place of messages, ``text.format``, and custom
+tools; ``response_output`` tells the answers.
 
 A custom tool is called with a text of any form, which a grammar or a pattern may bound. The request says that it is
-called (``tool_choice``): the text is its input from the first character on. Whether one is called, and which, is
-written in a form that the model was trained on; that is not read here, and such a request is refused, as functions are
-(``_tool_of`` is where they would come in).
+called (``tool_choice``): the text is its input from the first character on. That the model chooses it is refused: the
+forms in which models tell of calls have functions alone.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, StrictStr, Tag
 
-from sfgen.errors import InternalError, SfgenError
 from sfgen.models.messages import Tools
 from sfgen.serve.bodies import (
     MOST_LOGPROBS,
+    AllowedTools,
     Body,
+    CalledFunction,
     ChatMessage,
     ChatRequest,
+    FunctionFacts,
+    FunctionTool,
     JsonSchemaFormat,
+    MessageCall,
+    NamedTool,
     Refused,
     ResponseFormat,
     TextRequest,
+    ToolName,
+    ToolSet,
+    arguments_of,
+    choice_kind,
     refuse_unknown,
 )
-from sfgen.serve.engine import RunningText
-from sfgen.serve.replies import Choice, Reply, stream_line, usage_of
 from sfgen.serve.wish import Wish, wish_of
-
-_LOG = logging.getLogger("sfgen.serve")
 
 LOGPROBS = "message.output_text.logprobs"
 """What ``include`` names to have log-probabilities told."""
@@ -63,6 +66,37 @@ class InputMessage(Body):
     id: str | None = None
     status: str | None = None
     phase: str | None = None
+
+
+class FunctionCall(Body):
+    """A call of a function, which the model has written before."""
+
+    type: Literal["function_call"]
+    name: str
+    arguments: StrictStr
+    call_id: str
+    id: str | None = None
+    status: str | None = None
+
+    def as_call(self, path: str) -> MessageCall:
+        """Return it as a message of a chat has it.
+
+        Raises:
+            Refused: Its arguments are not the JSON of an object.
+        """
+        arguments_of(self.arguments, f"{path}.arguments")
+        function = CalledFunction(name=self.name, arguments=self.arguments)
+        return MessageCall(id=self.call_id, function=function)
+
+
+class FunctionCallOutput(Body):
+    """What that function has answered."""
+
+    type: Literal["function_call_output"]
+    output: StrictStr | list[Part]
+    call_id: str
+    id: str | None = None
+    status: str | None = None
 
 
 class CustomCall(Body):
@@ -94,11 +128,13 @@ def _kind_of(item: Any) -> str:
 _ITEMS = Discriminator(
     _kind_of,
     custom_error_type="item",
-    custom_error_message="Only messages are known, and calls of custom tools with their outputs",
+    custom_error_message="Only messages are known, and calls of tools with their outputs",
 )
 
 Item: TypeAlias = Annotated[
     Annotated[InputMessage, Tag("item message")]
+    | Annotated[FunctionCall, Tag("item function_call")]
+    | Annotated[FunctionCallOutput, Tag("item function_call_output")]
     | Annotated[CustomCall, Tag("item custom_tool_call")]
     | Annotated[CustomCallOutput, Tag("item custom_tool_call_output")],
     _ITEMS,
@@ -135,11 +171,47 @@ class CustomTool(Body):
     format: GrammarFormat | None = None
 
 
-class ToolChoice(Body):
-    """The tool that is called."""
+class Function(FunctionFacts):
+    """A function, without the envelope that it has in a chat."""
 
-    type: Literal["custom"]
+    type: Literal["function"]
+
+    def as_tool(self) -> FunctionTool:
+        """Return it as a chat has it."""
+        facts = {name: getattr(self, name) for name in FunctionFacts.model_fields}
+        return FunctionTool(type="function", function=FunctionFacts(**facts))
+
+
+_TOOLS = Discriminator(
+    _kind_of, custom_error_type="tool", custom_error_message="Only functions and custom tools are known"
+)
+
+Tool: TypeAlias = Annotated[
+    Annotated[Function, Tag("item function")] | Annotated[CustomTool, Tag("item custom")], _TOOLS
+]
+
+
+class ToolReference(Body):
+    """A tool, by its name."""
+
+    type: Literal["custom", "function"]
     name: str
+
+
+class AllowedReferences(Body):
+    """The tools that may be called, of those that the model is told of."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: list[ToolReference]
+
+
+Choice: TypeAlias = Annotated[
+    Annotated[Literal["none", "auto", "required"], Tag("a word")]
+    | Annotated[ToolReference, Tag("one tool")]
+    | Annotated[AllowedReferences, Tag("some tools")],
+    Discriminator(choice_kind),
+]
 
 
 class Reasoning(Body):
@@ -156,8 +228,9 @@ class ResponsesRequest(TextRequest):
     instructions: StrictStr | None = None
     max_output_tokens: int | None = Field(default=None, ge=1)
     text: TextConfig | None = None
-    tools: list[CustomTool] | None = None
-    tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
+    tools: list[Tool] | None = None
+    tool_choice: Choice | None = None
+    parallel_tool_calls: bool | None = None
     include: list[str] | None = None
     top_logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
     reasoning: Reasoning | None = None
@@ -170,7 +243,11 @@ class ResponsesRequest(TextRequest):
         has_logprobs = LOGPROBS in (self.include or ())
         if tool is not None:
             shared |= _constraint_of(tool)
-        elif self.text is not None and self.text.format is not None:
+        else:
+            functions = [each.as_tool() for each in self.tools or () if isinstance(each, Function)]
+            shared |= {"tools": functions, "tool_choice": self._chat_choice()}
+            shared["parallel_tool_calls"] = self.parallel_tool_calls
+        if tool is None and self.text is not None and self.text.format is not None:
             shared["response_format"] = self._form(self.text.format)
         return ChatRequest.model_construct(
             **shared,
@@ -189,42 +266,93 @@ class ResponsesRequest(TextRequest):
             return ResponseFormat(type=given.type, json_schema=JsonSchemaFormat(schema=given.schema_))
         return ResponseFormat(type=given.type, schema=given.schema_)
 
+    def _chat_choice(self) -> Literal["none", "auto", "required"] | NamedTool | AllowedTools | None:
+        """The choice of functions, as a chat has it."""
+        match self.tool_choice:
+            case ToolReference(name=name):
+                return _named(name)
+            case AllowedReferences(mode=mode, tools=tools):
+                allowed = ToolSet(mode=mode, tools=[_named(each.name) for each in tools])
+                return AllowedTools(type="allowed_tools", allowed_tools=allowed)
+            case choice:
+                return choice
+
     def _messages(self) -> Iterator[ChatMessage]:
-        """The conversation, as a chat has it."""
+        """The conversation, as a chat has it: calls are a part of the message of the assistant before them."""
         if self.instructions is not None:
             yield ChatMessage(role="system", content=self.instructions)
-        for item in [InputMessage(role="user", content=self.input)] if isinstance(self.input, str) else self.input:
-            match item:
-                case InputMessage():
-                    yield ChatMessage(role=item.role, content=_text_of(item.content))
-                case CustomCall():
-                    yield ChatMessage(role="assistant", content=item.input)
-                case CustomCallOutput():
-                    yield ChatMessage(role="tool", content=_text_of(item.output))
+        begun: ChatMessage | None = None  # an assistant's, which may have further calls
+        items = [InputMessage(role="user", content=self.input)] if isinstance(self.input, str) else self.input
+        for place, item in enumerate(items):
+            if isinstance(item, FunctionCall):
+                begun = begun or ChatMessage(role="assistant", content="")
+                begun.tool_calls = [*(begun.tool_calls or ()), item.as_call(f"input[{place}]")]
+                continue
+            if begun is not None:
+                yield begun
+            message, begun = _message_of(item), None
+            if isinstance(item, InputMessage) and item.role == "assistant":
+                begun = message
+            else:
+                yield message
+        if begun is not None:
+            yield begun
+
+
+def _message_of(item: InputMessage | FunctionCallOutput | CustomCall | CustomCallOutput) -> ChatMessage:
+    """An item as a chat has it."""
+    match item:
+        case InputMessage():
+            return ChatMessage(role=item.role, content=_text_of(item.content))
+        case FunctionCallOutput():
+            return ChatMessage(role="tool", content=_text_of(item.output), tool_call_id=item.call_id)
+        case CustomCall():
+            return ChatMessage(role="assistant", content=item.input)
+        case CustomCallOutput():
+            return ChatMessage(role="tool", content=_text_of(item.output))
 
 
 def _text_of(content: str | list[Part]) -> str:
     return content if isinstance(content, str) else "\n".join(part.text for part in content)  # as in a chat
 
 
+def _named(name: str) -> NamedTool:
+    return NamedTool(type="function", function=ToolName(name=name))
+
+
 def _tool_of(body: ResponsesRequest) -> CustomTool | None:
-    """Return the tool that is called; ``None``: none is.
+    """Return the custom tool that is called; ``None``: none is.
 
     Raises:
-        Refused: The model would have to say so in a form of its own.
+        Refused: There is no such tool, or the model would have to say that it calls it in a form of its own.
     """
-    tools, choice = body.tools or [], body.tool_choice
-    if isinstance(choice, ToolChoice):
-        found = [tool for tool in tools if tool.name == choice.name]
-        if not found:
-            raise Refused(f"there is no custom tool {choice.name!r:.60}", "tool_choice.name", "invalid_value")
-        return found[0]
-    if choice == "required" and len(tools) == 1:
-        return tools[0]
-    if choice == "required" or (tools and choice != "none"):
-        hint = 'Name one: "tool_choice": {"type": "custom", "name": …}, or give "none".' if tools else "Give tools."
-        raise Refused("the model cannot choose a tool", "tool_choice", hint=hint)
-    return None
+    offered, choice = body.tools or [], body.tool_choice
+    must = choice == "required"
+    if isinstance(choice, ToolReference):
+        offered, must = [_found(body, choice, "tool_choice")], True
+    elif isinstance(choice, AllowedReferences):
+        offered = [_found(body, each, f"tool_choice.tools[{place}]") for place, each in enumerate(choice.tools)]
+        must = choice.mode == "required"
+    custom = next((tool for tool in offered if isinstance(tool, CustomTool)), None)
+    if custom is None or choice == "none":
+        return None
+    if not must or len(offered) > 1:
+        hint = 'Name one: "tool_choice": {"type": "custom", "name": …}, or allow functions alone.'
+        raise Refused("the model cannot choose a custom tool", "tool_choice", hint=hint)
+    return custom
+
+
+def _found(body: ResponsesRequest, given: ToolReference, path: str) -> Function | CustomTool:
+    """The tool of a name.
+
+    Raises:
+        Refused: There is none.
+    """
+    for tool in body.tools or ():
+        if (tool.type, tool.name) == (given.type, given.name):
+            return tool
+    kind = "function" if given.type == "function" else "custom tool"
+    raise Refused(f"there is no {kind} {given.name!r:.60}", f"{path}.name", "invalid_value")
 
 
 def _constraint_of(tool: CustomTool) -> dict[str, Any]:
@@ -245,7 +373,7 @@ class Asked:
     Attributes:
         body: The request.
         chat: The chat.
-        tool: The tool that is called; ``None``: a message is written.
+        tool: The custom tool that is called; ``None``: messages are written, and calls of functions.
         wish: What is asked for; its fields are those of the request.
     """
 
@@ -279,7 +407,10 @@ class Asked:
             error.param = names.get(error.param or "", error.param)
             raise
         fields = {name: names.get(field, field) for name, field in wish.fields.items()}
-        return cls(body, chat, tool, replace(wish, fields=fields, tools=_told(tool)))
+        if wish.calling is not None and wish.top_logprobs is not None:
+            hint = f'Leave {LOGPROBS} out, or give "tool_choice": "none".'
+            raise Refused("log-probabilities are told of texts without calls", "include", "conflict", hint)
+        return cls(body, chat, tool, replace(wish, fields=fields, tools=wish.tools if tool is None else _told(tool)))
 
 
 _NAMES: Mapping[str, str] = {
@@ -300,134 +431,3 @@ def _told(tool: CustomTool | None) -> Tools:
     text = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
     told = {"name": tool.name, "description": tool.description, "parameters": text}
     return ({"type": "function", "function": told},)
-
-
-# ---- answers ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class ResponseReply(Reply):
-    """A response; it is made of what a chat would be told.
-
-    Attributes:
-        asked: What was asked for.
-    """
-
-    asked: Asked
-
-    def whole(self, choices: Sequence[dict[str, Any]], usage: dict[str, Any]) -> dict[str, Any]:
-        """The whole answer."""
-        (choice,) = choices
-        logprobs = choice["logprobs"]["content"] if choice["logprobs"] else []
-        return self.ended(choice["message"]["content"], logprobs, choice["finish_reason"], usage)
-
-    def ended(self, text: str, logprobs: list[Any], reason: str, usage: dict[str, Any]) -> dict[str, Any]:
-        """The answer with a text that has ended."""
-        status = "completed" if reason == "stop" else "incomplete"
-        told = {
-            "input_tokens": usage["prompt_tokens"],
-            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-            "output_tokens": usage["completion_tokens"],
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": usage["total_tokens"],
-        }
-        details = None if status == "completed" else {"reason": "max_output_tokens"}
-        item = self.item(status, text, logprobs)
-        return self.response(status, [item], incomplete_details=details, usage=told)
-
-    def response(self, status: str, output: list[Any], **others: Any) -> dict[str, Any]:
-        """The answer as far as it is known."""
-        body = self.asked.body
-        echoed = body.model_dump(by_alias=True, exclude_none=True, include={"text", "tools", "tool_choice"})
-        return {
-            "id": f"resp_{self.id}",
-            "object": "response",
-            "created_at": self.created,
-            "status": status,
-            "background": False,
-            "error": None,
-            "incomplete_details": None,
-            "instructions": body.instructions,
-            "max_output_tokens": body.max_output_tokens,
-            "metadata": body.metadata or {},
-            "model": self.model,
-            "output": output,
-            "parallel_tool_calls": False,
-            "previous_response_id": None,
-            "reasoning": {"effort": None, "summary": None},
-            "store": False,
-            "temperature": 1.0 if body.temperature is None else body.temperature,
-            "text": {"format": {"type": "text"}} | echoed.get("text", {}),
-            "tool_choice": echoed.get("tool_choice", "auto"),
-            "tools": echoed.get("tools", []),
-            "top_p": 1.0 if body.top_p is None else body.top_p,
-            "truncation": "disabled",
-            "usage": None,
-            **others,
-        }
-
-    def item(self, status: str, text: str, logprobs: list[Any]) -> dict[str, Any]:
-        """The one item of the output: a message, or the call of a tool."""
-        if self.asked.tool is not None:
-            call = {"call_id": f"call_{self.id}", "name": self.asked.tool.name, "input": text}
-            return {"type": "custom_tool_call", "id": f"ctc_{self.id}", "status": status, **call}
-        content = [] if status == "in_progress" else [part_of(text, logprobs)]
-        return {"type": "message", "id": f"msg_{self.id}", "status": status, "role": "assistant", "content": content}
-
-
-def part_of(text: str, logprobs: list[Any]) -> dict[str, Any]:
-    """The text of a message."""
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
-
-
-async def response_lines(
-    reply: ResponseReply,
-    text: RunningText,
-    choice: Choice,
-    prompt_tokens: int,
-    error_of: Callable[[SfgenError], dict[str, Any]],
-) -> AsyncIterator[str]:
-    """The lines of a stream: events, each with its number."""
-    numbers = count()
-
-    def line(kind: str, **content: Any) -> str:
-        told = {"type": kind, "sequence_number": next(numbers), **content}
-        return f"event: {kind}\n{stream_line(told)}"
-
-    is_call = reply.asked.tool is not None
-    empty = reply.item("in_progress", "", [])
-    place = {"item_id": empty["id"], "output_index": 0} | ({} if is_call else {"content_index": 0})
-    kind = "response.custom_tool_call_input" if is_call else "response.output_text"
-    written, logprobs, reason = "", list[Any](), ""
-    try:
-        begun = reply.response("in_progress", [])
-        yield line("response.created", response=begun)
-        yield line("response.in_progress", response=begun)
-        yield line("response.output_item.added", output_index=0, item=empty)
-        if not is_call:
-            yield line("response.content_part.added", **place, part=part_of("", []))
-        async for event in text.events():
-            for chunk in choice.chunks(event):
-                new = chunk["delta"].get("content", "")
-                entries = chunk["logprobs"]["content"] if chunk["logprobs"] else []
-                written, logprobs, reason = written + new, logprobs + entries, chunk["finish_reason"]
-                if new or entries:
-                    yield line(f"{kind}.delta", **place, delta=new, **({} if is_call else {"logprobs": entries}))
-        if is_call:
-            yield line(f"{kind}.done", **place, input=written)
-        else:
-            yield line(f"{kind}.done", **place, text=written, logprobs=logprobs)
-            yield line("response.content_part.done", **place, part=part_of(written, logprobs))
-        whole = reply.ended(written, logprobs, reason, usage_of(prompt_tokens, [choice]))
-        yield line("response.output_item.done", output_index=0, item=whole["output"][0])
-        yield line(f"response.{whole['status']}", response=whole)
-    except Exception as error:  # a fault of ours, too, must end the stream
-        if not isinstance(error, SfgenError):
-            _LOG.exception("a stream failed")
-            error = InternalError(f"{type(error).__name__}: {error}")
-        told = error_of(error)["error"]
-        yield line("error", **{name: told[name] for name in ("code", "message", "param")}, error=told)
-        code = "server_error" if told["type"] == "server_error" else "invalid_prompt"
-        yield line("response.failed", response=reply.response("failed", [], error=told | {"code": code}))
-    finally:
-        text.leave()

@@ -18,6 +18,7 @@ from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
 from sfgen.models.messages import Message, Tools, checked_variables
 from sfgen.models.tool_forms import NAMED, ToolForm, plain_form
 from sfgen.serve.bodies import (
+    AllowedTools,
     ChatRequest,
     CompletionRequest,
     NamedTool,
@@ -232,20 +233,33 @@ def _calling(body: ChatRequest) -> Calling | None:
     """
     tools, choice = _described(body), body.tool_choice
     most = 1 if body.parallel_tool_calls is False else None
+    is_free = choice != "required"
     if isinstance(choice, NamedTool):
-        named = [tool for tool in tools if tool["function"]["name"] == choice.function.name]
-        if not named:
-            why = f"there is no tool {choice.function.name!r:.60}"
-            raise Refused(why, "tool_choice.function.name", "invalid_value")
-        return Calling(named, is_free=False, most=1)
-    if choice == "required" and not tools:
+        tools, is_free, most = _named(tools, [choice], "tool_choice"), False, 1
+    elif isinstance(choice, AllowedTools):
+        tools = _named(tools, choice.allowed_tools.tools, "tool_choice.allowed_tools.tools")
+        is_free = choice.allowed_tools.mode == "auto"
+    if not tools and not is_free:
         raise Refused("a call is required, and there are no tools", "tool_choice", hint="Give tools.")
     if not tools or choice == "none":
         return None
-    if most == 1 and choice != "required":  # with text between them there could be two
+    if most == 1 and is_free:  # with text between them there could be two
         why = "where the model chooses whether it calls, the number of calls has no limit"
         raise Refused(why, "parallel_tool_calls", hint='Leave it out, or give "tool_choice": "required".')
-    return Calling(tools, choice != "required", most)
+    return Calling(tools, is_free, most)
+
+
+def _named(tools: Tools, choices: Sequence[NamedTool], path: str) -> Tools:
+    """Those of the tools that have one of some names.
+
+    Raises:
+        Refused: No tool has one of them.
+    """
+    known, asked = {tool["function"]["name"] for tool in tools}, [each.function.name for each in choices]
+    for name in asked:
+        if name not in known:
+            raise Refused(f"there is no tool {name!r:.60}", f"{path}.function.name", "invalid_value")
+    return [tool for tool in tools if tool["function"]["name"] in asked]
 
 
 def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnConstraint]]:

@@ -1,0 +1,237 @@
+"""Answers to ``/v1/responses``: items in place of a message, and the events of a stream."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, TypeAlias
+
+from sfgen.errors import InternalError, SfgenError
+from sfgen.serve.engine import RunningText
+from sfgen.serve.replies import Choice, Reply, stream_line, usage_of
+from sfgen.serve.responses import Asked
+
+_LOG = logging.getLogger("sfgen.serve")
+
+Told: TypeAlias = tuple[str, dict[str, Any]]
+"""An event of a stream: its type, and what it tells."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseReply(Reply):
+    """A response; it is made of what a chat would be told.
+
+    Attributes:
+        asked: What was asked for.
+    """
+
+    asked: Asked
+
+    def whole(self, choices: Sequence[Choice], usage: dict[str, Any]) -> dict[str, Any]:
+        """The whole answer."""
+        (choice,) = choices
+        output = Output(self)
+        logprobs = [] if choice.logprobs is None else choice.logprobs["content"]
+        pass_over = deque[Told](maxlen=0).extend
+        pass_over(output.begin())
+        for part in choice.parts():
+            pass_over(output.read(part, logprobs))
+        pass_over(output.end(choice.reason))
+        return self.ended(output, choice.reason, usage)
+
+    def ended(self, output: Output, reason: str, usage: dict[str, Any]) -> dict[str, Any]:
+        """The answer when its text has ended."""
+        status = status_of_reason(reason)
+        told = {
+            "input_tokens": usage["prompt_tokens"],
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": usage["completion_tokens"],
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": usage["total_tokens"],
+        }
+        details = None if status == "completed" else {"reason": "max_output_tokens"}
+        return self.response(status, output.items, incomplete_details=details, usage=told)
+
+    def response(self, status: str, output: list[Any], **others: Any) -> dict[str, Any]:
+        """The answer as far as it is known."""
+        body = self.asked.body
+        echoed = body.model_dump(by_alias=True, exclude_none=True, include={"text", "tools", "tool_choice"})
+        return {
+            "id": f"resp_{self.id}",
+            "object": "response",
+            "created_at": self.created,
+            "status": status,
+            "background": False,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": body.instructions,
+            "max_output_tokens": body.max_output_tokens,
+            "metadata": body.metadata or {},
+            "model": self.model,
+            "output": output,
+            "parallel_tool_calls": body.parallel_tool_calls is not False,
+            "previous_response_id": None,
+            "reasoning": {"effort": None, "summary": None},
+            "store": False,
+            "temperature": 1.0 if body.temperature is None else body.temperature,
+            "text": {"format": {"type": "text"}} | echoed.get("text", {}),
+            "tool_choice": echoed.get("tool_choice", "auto"),
+            "tools": echoed.get("tools", []),
+            "top_p": 1.0 if body.top_p is None else body.top_p,
+            "truncation": "disabled",
+            "usage": None,
+            **others,
+        }
+
+
+def status_of_reason(reason: str) -> str:
+    """The status of an answer whose text has ended for a reason."""
+    return "incomplete" if reason == "length" else "completed"
+
+
+class Output:
+    """The items of an answer, from the parts of a message.
+
+    A part that goes on with the last item is added to it; any other begins a new one. Each method yields the events by
+    which a stream tells what has changed.
+
+    Args:
+        reply: The answer.
+
+    Attributes:
+        items: Those that have begun.
+    """
+
+    def __init__(self, reply: ResponseReply) -> None:
+        self.items: list[dict[str, Any]] = []
+        self._reply = reply
+        self._is_open = False
+
+    def begin(self) -> Iterator[Told]:
+        """Begin the first item, where it is known which it is."""
+        asked = self._reply.asked
+        if asked.tool is not None:
+            call = {"call_id": f"call_{self._reply.id}", "name": asked.tool.name, "input": ""}
+            yield from self._open("custom_tool_call", "ctc", call)
+        elif asked.wish.calling is None:
+            yield from self._open_message()
+
+    def read(self, part: dict[str, Any], logprobs: list[Any]) -> Iterator[Told]:
+        """Add a part of a message, as ``CallStream`` tells it, and the log-probabilities of its tokens."""
+        text = part.get("content", "")
+        if text or logprobs:
+            yield from self._text(text, logprobs)
+        for call in part.get("tool_calls", ()):
+            function = call["function"]
+            if "id" in call:
+                told = {"call_id": call["id"], "name": function["name"], "arguments": ""}
+                yield from self._open("function_call", "fc", told)
+            if function["arguments"]:
+                self.items[-1]["arguments"] += function["arguments"]
+                yield "response.function_call_arguments.delta", {**self._place, "delta": function["arguments"]}
+
+    def end(self, reason: str) -> Iterator[Told]:
+        """End the last item; a message without a text stands where nothing was written."""
+        if not self.items:
+            yield from self._open_message()
+        yield from self._close(status_of_reason(reason))
+
+    # ---- items -----------------------------------------------------------------------------------------------------
+
+    @property
+    def _place(self) -> dict[str, Any]:
+        """The last item, as events name it; the text of a message is the first of its contents."""
+        item = self.items[-1]
+        content = {"content_index": 0} if item["type"] == "message" else {}
+        return {"item_id": item["id"], "output_index": len(self.items) - 1, **content}
+
+    def _open(self, kind: str, prefix: str, told: dict[str, Any]) -> Iterator[Told]:
+        """Begin an item, and end the one before it."""
+        yield from self._close("completed")
+        identifier = f"{prefix}_{self._reply.id}" + (f"_{len(self.items)}" if self.items else "")
+        self.items.append({"type": kind, "id": identifier, "status": "in_progress", **told})
+        self._is_open = True
+        yield "response.output_item.added", {"output_index": len(self.items) - 1, "item": self.items[-1]}
+
+    def _open_message(self) -> Iterator[Told]:
+        yield from self._open("message", "msg", {"role": "assistant", "content": []})
+        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+        yield "response.content_part.added", {**self._place, "part": part}
+        self.items[-1]["content"].append(part)
+
+    def _text(self, text: str, logprobs: list[Any]) -> Iterator[Told]:
+        """Add to a message, or to the input of a custom tool."""
+        if not self.items or self.items[-1]["type"] == "function_call":
+            yield from self._open_message()
+        item = self.items[-1]
+        if item["type"] == "custom_tool_call":
+            item["input"] += text
+            yield "response.custom_tool_call_input.delta", {**self._place, "delta": text}
+        else:
+            item["content"][0]["text"] += text
+            item["content"][0]["logprobs"] += logprobs
+            yield "response.output_text.delta", {**self._place, "delta": text, "logprobs": logprobs}
+
+    def _close(self, status: str) -> Iterator[Told]:
+        """End the last item."""
+        if not self._is_open:
+            return
+        self._is_open, item = False, self.items[-1]
+        item["status"] = status
+        match item["type"]:
+            case "function_call":
+                told = {"name": item["name"], "arguments": item["arguments"]}
+                yield "response.function_call_arguments.done", {**self._place, **told}
+            case "custom_tool_call":
+                yield "response.custom_tool_call_input.done", {**self._place, "input": item["input"]}
+            case _:
+                part = item["content"][0]
+                told = {"text": part["text"], "logprobs": part["logprobs"]}
+                yield "response.output_text.done", {**self._place, **told}
+                yield "response.content_part.done", {**self._place, "part": part}
+        yield "response.output_item.done", {"output_index": len(self.items) - 1, "item": item}
+
+
+async def response_lines(
+    reply: ResponseReply,
+    text: RunningText,
+    choice: Choice,
+    prompt_tokens: int,
+    error_of: Callable[[SfgenError], dict[str, Any]],
+) -> AsyncIterator[str]:
+    """The lines of a stream: events, each with its number."""
+    numbers = count()
+
+    def line(kind: str, content: dict[str, Any]) -> str:
+        told = {"type": kind, "sequence_number": next(numbers), **content}
+        return f"event: {kind}\n{stream_line(told)}"
+
+    output = Output(reply)
+    try:
+        begun = reply.response("in_progress", [])
+        yield line("response.created", {"response": begun})
+        yield line("response.in_progress", {"response": begun})
+        for told in output.begin():
+            yield line(*told)
+        async for event in text.events():
+            for chunk in choice.chunks(event):
+                entries = chunk["logprobs"]["content"] if chunk["logprobs"] else []
+                for told in output.read(chunk["delta"], entries):
+                    yield line(*told)
+        for told in output.end(choice.reason):
+            yield line(*told)
+        whole = reply.ended(output, choice.reason, usage_of(prompt_tokens, [choice]))
+        yield line(f"response.{whole['status']}", {"response": whole})
+    except Exception as error:  # a fault of ours, too, must end the stream
+        if not isinstance(error, SfgenError):
+            _LOG.exception("a stream failed")
+            error = InternalError(f"{type(error).__name__}: {error}")
+        failure = error_of(error)["error"]
+        yield line("error", {**{name: failure[name] for name in ("code", "message", "param")}, "error": failure})
+        code = "server_error" if failure["type"] == "server_error" else "invalid_prompt"
+        yield line("response.failed", {"response": reply.response("failed", [], error=failure | {"code": code})})
+    finally:
+        text.leave()
