@@ -19,12 +19,7 @@ from sfgen import SfgenError
 
 MAY_BE_NEGATIVE = {
     "sfgen.ban.matcher.Matcher.start": "offsets within the prompt are negative",
-    "sfgen.ban.seam.SeamMatcher.forget_from.position": "offsets within the prompt are negative",
-    "sfgen.ban.seam.SeamMatcher.origins.position": "offsets within the prompt are negative",
     "sfgen.ban.seam.read_prompt.token_ids": "an id without a token is a boundary",
-    "sfgen.ban.matcher.Matcher.forget_from.position": "offsets within the prompt are negative",
-    "sfgen.ban.matcher.Matcher.origins.position": "offsets within the prompt are negative",
-    "sfgen.ban.words.BannedWords.pattern_threads.position": "offsets within the prompt are negative",
     "sfgen.index.dfa_guide.DfaGuide.validate.token_ids": "none of them is allowed",
     "sfgen.index.guide.BaseGuide.validate.token_ids": "none of them is allowed",
     "sfgen.index.unconstrained.UnconstrainedGuide.validate.token_ids": "none of them is allowed",

@@ -14,10 +14,10 @@ In reading order: the list that a user gives, its matcher in one text, the token
 * :mod:`~sfgen.ban.entries`: what a banned word means;
 * :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
 * :mod:`~sfgen.ban.confusables`: characters that look alike, as one;
-* :mod:`~sfgen.ban.automaton`: all words at once: Aho and Corasick's automaton, and a trie with gaps;
-* :mod:`~sfgen.ban.word_matcher`: the partial matches of words in one text, in every way to read it;
-* :mod:`~sfgen.ban.patterns`: the partial matches of patterns;
-* :mod:`~sfgen.ban.matcher`: both over bytes that arrive in pieces, with exact rollback, less what allowed words excuse;
+* :mod:`~sfgen.ban.keywords`: words in the order of their bytes, in which a text finds those that it begins;
+* :mod:`~sfgen.ban.patterns`: the automata of patterns;
+* :mod:`~sfgen.ban.automaton`: words and patterns as one automaton over classes of characters, made as it is walked;
+* :mod:`~sfgen.ban.matcher`: that over bytes that arrive in pieces, with exact rollback, less what allowed words excuse;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.json_strings`: the strings of a JSON text, each read by itself;
 * :mod:`~sfgen.ban.classes`: the characters that a matcher cannot tell apart;

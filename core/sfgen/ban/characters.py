@@ -3,7 +3,7 @@
 Every character of a text or of a banned word is folded: it is decomposed (Unicode's NFD, annex 15), and its case is
 folded where case is ignored. So spellings that Unicode calls canonically equal are the same word: ``é`` in one
 character or as ``e`` and its accent, a Hangul syllable or its letters. Marks may come in any order that means the same;
-see :class:`~sfgen.ban.automaton.GapTrie`. One is not seen: an iota subscript (U+0345) that is written before another
+see :mod:`sfgen.ban.keywords`. One is not seen: an iota subscript (U+0345) that is written before another
 accent, where case is ignored, since it folds to a letter.
 
 Every folded character has one of three kinds:
@@ -32,9 +32,9 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from sfgen.ban.confusables import (
     NO_SPELLING,
@@ -51,9 +51,6 @@ SPACED: Final = 1
 UNSPACED: Final = 2
 MARK: Final = 3
 """Only in :class:`Unit`: the kind is that of the character before."""
-
-SEPARATOR: Final = 0xFF
-"""Never a byte of UTF-8. One between the characters of a text is a boundary, two are a run of non-word characters."""
 
 # Blocks of the scripts written without spaces. Which of their code points are letters, marks or punctuation is left to
 # the general category.
@@ -262,3 +259,57 @@ def _case_of(character: str, is_i: bool) -> int:
 def reading_table(ignore_case: bool, normalize: bool) -> ReadingTable:
     """Return the table that all matchers share; it depends on no text."""
     return ReadingTable(ignore_case, normalize)
+
+
+_SeenUnit: TypeAlias = int | tuple[str, bool]
+"""A folded character and whether a match may end with it; the extended kind of one that is in no word."""
+
+
+class Seen(dict[str, Hashable]):
+    """A lazy table from characters to what the banned words see.
+
+    That is a number, its extended kind, for a character that is in no word and is folded to one such character.
+
+    Attributes:
+        alphabet: The folded characters of which the words are made.
+    """
+
+    def __init__(self, words: Iterable[str], ignore_case: bool, normalize: bool) -> None:
+        super().__init__()
+        # More than the folded characters of the words: what says how a word matches is taken for text, too.
+        letters = set("".join(words))
+        self.alphabet: Final = {piece for letter in letters for piece, _ in pieces_of(letter, ignore_case, normalize)}
+        self.ignore_case: Final = ignore_case
+        self.normalize: Final = normalize
+        self._table = reading_table(ignore_case, normalize)
+
+    def __missing__(self, character: str) -> Hashable:
+        reading = self._table[character]
+        # Of several in a row that are in no word, each does what the first does.
+        units: list[_SeenUnit] = []
+        for unit in map(self._unit, reading.units):
+            if not (units and isinstance(unit, int) and unit == units[-1]):
+                units.append(unit)
+        others = frozenset([tuple(map(self._unit, other)) for other in reading.others])
+        self[character] = key = (
+            units[0] + CASES * reading.case
+            if not others and not reading.is_capital_i and len(units) == 1 and isinstance(units[0], int)
+            else (tuple(units), others, reading.is_capital_i, reading.case)
+        )
+        return key
+
+    def _unit(self, unit: Unit) -> _SeenUnit:
+        if unit.character in self.alphabet:
+            return unit.character, unit.may_end
+        # Whether a match may end with what is in no word is all the same.
+        return extended_kind(unit.character, self._table.normalize)
+
+
+CASES = 16
+"""More than there are extended kinds; the case of a letter is counted in it, where it matters."""
+KINDS = 4 * CASES
+
+
+def extended_kind(character: str, normalize: bool) -> int:
+    """Return the kind, and where marks are dropped, the family of scripts that decides which."""
+    return kind_of(character) + 4 * (spelling(character) if normalize else NO_SPELLING)

@@ -12,23 +12,29 @@ from __future__ import annotations
 import itertools
 import unicodedata
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.by_character import BLOCK, CharacterMap, distinct, paired
-from sfgen.ban.characters import NON_WORD, UNSPACED_BLOCKS, Unit, kind_of, pieces_of, reading_table
+from sfgen.ban.characters import (
+    CASES,
+    KINDS,
+    NON_WORD,
+    UNSPACED_BLOCKS,
+    Seen,
+    extended_kind,
+    reading_table,
+)
 from sfgen.ban.confusables import (
     INVISIBLE,
-    NO_SPELLING,
     SPELLING_BLOCKS,
     bars,
     confusable_letters,
     letter_symbols,
-    spelling,
     symbols,
 )
 
@@ -73,8 +79,8 @@ def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClass
         if ord(letter) < last:
             classes[ord(letter)] = _number(seen[letter], numbers)
     labels = CharacterMap.of_numbers(classes)
-    if automata.pattern_automata is not None:
-        for automaton in automata.pattern_automata.automata:
+    if automata.automaton.patterns is not None:
+        for automaton in automata.automaton.patterns.automata:
             labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
 
@@ -84,7 +90,7 @@ def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int3
 
     Texts of a class do the same to every match. The numbers are not those of :func:`character_classes`.
     """
-    if automata.pattern_automata is None:
+    if automata.automaton.patterns is None:
         labels = _labels_by_words(automata, tuple(texts))
     else:
         labels = _labels_by_characters(character_classes(automata, False).labels, texts)
@@ -139,58 +145,6 @@ def _unseen_texts(texts: tuple[str, ...], ignore_case: bool, normalize: bool) ->
     return _UnseenTexts(np.array(labels, dtype=np.int32), numbers, dict(made_of))
 
 
-_SeenUnit: TypeAlias = int | tuple[str, bool]
-"""A folded character and whether a match may end with it; the extended kind of one that is in no word."""
-
-
-class Seen(dict[str, Hashable]):
-    """A lazy table from characters to what the banned words see.
-
-    That is a number, its extended kind, for a character that is in no word and is folded to one such character.
-
-    Attributes:
-        alphabet: The folded characters of which the words are made.
-    """
-
-    def __init__(self, words: Iterable[str], ignore_case: bool, normalize: bool) -> None:
-        super().__init__()
-        # More than the folded characters of the words: what says how a word matches is taken for text, too.
-        letters = set("".join(words))
-        self.alphabet: Final = {piece for letter in letters for piece, _ in pieces_of(letter, ignore_case, normalize)}
-        self._table = reading_table(ignore_case, normalize)
-
-    def __missing__(self, character: str) -> Hashable:
-        reading = self._table[character]
-        # Of several in a row that are in no word, each does what the first does.
-        units: list[_SeenUnit] = []
-        for unit in map(self._unit, reading.units):
-            if not (units and isinstance(unit, int) and unit == units[-1]):
-                units.append(unit)
-        others = frozenset([tuple(map(self._unit, other)) for other in reading.others])
-        self[character] = key = (
-            units[0] + _CASE * reading.case
-            if not others and not reading.is_capital_i and len(units) == 1 and isinstance(units[0], int)
-            else (tuple(units), others, reading.is_capital_i, reading.case)
-        )
-        return key
-
-    def _unit(self, unit: Unit) -> _SeenUnit:
-        if unit.character in self.alphabet:
-            return unit.character, unit.may_end
-        # Whether a match may end with what is in no word is all the same.
-        return _extended_kind(unit.character, self._table.normalize)
-
-
-_CASE = 16
-"""More than there are extended kinds; the case of a letter is counted in it, where it matters."""
-_KINDS = 4 * _CASE
-
-
-def _extended_kind(character: str, normalize: bool) -> int:
-    """Return the kind, and where marks are dropped, the family of scripts that decides which."""
-    return kind_of(character) + 4 * (spelling(character) if normalize else NO_SPELLING)
-
-
 class _Unseen(NamedTuple):
     """The characters as a list without words would see them."""
 
@@ -201,7 +155,7 @@ class _Unseen(NamedTuple):
 
 def _number(key: Hashable, numbers: dict[Hashable, int]) -> int:
     """Return the class of a key of :class:`Seen`, a new one if need be."""
-    return key if isinstance(key, int) else numbers.setdefault(key, _KINDS + len(numbers))
+    return key if isinstance(key, int) else numbers.setdefault(key, KINDS + len(numbers))
 
 
 def _with_members(labels: CharacterMap) -> CharacterClasses:
@@ -234,10 +188,10 @@ def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
         for start, after in itertools.pairwise([*sorted(edges), codes.stop]):
             # Those that are decomposed are looked at one by one; they may be raised letters.
             member = next((chr(code) for code in range(start, after) if not unicodedata.decomposition(chr(code))), "a")
-            kinds[start:after] = _extended_kind(member, normalize)
+            kinds[start:after] = extended_kind(member, normalize)
             may_change[start:after] = normalize and unicodedata.category(chr(start)) in _OFTEN_DROPPED
             if normalize:
-                kinds[start:after] += _CASE * reading_table(ignore_case, normalize)[member].case
+                kinds[start:after] += CASES * reading_table(ignore_case, normalize)[member].case
         for start in range(codes.start, codes.stop, _PART):
             part = "".join(map(chr, range(start, min(start + _PART, codes.stop))))
             if _may_change(part, ignore_case, normalize):

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import codecs
 import threading
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen.automata import Dfa
 from sfgen.automata.algebra import Keep, all_texts, product
@@ -26,7 +24,7 @@ from sfgen.automata.by_character import ByCharacter, CharacterMap, by_bytes, by_
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
 from sfgen.ban.classes import character_classes
 from sfgen.ban.matcher import Match
-from sfgen.ban.seam import SeamMatcher
+from sfgen.ban.matcher_states import COMPLETE, UNKNOWN, MatcherStates
 from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
 from sfgen.index import DfaIndex, Index, index_of
@@ -43,7 +41,8 @@ _KEPT = 16  # automata without banned words
 
 _LONGEST_SHOWN = 60  # characters of an example
 
-_DEAD, _UNKNOWN, _ASKED = -1, -2, -3
+_ASKED = -2
+_SPREAD = 0x9E3779B97F4A7C15
 _TOO_LARGE = -1
 
 _lock = threading.Lock()
@@ -158,9 +157,10 @@ def _without(dfa: Dfa, banned: BannedWords, start: Start) -> Dfa | None:
         characters = by_character(pattern, name)
         ascii_only = bool((characters.labels.rows[characters.labels.row_of_block[2:]] < 0).all())
         classes, members = character_classes(banned.automata, ascii_only)
-        table = _MatcherTable(banned.matcher(start.prompt), members)
-        clean = _product(characters, classes, table)
-        if not table.has_matches:
+        matcher = banned.matcher(start.prompt)
+        states = MatcherStates(matcher.automata, [member.encode() for member in members])
+        clean = _product(characters, classes, states, states.begin(matcher.mark()))
+        if clean is None:
             return dfa
         least = smallest(clean)
         if least is None:
@@ -190,48 +190,11 @@ def _shown(text: bytes, match: Match | None, banned: BannedWords) -> str:
     return f"{line} has the banned {sort} {match.word!r}" + ", which begins in the prompt" * (match.start < 0)
 
 
-class _MatcherTable:
-    """The states that a matcher comes to, and what it does in them as far as it was asked."""
+def _product(pattern: ByCharacter, classes: CharacterMap, states: MatcherStates, start: int) -> ByCharacter | None:
+    """Build the product of a pattern and a matcher, over the characters that either side tells apart.
 
-    def __init__(self, matcher: SeamMatcher, members: Sequence[str]) -> None:
-        self._matcher = matcher
-        self._members = [member.encode() for member in members]
-        self._numbers = {matcher.state: 0}
-        self._marks = [matcher.mark()]
-        self.steps = np.full((64, len(members)), _UNKNOWN, dtype=np.int32)
-        """The state after a character of each class; ``_DEAD`` where a match is complete."""
-        self.asked = 0
-        self.has_matches = False
-
-    def ask(self, questions: NDArray[np.int32]) -> None:
-        """Fill in the steps of states (first column) with classes (second column)."""
-        matcher, numbers, marks = self._matcher, self._numbers, self._marks
-        self.asked += len(questions)
-        for state, label in questions.tolist():
-            matcher.reset(marks[state])
-            if matcher.advance(self._members[label]) is not None:
-                self.steps[state, label] = _DEAD
-                self.has_matches = True
-                continue
-            target = numbers.setdefault(matcher.state, len(marks))
-            if target == len(marks):
-                marks.append(matcher.mark())
-                if target == len(self.steps):
-                    self.steps = np.concatenate([self.steps, np.full_like(self.steps, _UNKNOWN)])
-            self.steps[state, label] = target
-
-    def may_end(self, states: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Tell for all matcher states whether the text may end there; false but for ``states``."""
-        answers = np.zeros(len(self._marks), dtype=np.bool_)
-        for state in states.tolist():
-            self._matcher.reset(self._marks[state])
-            answers[state] = self._matcher.finish() is None
-        self.has_matches |= not answers[states].all()
-        return answers
-
-
-def _product(pattern: ByCharacter, classes: CharacterMap, table: _MatcherTable) -> ByCharacter:
-    """Build the product of a pattern and a matcher, over the characters that either side tells apart."""
+    It is ``None`` where no match comes up.
+    """
     labels, sides = paired(pattern.labels, classes)
     pattern_labels, character_classes = np.ascontiguousarray(sides.T)
     room = max(1, min(MAX_DFA_STATES, MAX_CELLS // max(1, len(sides))))
@@ -242,31 +205,38 @@ def _product(pattern: ByCharacter, classes: CharacterMap, table: _MatcherTable) 
     waiting = np.zeros(room, dtype=np.int32)
     questions = np.empty((MAX_STEPS, 2), dtype=np.int32)
     progress = np.zeros(_FIELDS, dtype=np.int64)
+    pairs[0, 1] = start
+    slots[(start * _SPREAD & (1 << 64) - 1) >> (64 - bits)] = 0
+    asked = 0
     while True:
         status = _explore(
             pattern.transitions,
             pattern_labels,
             character_classes,
-            table.steps,
+            states.steps,
             pairs,
             slots,
             64 - bits,
             transitions,
             waiting,
-            questions[table.asked :],
+            questions[asked:],
             progress,
         )
         if status == _TOO_LARGE:
             raise PatternTooLarge("the product with the banned words passes its budget", "")
-        asked = int(progress[_QUESTIONS])
-        if not asked:
+        more = int(progress[_QUESTIONS])
+        if not more:
             break
-        table.ask(questions[table.asked : table.asked + asked])
+        states.fill(questions[asked : asked + more])
+        asked += more
     count = int(progress[_COUNT])
     ends = pattern.accepting[pairs[:count, 0]]
-    states = pairs[:count, 1]
-    accepting = ends & table.may_end(np.unique(states[ends]))[states]
-    return ByCharacter(transitions[:count], accepting, labels)
+    ends_of, which = np.unique(pairs[:count, 1][ends], return_inverse=True)
+    may_end = np.array([not states.ends_in_match(state) for state in ends_of.tolist()], dtype=np.bool_)
+    if may_end.all() and (states.steps[tuple(questions[:asked].T)] != COMPLETE).all():
+        return None
+    ends[ends] = may_end[which]
+    return ByCharacter(transitions[:count], ends, labels)
 
 
 _COUNT, _WAITING, _QUESTIONS = 0, 1, 2
@@ -290,7 +260,7 @@ def _explore(
 ) -> Int:
     """Find the pairs that are reached and fill in ``transitions`` as far as ``steps`` are known.
 
-    Pair number i is ``pairs[i]``, a state of the pattern and one of the matcher; the first is that of the starts.
+    Pair number i is ``pairs[i]``, a state of the pattern and one of the matcher; the first, of the starts, is given.
     ``slots`` is a hash table of pair numbers with linear probing, at most half full; the slot of a key is its product
     with a large odd number without the ``shift`` low bits. Those that need a step that is not known wait; what they
     need is written to ``questions``. Returns ``_TOO_LARGE`` when there is no room for a pair or a question.
@@ -299,9 +269,7 @@ def _explore(
     count, waited = progress[_COUNT], progress[_WAITING]
     fresh = count  # from here on pairs are new
     asked, held, position = 0, 0, 0
-    if count == 0:
-        count = 1
-        slots[0] = 0  # the key of the starts is 0
+    count = max(count, 1)
     while position < waited or fresh < count:
         if position < waited:
             pair = waiting[position]
@@ -316,7 +284,7 @@ def _explore(
             if target < 0:
                 continue
             step = steps[pairs[pair, 1], character_classes[label]]
-            if step == _UNKNOWN:
+            if step == UNKNOWN:
                 if asked == len(questions):
                     return _TOO_LARGE
                 steps[pairs[pair, 1], character_classes[label]] = _ASKED
@@ -326,9 +294,9 @@ def _explore(
                 is_complete = False
             elif step == _ASKED:
                 is_complete = False
-            elif step >= 0:
+            elif step != COMPLETE:
                 key = np.uint64(target) << np.uint64(32) | np.uint64(step)
-                slot = np.int64((key * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(shift))
+                slot = np.int64((key * np.uint64(_SPREAD)) >> np.uint64(shift))
                 while slots[slot] >= 0 and (pairs[slots[slot], 0] != target or pairs[slots[slot], 1] != step):
                     slot = (slot + 1) & (len(slots) - 1)
                 if slots[slot] < 0:

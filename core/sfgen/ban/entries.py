@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from sfgen.ban.automaton import BOUNDARY, GAP, has_orders, orders
-from sfgen.ban.characters import NON_WORD, SEPARATOR, SPACED, fold, kinds_of
+from sfgen.ban.characters import SPACED, fold, kinds_of
+from sfgen.ban.keywords import BOUNDARY, GAP, orders
 from sfgen.errors import BannedWordsError
 
 MatchMode = Literal["word", "prefix", "substring"]
 
-_SEPARATOR: Final = bytes([SEPARATOR])
 _MOST_ORDERS: Final = 5_000  # in which the marks of a letter may be read, as nodes of a trie
 
 
@@ -55,61 +54,18 @@ class Entry:
         right = match == "word" and (_is_ascii_word(parts[-1]) or kinds_of(parts[-1])[-1] == SPACED)
         return cls(word, parts, left, right)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it has only word characters and white space, and marks in one order only."""
-        if len(self.parts) == 1 and _is_ascii_word(self.parts[0]):  # as most
-            return True
-        return all(
-            _is_ascii_word(part) or (NON_WORD not in kinds_of(part) and not has_orders(part)) for part in self.parts
-        )
+    def key(self) -> bytes:
+        r"""Return its key for :class:`~sfgen.ban.keywords.Keywords`.
 
-    def separated(self) -> bytes:
-        """Return the keyword of a plain entry for the Aho-Corasick automaton.
-
-        >>> Entry.parse("small talk", "word", True).separated()
-        b'\\xffsmall\\xff\\xfftalk\\xff'
-        >>> Entry.parse("聊talk", "word", True).separated() == "聊".encode() + b"\\xfftalk\\xff"
-        True
+        >>> Entry.parse("c++ fan", "word", True).key()
+        b'\xfec++\xfdfan\xfe'
         """
-        separator = _SEPARATOR
-        if len(self.parts) == 1 and _is_ascii_word(self.parts[0]):  # as most
-            return separator[: self.left] + self.parts[0].encode() + separator[: self.right]
-        return (
-            separator * self.left
-            + (2 * separator).join(_separate_scripts(part, separator) for part in self.parts)
-            + separator * self.right
-        )
-
-    def symbols(self) -> list[str]:
-        """Return the keyword of an entry for a :class:`~sfgen.ban.automaton.GapTrie`.
-
-        >>> Entry.parse("c++ fan", "word", True).symbols()
-        ['boundary', 'c', '+', '+', 'gap', 'f', 'a', 'n', 'boundary']
-        """
-        symbols = [BOUNDARY] * self.left
-        for number, part in enumerate(self.parts):
-            symbols += [GAP] * (number > 0)
-            symbols += part
-        return symbols + [BOUNDARY] * self.right
+        return BOUNDARY * self.left + GAP.join([part.encode() for part in self.parts]) + BOUNDARY * self.right
 
 
 def _is_ascii_word(part: str) -> bool:
     """Tell whether a text has only ASCII letters and digits: a quick check that most words pass."""
     return part.isascii() and part.isalnum()
-
-
-def _separate_scripts(part: str, separator: bytes) -> bytes:
-    """UTF-8 with a separator wherever a spaced and an unspaced script meet."""
-    if _is_ascii_word(part):
-        return part.encode()
-    kinds = kinds_of(part)
-    keyword = b""
-    for position, character in enumerate(part):
-        if position and kinds[position] != kinds[position - 1]:
-            keyword += separator
-        keyword += character.encode()
-    return keyword
 
 
 def unstar(word: str) -> tuple[str, bool]:

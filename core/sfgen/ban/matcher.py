@@ -1,9 +1,8 @@
 """Find banned words in a text that is still being written, byte by byte, with exact rollback.
 
-The bytes are decoded to characters, however they are cut. Each is folded for the words
-(:class:`~sfgen.ban.word_matcher.Readings`) and given as it is to the patterns
-(:class:`~sfgen.ban.patterns.PatternThreads`). What they find is a match, unless a longer word that is allowed excuses
-it (:class:`AllowedSpans`): a banned match is excused if an allowed match begins no later and ends no earlier. ``class``
+The bytes are decoded to characters, however they are cut, and the characters are read by the automaton of the ban
+(:mod:`sfgen.ban.automaton`). What it finds is a match, unless a longer word that is allowed excuses it
+(:class:`AllowedSpans`): a banned match is excused if an allowed match begins no later and ends no earlier. ``class``
 excuses ``ass``, ``small talk`` excuses ``talk``. While an allowed match that covers a complete banned one may itself
 still become complete, the banned one is *pending*: it is neither reported nor forgotten. It is certain, and reported,
 as soon as no partial match of an allowed word begins early enough.
@@ -17,19 +16,17 @@ dropped make an exception: a pattern's match may end with one, and then nothing 
 from __future__ import annotations
 
 import codecs
+import itertools
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from sfgen import arguments
-from sfgen.ban.characters import CAPITAL, MARK, START, Reading, Unit, case_after, reading_table
+from sfgen.ban.automaton import Automaton, RawMatch, Run, RunMark
+from sfgen.ban.characters import Seen
 from sfgen.ban.entries import Entry
-from sfgen.ban.word_matcher import BranchMark, RawMatch, Readings, WordAutomata
-
-if TYPE_CHECKING:
-    from sfgen.ban.patterns import PatternAutomata, PatternThreads
-
+from sfgen.ban.keywords import Keywords
 
 _NAMED = 5  # words that may become complete, for views
 
@@ -38,7 +35,7 @@ _NAMED = 5  # words that may become complete, for views
 class BanAutomata:
     """A compiled ban; threads may share it.
 
-    It is immutable but for what its automata remember.
+    It is immutable but for what its automaton remembers.
 
     Attributes:
         words: The banned words, as the user gave them.
@@ -46,9 +43,7 @@ class BanAutomata:
         allow: The words that excuse a match.
         ignore_case: Whether words are compared by full case folding.
         normalize: Whether words are compared by the shape of their letters.
-        word_automata: Finds the words; ``None`` if there are none, and so are the next two.
-        allow_automata: Finds the words that excuse a match.
-        pattern_automata: Finds the patterns.
+        automaton: Finds words, patterns and the words that excuse a match.
     """
 
     words: tuple[str, ...]
@@ -56,48 +51,37 @@ class BanAutomata:
     allow: tuple[str, ...]
     ignore_case: bool
     normalize: bool
-    word_automata: WordAutomata | None
-    allow_automata: WordAutomata | None
-    pattern_automata: PatternAutomata | None
+    automaton: Automaton
 
     @classmethod
     def of(
         cls,
-        entries: tuple[Entry, ...],
+        entries: Sequence[Entry],
         patterns: tuple[str, ...],
-        allowed: tuple[Entry, ...],
+        allowed: Sequence[Entry],
         *,
         ignore_case: bool,
         normalize: bool,
     ) -> BanAutomata:
-        """Build the automata."""
+        """Build the automaton."""
         pattern_automata = None
         if patterns:
             from sfgen.ban.patterns import PatternAutomata  # which loads numpy
 
             pattern_automata = PatternAutomata(patterns)
-        return cls(
-            tuple(entry.word for entry in entries),
-            patterns,
-            tuple(entry.word for entry in allowed),
-            ignore_case,
-            normalize,
-            WordAutomata(entries) if entries else None,
-            WordAutomata(allowed) if allowed else None,
+        words, allow = tuple(entry.word for entry in entries), tuple(entry.word for entry in allowed)
+        automaton = Automaton(
+            Keywords([entry.key() for entry in entries]) if entries else None,
+            Keywords([entry.key() for entry in allowed]) if allowed else None,
             pattern_automata,
+            Seen(itertools.chain(words, allow), ignore_case, normalize),
+            len(words),
         )
+        return cls(words, patterns, allow, ignore_case, normalize, automaton)
 
     def name(self, number: int) -> str:
         """Return the banned word or pattern of a number; patterns are counted after the words."""
         return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
-
-    def pattern_threads(self, position: int) -> PatternThreads | None:
-        """Return a matcher of the patterns from an offset on; ``None``: there are none."""
-        if self.pattern_automata is None:
-            return None
-        from sfgen.ban.patterns import PatternThreads
-
-        return PatternThreads(self.pattern_automata, arguments.whole_number("position", position))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +116,9 @@ class Mark:
         pending: The bytes of the unfinished character at the end.
     """
 
-    _case: int
-    _spelling: int
-    _last: int
     _position: int
     pending: bytes
-    _words: tuple[BranchMark, ...] | None = field(repr=False)
-    _patterns: object = field(repr=False)
+    _run: RunMark = field(repr=False)
     _allowed: AllowedMark | None = field(repr=False)
 
 
@@ -175,16 +155,13 @@ class Matcher:
         prompt = arguments.data("prompt", prompt)
         start = -len(prompt) if start is None else arguments.whole_number("start", start)
         self.automata = automata
-        self._table = reading_table(automata.ignore_case, automata.normalize)
-        self._words = Readings(automata.word_automata, start) if automata.word_automata else None
-        self._patterns = automata.pattern_threads(start)
-        self._allowed = AllowedSpans(automata.allow_automata, start) if automata.allow_automata else None
-        self._case = START  # of the last letter, where that says how the next character is read
-        self._spelling = 0  # the family of scripts of the last folded character, where that matters
-        self._last = start  # where its original character ended
+        self._run = Run(automata.automaton, start)
+        self._allowed = AllowedSpans() if automata.allow else None
         self._position = start  # where the pending bytes begin
         self._pending = b""  # the beginning of a character
-        self.advance(prompt)
+        self._read_all(prompt)
+        if self._position >= 0:
+            self._run.begin()
 
     def advance(self, data: bytes) -> Match | None:
         """Read the bytes of one token.
@@ -209,21 +186,29 @@ class Matcher:
 
     def first_certain(self, data: bytes) -> Certain | None:
         """Read as :meth:`advance`; return also where the match was certain."""
-        if data.__class__ is not bytes:
-            data = arguments.data("data", data)
-        first: Certain | None = None
-        for character, width in self._decode(data):
-            matches = self._read(character, width)
-            if matches and first is None:
-                first = Certain(self._position, min(matches))
-        return first
+        matches = self._read_all(data if data.__class__ is bytes else arguments.data("data", data))
+        return Certain(matches[0][0], min(matches[0][1])) if matches else None
 
     def all_certain(self, data: bytes) -> list[RawMatch]:
         """Read as :meth:`advance`; return all raw matches that became certain."""
-        matches: list[RawMatch] = []
-        for character, width in self._decode(arguments.data("data", data)):
-            matches += self._read(character, width)
-        return matches
+        return [match for _, matches in self._read_all(arguments.data("data", data)) for match in matches]
+
+    def _read_all(self, data: bytes) -> list[tuple[int, Sequence[RawMatch]]]:
+        """Read bytes; return the matches that became certain, with the end of the character that made them so."""
+        certain: list[tuple[int, Sequence[RawMatch]]] = []
+        ends_in_prompt = self._run.state.is_in_prompt and self.length + len(data) > 0
+        for text, replaced in self._decode(data):
+            if replaced or ends_in_prompt or self._allowed is not None:
+                for character in text:
+                    matches = self._read(character, replaced or len(character.encode()))
+                    if matches:
+                        certain.append((self._position, matches))
+            elif text:
+                certain += self._run.read(text, self._position)
+                self._position += len(text) if text.isascii() else len(text.encode())
+        if ends_in_prompt and self._position >= 0 and self._run.state.is_in_prompt:
+            self._run.begin()
+        return certain
 
     def all_at_end(self) -> list[RawMatch]:
         """Return the raw matches that the end of the text would complete.
@@ -231,15 +216,14 @@ class Matcher:
         The matcher is unchanged afterwards.
         """
         mark = self.mark()
-        matches = self._read("\ufffd", len(self._pending)) if self._pending else []
-        matches += self._at_end()
+        matches = [*(self._read("\ufffd", len(self._pending)) if self._pending else ()), *self._at_end()]
         self.reset(mark)
         return matches
 
     def first_at_end(self) -> RawMatch | None:
         """Return the match of :meth:`finish` in its raw form."""
         mark = self.mark()
-        matches = self._read("\ufffd", len(self._pending)) if self._pending else []
+        matches = self._read("\ufffd", len(self._pending)) if self._pending else ()
         matches = matches or self._at_end()
         self.reset(mark)
         return min(matches, default=None)
@@ -261,14 +245,7 @@ class Matcher:
     def mark(self) -> Mark:
         """Return the state, for ``reset``."""
         return Mark(
-            self._case,
-            self._spelling,
-            self._last,
-            self._position,
-            self._pending,
-            self._words.mark() if self._words else None,
-            self._patterns.mark() if self._patterns else None,
-            self._allowed.mark() if self._allowed else None,
+            self._position, self._pending, self._run.mark(), None if self._allowed is None else self._allowed.mark()
         )
 
     def reset(self, mark: Mark) -> None:
@@ -282,16 +259,9 @@ class Matcher:
         """
         if mark.__class__ is not Mark:
             raise arguments.refusal("mark", "what mark() returned", mark)
-        self._case = mark._case
-        self._spelling = mark._spelling
-        self._last = mark._last
-        self._position = mark._position
-        self._pending = mark.pending
-        if self._words and mark._words:
-            self._words.reset(mark._words)
-        if self._patterns:
-            self._patterns.reset(mark._patterns)
-        if self._allowed and mark._allowed:
+        self._position, self._pending = mark._position, mark.pending
+        self._run.reset(mark._run)
+        if self._allowed is not None and mark._allowed is not None:
             self._allowed.reset(mark._allowed)
 
     def open_from(self) -> int | None:
@@ -301,10 +271,15 @@ class Matcher:
         The offset may be negative. A half-read character always counts as a partial match, and so does a complete match
         that a longer allowed word may still excuse.
         """
-        starts = [part.open_from() for part in (self._words, self._patterns, self._allowed) if part]
+        run = self._run
+        if not (run.starts or run.waiting or self._pending or self._allowed):
+            return None
+        starts = [*run.banned_starts, *(start for spans in run.waiting for _, start in spans)]
+        if self._allowed:
+            starts += self._allowed.pending_starts()
         if self._pending:
             starts.append(self._position)
-        return min((start for start in starts if start is not None), default=None)
+        return min(starts, default=None)
 
     def under_way(self) -> tuple[str, ...]:
         """List some of the partially matched words and patterns.
@@ -315,10 +290,7 @@ class Matcher:
         >>> Matcher(BannedWords(["talk", "tall tales", "all"]).automata, b"so tal").under_way()
         ('talk', 'tall tales')
         """
-        numbers = self._words.under_way(_NAMED) if self._words else []
-        words = len(self.automata.words)
-        numbers += [words + number for number in self._patterns.under_way()] if self._patterns else []
-        return tuple(map(self.automata.name, numbers[:_NAMED]))
+        return tuple(map(self.automata.name, self._run.under_way(_NAMED)))
 
     @property
     def length(self) -> int:
@@ -332,56 +304,30 @@ class Matcher:
         Of two matchers of the same ban in equal states, whatever both read next, both report a match or neither does.
         There are finitely many.
         """
-        # A match that ends with the prompt is not reported: a word that a boundary completes, a cut character.
-        seam = (self._last > 0) + (self.length > 0)
-        return (
-            self._case,
-            self._spelling,
-            self._pending,
-            seam,
-            self._words.state if self._words else None,
-            self._patterns.state if self._patterns else None,
-            self._allowed.state(self._partial_matches(), self._last) if self._allowed else None,
-        )
+        run, allowed = self._run, self._allowed
+        return self._pending, run.state, None if allowed is None else allowed.state(run)
 
-    def forget_from(self, position: int) -> None:
-        """Forget the partial matches that begin at a position or later.
+    def goes_on(self) -> bool:
+        """Watch the partial matches from here on; see :meth:`~sfgen.ban.automaton.Automaton.watched`.
 
-        It forgets them as far as they can be told from the others.
-
-        Args:
-            position: In bytes.
+        Returns:
+            Whether one is left of those that had begun when this was first called; a character that was half read then
+            may begin one.
         """
-        position = arguments.whole_number("position", position)
-        if self._words:
-            self._words.forget_from(position)
+        run = self._run
+        run.state = self.automata.automaton.watched(run.state, bool(self._pending))
+        return run.state.has_old or bool(self._allowed and self._allowed.pending_starts())
 
     def starts(self) -> list[int]:
         """Return where each partial match began, ordered by ``state``."""
-        starts, waiting = self._partial_matches()
-        starts = [*starts, *(start for group in waiting for start, _ in group)]
+        run = self._run
+        starts = [*run.banned_starts, *(start for spans in run.waiting for _, start in spans)]
         if self._allowed:
-            starts += [*self._allowed.threads.starts(), *self._allowed.pending_starts()]
+            starts += [*run.allowed_starts, *self._allowed.pending_starts()]
         return starts
 
-    def origins(self, position: int) -> Hashable:
-        """Tell which partial matches began before a position.
-
-        They are in an order fixed by ``state``.
-
-        Args:
-            position: In bytes.
-        """
-        position = arguments.whole_number("position", position)
-        starts, waiting = self._partial_matches()
-        allowed = self._allowed.threads.starts() if self._allowed else []
-        pending = self._allowed.pending_starts() if self._allowed else []
-        return tuple(start < position for group in (starts, allowed, pending) for start in group), tuple(
-            any(start < position for start, _ in group) for group in waiting
-        )
-
     def _decode(self, data: bytes) -> Iterator[tuple[str, int]]:
-        """Yield the characters that the bytes complete, each with its number of bytes."""
+        """Yield the text that the bytes complete; U+FFFD with the number of bytes that it stands for, else 0."""
         data = self._pending + data
         while True:
             try:
@@ -392,9 +338,7 @@ class Matcher:
             else:
                 replaced = 0
             self._pending = b""
-            for character in text:
-                code = ord(character)
-                yield character, 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+            yield text, 0
             if not replaced and not _is_surrogate(data[used:]):
                 self._pending = data[used:]
                 return
@@ -402,64 +346,19 @@ class Matcher:
             yield "\ufffd", replaced
             data = data[used + replaced :]
 
-    def _read(self, character: str, width: int) -> list[RawMatch]:
+    def _read(self, character: str, width: int) -> Sequence[RawMatch]:
         """Read one character of ``width`` bytes; return the matches that are certain then."""
-        start = self._position
+        run, start = self._run, self._position
         self._position = end = start + width
-        words, allowed = self._words, self._allowed
-        matches: list[RawMatch] = []
-        excuses: list[RawMatch] = []
-        reading = self._table[character]
-        units, others = self._read_as(reading) if self.automata.normalize else (reading.units, ())
-        if units:
-            if words:
-                matches += words.step(units, others, start, self._last, end)
-            if allowed:
-                excuses += allowed.threads.step(units, others, start, self._last, end)
-            self._last = end
-        if self._patterns:
-            matches += self._numbered(self._patterns.step(character, start, end))
-        if matches:
-            matches = [match for match in matches if match[0] > 0]
-        if allowed is None:
-            return matches
-        return allowed.settle(matches, excuses, self._last, [span for group in self._waiting() for span in group])
+        if end > 0 and run.state.is_in_prompt:
+            run.begin()
+        matches = run.step(character, start, end)
+        return matches if self._allowed is None else self._allowed.settle(matches, run)
 
-    def _read_as(self, reading: Reading) -> tuple[Sequence[Unit], Sequence[Sequence[Unit]]]:
-        """Return the foldings of the next character, and its other readings, where text is normalized."""
-        others = () if reading.is_capital_i and self._case == CAPITAL else reading.others
-        self._case = case_after(self._case, reading)
-        kept = []
-        for unit in reading.units:
-            if unit.kind != MARK or unit.spelling == self._spelling:  # else a stray mark
-                kept.append(unit)
-                self._spelling = unit.spelling
-        return kept, others
-
-    def _at_end(self) -> list[RawMatch]:
+    def _at_end(self) -> Sequence[RawMatch]:
         """Return the matches that are certain if the text ends here."""
-        matches = self._words.at_end(self._last) if self._words else []
-        if self._patterns:
-            matches += self._numbered(self._patterns.at_end())
-        matches = [match for match in matches if match[0] > 0]
-        allowed = self._allowed
-        return matches if allowed is None else allowed.at_end(matches, allowed.threads.at_end(self._last))
-
-    def _partial_matches(self) -> PartialMatches:
-        """Return the partial matches."""
-        starts = self._words.starts() if self._words else []
-        starts += self._patterns.starts() if self._patterns else []
-        return PartialMatches(starts, self._waiting())
-
-    def _waiting(self) -> list[list[Span]]:
-        """Return the matches of patterns that have ended and are not complete, by groups that share a fate."""
-        groups = self._patterns.waiting() if self._patterns else []
-        return [[(start, end) for end, start in spans] for spans in groups]
-
-    def _numbered(self, matches: list[RawMatch]) -> Iterator[RawMatch]:
-        """Number the matches of patterns behind those of the words."""
-        words = len(self.automata.words)
-        return ((end, by_boundary, start, words + number) for end, by_boundary, start, number in matches)
+        matches = self._run.at_end()
+        return matches if self._allowed is None else self._allowed.at_end(matches, self._run)
 
 
 def _is_surrogate(half: bytes) -> bool:
@@ -471,18 +370,9 @@ Span: TypeAlias = tuple[int, int]
 """Start and end."""
 
 
-class PartialMatches(NamedTuple):
-    """The partial matches of banned words, ordered by the state."""
-
-    starts: list[int]  # of the matches that are not complete
-    # matches that have ended, in groups; the next characters decide which groups become complete
-    waiting: list[list[Span]]
-
-
 class AllowedMark(NamedTuple):
     """The state of allowed spans at one position."""
 
-    threads: tuple[BranchMark, ...]  # of the allowed words
     spans: tuple[Span, ...]  # the complete allowed matches that may cover one to come, as start and end in bytes
     pending: tuple[RawMatch, ...]  # the complete banned matches that may still be excused
 
@@ -490,48 +380,40 @@ class AllowedMark(NamedTuple):
 class AllowedSpans:
     """The allowed matches in one text, and the matches they may excuse."""
 
-    def __init__(self, automata: WordAutomata, position: int) -> None:
-        self.threads = Readings(automata, position)
+    def __init__(self) -> None:
         self._spans: tuple[Span, ...] = ()  # complete, and may cover what is not complete
         self._pending: tuple[RawMatch, ...] = ()
 
-    def settle(
-        self, matches: list[RawMatch], allowed: list[RawMatch], last: int, waiting: list[Span]
-    ) -> list[RawMatch]:
-        """Judge the matches that one character has completed; return those that are certain now.
-
-        ``last`` is the end of the last folded character; ``waiting`` are banned matches that have ended and are not
-        complete.
-        """
-        if not (matches or allowed or self._pending or self._spans):
+    def settle(self, matches: Sequence[RawMatch], run: Run) -> Sequence[RawMatch]:
+        """Judge the matches that one character has completed; return those that are certain now."""
+        if not (matches or self._pending or self._spans):
             return []
+        banned, allowed = _parted(matches, run)
         spans = _largest([*self._spans, *((start, end) for end, _, start, _ in allowed)])
-        candidates = [match for match in (*self._pending, *matches) if not _is_covered((match[2], match[0]), spans)]
-        begun = self.threads.open_from()
+        candidates = [match for match in (*self._pending, *banned) if not _is_covered((match[2], match[0]), spans)]
+        begun = min(run.allowed_starts, default=None)
         certain = [match for match in candidates if begun is None or match[2] < begun]
         pending = [match for match in candidates if begun is not None and match[2] >= begun]
-        self._pending = _hardest(pending, last)
+        self._pending = _hardest(pending, run.last)
+        waiting = [(start, end) for ended in run.waiting for end, start in ended]
         self._spans = tuple(
-            span for span in spans if span[1] >= last or any(_is_covered(waits, [span]) for waits in waiting)
+            span for span in spans if span[1] >= run.last or any(_is_covered(waits, [span]) for waits in waiting)
         )
         return certain
 
-    def at_end(self, matches: Iterable[RawMatch], allowed: Iterable[RawMatch]) -> list[RawMatch]:
+    def at_end(self, matches: Sequence[RawMatch], run: Run) -> list[RawMatch]:
         """Return the matches that are certain if the text ends here."""
+        banned, allowed = _parted(matches, run)
         spans = [*self._spans, *((start, end) for end, _, start, _ in allowed)]
-        return [match for match in (*self._pending, *matches) if not _is_covered((match[2], match[0]), spans)]
-
-    def open_from(self) -> int | None:
-        """Return where the earliest pending match begins, or ``None``."""
-        return min(self.pending_starts(), default=None)
+        return [match for match in (*self._pending, *banned) if not _is_covered((match[2], match[0]), spans)]
 
     def pending_starts(self) -> list[int]:
         """Return where each pending match begins, ordered by ``state``."""
         return [start for _, _, start, _ in self._pending]
 
-    def state(self, partial: PartialMatches, last: int) -> Hashable:
+    def state(self, run: Run) -> Hashable:
         """Return a key of which partial matches will be excused: the order in which they began."""
-        begun = self.threads.starts()
+        begun, last = run.allowed_starts, run.last
         ended = min((start for start, end in self._spans if end >= last), default=None)
         order = sorted({*begun, *([] if ended is None else [ended])})
 
@@ -539,8 +421,8 @@ class AllowedSpans:
             return bisect_right(order, start)
 
         waiting = []
-        for group in partial.waiting:
-            open_spans = [span for span in group if not _is_covered(span, self._spans)]
+        for group in run.waiting:
+            open_spans = [(start, end) for end, start in group if not _is_covered((start, end), self._spans)]
             waiting.append(
                 tuple(
                     min((rank(start) for start, end in open_spans if (end > last) == late), default=-1)
@@ -548,22 +430,26 @@ class AllowedSpans:
                 )
             )
         return (
-            self.threads.state,
             tuple(map(rank, begun)),
             -1 if ended is None else rank(ended),
-            tuple(map(rank, partial.starts)),
+            tuple(map(rank, run.banned_starts)),
             tuple(waiting),
             tuple((rank(start), end > last) for end, _, start, _ in self._pending),
         )
 
     def mark(self) -> AllowedMark:
         """Return the state, for ``reset``."""
-        return AllowedMark(self.threads.mark(), self._spans, self._pending)
+        return AllowedMark(self._spans, self._pending)
 
     def reset(self, mark: AllowedMark) -> None:
         """Return to a mark."""
-        threads, self._spans, self._pending = mark
-        self.threads.reset(threads)
+        self._spans, self._pending = mark
+
+
+def _parted(matches: Sequence[RawMatch], run: Run) -> tuple[list[RawMatch], list[RawMatch]]:
+    """Part the banned matches from the allowed ones."""
+    first = run.automaton.first_allowed
+    return [match for match in matches if match[3] < first], [match for match in matches if match[3] >= first]
 
 
 def _is_covered(match: Span, spans: Iterable[Span]) -> bool:

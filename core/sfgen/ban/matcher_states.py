@@ -35,7 +35,8 @@ COMPLETE: Final = 0
 GONE: Final = 1
 """The state where no partial match from before the token is left."""
 
-_UNKNOWN: Final = -1
+UNKNOWN: Final = -1
+"""A step that was not computed yet."""
 
 
 class MatcherStates:
@@ -53,16 +54,15 @@ class MatcherStates:
     def forget(self) -> None:
         """Forget all states."""
         self._numbers: dict[Hashable, int] = {}
-        # By number: the state, and where the token began that was read when it was first met.
-        self._marks: list[tuple[SeamMark, int] | None] = [None, None]
-        self._steps = np.full((64, len(self._members)), _UNKNOWN, dtype=np.int32)
-        self._steps[COMPLETE], self._steps[GONE] = COMPLETE, GONE
+        self._marks: list[SeamMark | None] = [None, None]
+        self.steps: Int32 = np.full((64, len(self._members)), UNKNOWN, dtype=np.int32)
+        self.steps[COMPLETE], self.steps[GONE] = COMPLETE, GONE
         self._ends = {COMPLETE: True}
 
     @property
     def cells(self) -> int:
         """The size of the table of steps."""
-        return self._steps.size
+        return self.steps.size
 
     @property
     def classes(self) -> int:
@@ -72,27 +72,29 @@ class MatcherStates:
     def begin(self, mark: SeamMark) -> int:
         """Return the state of a mark of the same ban; a token begins there."""
         self._matcher.reset(mark)
-        return self._number(self._matcher.length)
+        return self._number()
 
     def after(self, states: Int32, classes: Int32) -> Int32:
         """Return the states after characters of some classes, all int32 ``[n]``."""
-        after: Int32 = self._steps[states, classes]
-        unknown = after == _UNKNOWN
+        after: Int32 = self.steps[states, classes]
+        unknown = after == UNKNOWN
         if unknown.any():
             pairs = np.unique(states[unknown].astype(np.int64) * self.classes + classes[unknown])
-            for pair in pairs.tolist():
-                state, label = divmod(pair, self.classes)
-                answer = self.read(state, self._members[label])  # may make room
-                self._steps[state, label] = answer
-            after = self._steps[states, classes]
+            self.fill(np.stack(np.divmod(pairs, self.classes), axis=1))
+            after = self.steps[states, classes]
         return after
+
+    def fill(self, pairs: NDArray[np.integer]) -> None:
+        """Compute the steps of states (first column) with classes (second column)."""
+        for state, label in pairs.tolist():
+            answer = self.read(state, self._members[label])  # may make room
+            self.steps[state, label] = answer
 
     def read(self, state: int, data: bytes) -> int:
         """Return the state after some bytes."""
         if state in (COMPLETE, GONE):
             return state
-        matcher, position = self._at(state)
-        return COMPLETE if matcher.advance(data) is not None else self._number(position)
+        return COMPLETE if self.at(state).advance(data) is not None else self._number()
 
     def completes(self, state: int, data: bytes) -> bool:
         """Tell whether some bytes complete a match."""
@@ -108,36 +110,25 @@ class MatcherStates:
     def is_inside(self, state: int) -> bool:
         """Tell whether a character is half read."""
         known = self._marks[state]
-        return known is not None and bool(known[0].pending)
+        return known is not None and bool(known.pending)
 
     def at(self, state: int) -> SeamMatcher:
         """Return a matcher in a state, valid until another method is called."""
-        return self._at(state)[0]
-
-    def _at(self, state: int) -> tuple[SeamMatcher, int]:
-        known = self._marks[state]
-        assert known is not None
-        mark, position = known
+        mark = self._marks[state]
+        assert mark is not None
         self._matcher.reset(mark)
-        return self._matcher, position
+        return self._matcher
 
-    def _number(self, position: int) -> int:
-        """Return the number of the matcher's state, for a token that began at ``position``."""
+    def _number(self) -> int:
+        """Return the number of the matcher's state."""
         matcher = self._matcher
-        key: Hashable
-        if self._only_open:
-            open_from = matcher.open_from()
-            if open_from is None or open_from >= position:
-                return GONE
-            matcher.forget_from(position)
-            key = matcher.state, matcher.origins(position)
-        else:
-            key = matcher.state
-        number = self._numbers.setdefault(key, len(self._marks))
+        if self._only_open and not matcher.goes_on():
+            return GONE
+        number = self._numbers.setdefault(matcher.state, len(self._marks))
         if number == len(self._marks):
-            self._marks.append((matcher.mark(), position))
-            if number == len(self._steps):
-                self._steps = np.concatenate([self._steps, np.full_like(self._steps, _UNKNOWN)])
+            self._marks.append(matcher.mark())
+            if number == len(self.steps):
+                self.steps = np.concatenate([self.steps, np.full_like(self.steps, UNKNOWN)])
         return number
 
 

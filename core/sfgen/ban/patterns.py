@@ -6,15 +6,15 @@ Each pattern becomes the minimal automaton of all texts with two borders, betwee
 the rest of the text can complete it. A second border ends it, and the thread's state says what must follow. If
 anything may, the match is complete; else it waits, as ``talk\b`` does for the next character or the end of the text.
 
-The number of threads depends on the pattern alone, for of two in the same state only the one that began first is
-kept. All that a pattern knows at one position, but for offsets, is a configuration. The effect of a character on one is
-computed once and kept, so that a character costs a look-up for each pattern, and the offsets.
+The number of threads depends on the patterns alone, for of two in the same state only the one that began first is
+kept. Contexts change little, and there are few sets of them; they are kept apart from the threads, so that of a
+thousand patterns only those are looked at that have begun to match.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,155 +24,56 @@ from sfgen.automata.determinize import Deterministic
 from sfgen.automata.nfa import BORDER
 from sfgen.errors import BannedWordsError, PatternError
 
-MOST_STEPS = 20_000
-"""Steps that a pattern remembers; then it begins anew."""
+MOST_LABELS = 20_000
+"""Characters whose labels are remembered."""
 
-PatternMatch: TypeAlias = tuple[int, bool, int, int]
-"""End, whether what follows (or the end of the text) completed it, start, number of the pattern: first things first."""
+Labels: TypeAlias = tuple[bytes, ...]
+"""What a character is to each pattern: the byte classes of its symbol."""
 
-_Spans: TypeAlias = tuple[tuple[int, int], ...]
+Spans: TypeAlias = tuple[tuple[int, int], ...]
 """End and start of matches, in ascending order; no end comes twice."""
 
-_State: TypeAlias = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""The knowledge of a pattern at a position, but for offsets: the states of the context (-1: no match can begin any
-more), of the threads, and of the matches that wait for what follows."""
+Threads: TypeAlias = tuple[tuple[int, int], ...]
+"""Pattern and state, in ascending order."""
 
 
-class PatternAutomata:
-    """The automata of some patterns; threads may share them.
+class Contexts:
+    """What each pattern knows of the text while it does not match.
 
-    They are immutable but for what they remember.
+    Attributes:
+        states: By pattern, -1 where no match can begin any more.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self.patterns: Final = tuple(patterns)
-        self.automata: Final = tuple(map(_Automaton, self.patterns))
+    __slots__ = ("_hash", "states", "steps")
+
+    def __init__(self, states: tuple[int, ...]) -> None:
+        self.states: Final = states
+        self.steps: Final[dict[int, tuple[Contexts, Threads]]] = {}
+        """By class of characters: what follows, and the threads that begin."""
+        self._hash = hash(states)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Contexts) and self.states == other.states)
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
-class PatternThreads:
-    r"""The partial matches of patterns in one text.
+class PatternState(NamedTuple):
+    """What is known at a position, but for offsets."""
 
-    The text is given character by character, the prompt first. Offsets are the caller's: they must grow, and what ends
-    at 0 or before lies in the prompt and is no match. It belongs to one text.
-
-    >>> threads = PatternThreads(PatternAutomata([r"\btalk\b"]), 0)
-    >>> [threads.step(character, offset, offset + 1) for offset, character in enumerate("talk")]
-    [[], [], [], []]
-    >>> threads.open_from(), threads.at_end(), threads.step("!", 4, 5)
-    (0, [(4, True, 0, 0)], [(4, True, 0, 0)])
-    """
-
-    def __init__(self, automata: PatternAutomata, position: int) -> None:
-        self._automata = automata.automata
-        self._positions = tuple(_Position(automaton.start, (), ()) for automaton in self._automata)
-
-    def step(self, character: str, start: int, end: int) -> list[PatternMatch]:
-        """Read the next character, not a surrogate; return the matches that are complete now.
-
-        They are complete whatever follows, and were not before. Of those with the same end that became complete in the
-        same way, the longest only.
-        """
-        matches: list[PatternMatch] = []
-        if not self._positions:
-            return matches
-        positions: list[_Position] = []
-        for number, (automaton, position) in enumerate(zip(self._automata, self._positions, strict=True)):
-            configuration, starts, waiting = position
-            label = automaton.labels[character]
-            remembered = configuration.in_text if end > 0 else configuration.in_prompt
-            step = remembered.get(label) or automaton.step(configuration, label, end > 0)
-            if step.is_idle:
-                positions.append(step.target.alone)
-                continue
-            begun = (*starts, start)
-            positions.append(
-                _Position(
-                    step.target,
-                    tuple([min([begun[thread] for thread in threads]) for threads in step.threads]),
-                    tuple([spans.of(begun, waiting, end) for spans in step.waiting]),
-                )
-            )
-            if step.found is not None:
-                for match_end, match_start in step.found.of(begun, waiting, end):
-                    matches.append((match_end, match_end < end, match_start, number))
-        self._positions = tuple(positions)
-        return matches
-
-    def at_end(self) -> list[PatternMatch]:
-        """Return the matches that the end of the text would complete."""
-        return [
-            (end, True, start, number)
-            for number, position in enumerate(self._positions)
-            for index in position.configuration.complete_at_end
-            for end, start in position.waiting[index]
-        ]
-
-    def open_from(self) -> int | None:
-        """Return where the earliest partial match begins, or ``None``."""
-        starts = self.starts()
-        starts += [start for spans in self.waiting() for _, start in spans]
-        return min(starts, default=None)
-
-    def starts(self) -> list[int]:
-        """Return where each thread began, ordered by :attr:`state`."""
-        return [start for position in self._positions for start in position.starts]
-
-    def under_way(self) -> list[int]:
-        """Return the numbers of the partially matched patterns."""
-        return [number for number, position in enumerate(self._positions) if position.starts or any(position.waiting)]
-
-    def waiting(self) -> list[tuple[tuple[int, int], ...]]:
-        """Return the matches that wait for what follows, as (end, start) pairs in groups.
-
-        Of a group all become complete, or none. The order of the groups is fixed by :attr:`state`.
-        """
-        return [spans for position in self._positions for spans in position.waiting]
-
-    @property
-    def state(self) -> Hashable:
-        """The state without offsets; from equal states the same characters complete matches."""
-        return tuple([position.configuration.state for position in self._positions])
-
-    def mark(self) -> object:
-        """Return the position, for ``reset``."""
-        return self._positions
-
-    def reset(self, mark: object) -> None:
-        """Return to a mark, any number of times."""
-        self._positions = mark  # type: ignore[assignment]
+    contexts: Contexts
+    threads: Threads  # partial matches
+    waiting: Threads  # matches that wait for what follows
 
 
-class _Configuration:
-    """A state with the steps from it that were taken already."""
-
-    __slots__ = ("alone", "complete_at_end", "in_prompt", "in_text", "state")
-
-    def __init__(self, state: _State, complete_at_end: tuple[int, ...]) -> None:
-        self.state: Final = state
-        self.complete_at_end: Final = complete_at_end
-        """Which of the matches that wait are complete if the text ends."""
-        # By the label of a character. Within the prompt no match ends.
-        self.in_prompt: Final[dict[bytes, _Step]] = {}
-        self.in_text: Final[dict[bytes, _Step]] = {}
-        self.alone: Final = _Position(self, (), ())
-        """The position without a partial match; meant only for such configurations."""
-
-
-class _Position(NamedTuple):
-    """One pattern at one position of a text."""
-
-    configuration: _Configuration  # all that it knows but for offsets
-    starts: tuple[int, ...]  # of its threads
-    waiting: tuple[_Spans, ...]  # the matches that wait, by state
-
-
-class _Sources(NamedTuple):
+class Sources(NamedTuple):
     """The origins of matches that are now in the same state."""
 
     waiting: tuple[int, ...]  # the indices of the states in which matches have waited
     threads: tuple[int, ...]  # the indices of the threads that end with this character
 
-    def of(self, begun: tuple[int, ...], waiting: tuple[_Spans, ...], end: int) -> _Spans:
+    def of(self, begun: Sequence[int], waiting: Sequence[Spans], end: int) -> Spans:
         """Return the matches."""
         new = ((end, min([begun[thread] for thread in self.threads])),) if self.threads else ()
         if not self.waiting:
@@ -185,15 +86,95 @@ class _Sources(NamedTuple):
         return (*first.items(), *new)
 
 
-class _Step(NamedTuple):
-    """The effect of a character on a configuration."""
+class PatternStep(NamedTuple):
+    """The effect of a character; threads are counted from the first one on, and the one that begins is the last."""
 
-    target: _Configuration
-    # by thread of the target: its source threads, as indices; the number of threads stands for the one that begins
-    threads: tuple[tuple[int, ...], ...]
-    waiting: tuple[_Sources, ...]  # by state of waiting matches in the target: their origins
-    found: _Sources | None  # the origins of the matches that are complete; ``None``: none is
-    is_idle: bool  # whether the target has no partial match, and nothing is found
+    target: PatternState
+    threads: tuple[tuple[int, ...], ...]  # the sources of each thread of the target
+    waiting: tuple[Sources, ...]  # the sources of its matches that wait
+    complete: tuple[tuple[int, Sources], ...]  # patterns that match now, and the sources of the matches
+
+
+class PatternAutomata:
+    """The automata of some patterns; threads may share them.
+
+    They are immutable but for what they remember.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self.patterns: Final = tuple(patterns)
+        self.automata: Final = tuple(map(_Automaton, self.patterns))
+        self._contexts: Final[dict[tuple[int, ...], Contexts]] = {}
+        self.start: Final = PatternState(self._known(tuple([0] * len(self.patterns))), (), ())
+
+    def labels(self, character: str) -> Labels:
+        """Return what a character is to each pattern."""
+        return tuple([automaton.labels[character] for automaton in self.automata])
+
+    def step(self, state: PatternState, number: int, labels: Labels, first: int, in_text: bool) -> PatternStep:
+        """Compute the effect of a character, not a surrogate, of a class with this number.
+
+        Threads are counted from ``first`` on. Within the prompt no match ends.
+        """
+        contexts, threads, waiting = state
+        new = first + len(threads)
+        contexts, begun = contexts.steps.get(number) or self._read_contexts(contexts, number, labels)
+        read: dict[tuple[int, int], list[int]] = {}
+        for index, (pattern, before) in enumerate(threads, first):
+            if (after := self.automata[pattern].read(before, labels[pattern])) >= 0:
+                read.setdefault((pattern, after), []).append(index)
+        for thread in begun:
+            read.setdefault(thread, []).append(new)
+        wait: dict[tuple[int, int], tuple[list[int], list[int]]] = {}  # what has waited, and the threads that end
+        for index, (pattern, before) in enumerate(waiting):
+            if (after := self.automata[pattern].read(before, labels[pattern])) >= 0:
+                wait.setdefault((pattern, after), ([], []))[0].append(index)
+        if in_text:
+            for (pattern, before), sources in read.items():
+                if (after := self.automata[pattern].read_border(before)) >= 0:
+                    wait.setdefault((pattern, after), ([], []))[1].extend(sources)
+        complete = [thread for thread in wait if thread[1] == self.automata[thread[0]].anything]
+        found = [(thread[0], _sources(wait.pop(thread))) for thread in sorted(complete)]
+        alive = sorted([thread for thread in read if self.automata[thread[0]].goes_on[thread[1]]])
+        waits = sorted(wait)
+        return PatternStep(
+            PatternState(contexts, tuple(alive), tuple(waits)),
+            tuple([tuple(read[thread]) for thread in alive]),
+            tuple([_sources(wait[thread]) for thread in waits]),
+            tuple(found),
+        )
+
+    def at_end(self, waiting: Threads) -> tuple[tuple[int, int], ...]:
+        """Return which matches that wait are complete if the text ends: pattern and index."""
+        return tuple(
+            (pattern, index)
+            for index, (pattern, state) in enumerate(waiting)
+            if self.automata[pattern].accepting[state]
+        )
+
+    def _read_contexts(self, contexts: Contexts, number: int, labels: Labels) -> tuple[Contexts, Threads]:
+        """Compute the contexts after a character, and the threads that begin with it, and keep them."""
+        states, begun = [], []
+        for pattern, (automaton, state, label) in enumerate(zip(self.automata, contexts.states, labels, strict=True)):
+            states.append(automaton.read(state, label))
+            if (after := automaton.read(automaton.read_border(state), label)) >= 0:
+                begun.append((pattern, after))
+        step = contexts.steps[number] = self._known(tuple(states)), tuple(begun)
+        return step
+
+    def forget(self) -> None:
+        """Forget what was remembered of contexts."""
+        for contexts in list(self._contexts.values()):
+            contexts.steps.clear()
+        self._contexts.clear()
+
+    def _known(self, states: tuple[int, ...]) -> Contexts:
+        """Return contexts, equal ones once."""
+        return self._contexts.setdefault(states, Contexts(states))
+
+
+def _sources(indices: tuple[list[int], list[int]]) -> Sources:
+    return Sources(tuple(indices[0]), tuple(indices[1]))
 
 
 class _Automaton:
@@ -216,66 +197,17 @@ class _Automaton:
                 f"the banned pattern {pattern!r} matches the empty text and would ban {scope}",
                 hint="Let it match one character at least, as a+ does in place of a*.",
             )
-        self._set(automaton, symbols.numbers, _state_of_all_texts(automaton, anything, len(symbols.members)))
-
-    def _set(self, automaton: Deterministic, symbols: CharacterMap, anything: int) -> None:
-        """Make the tables of what was compiled."""
-        self._compiled = automaton, symbols, anything
-        transitions, byte_classes, accepting = automaton
-        self.labels = _Labels(symbols, byte_classes.tobytes())
+        self.labels: Final = _Labels(symbols.numbers, byte_classes.tobytes())
         self._classes = transitions.shape[1]
         self._border = int(byte_classes[BORDER])
         self.transitions = transitions.reshape(-1).data
-        self.accepting: list[bool] = accepting.tolist()
-        self._anything = anything
+        self.accepting: Final[list[bool]] = accepting.tolist()
+        self.anything: Final = _state_of_all_texts(automaton, anything, len(symbols.members))
         # Whether a match that has come so far can go on; another can only end here.
         goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
-        self._goes_on: list[bool] = goes_on.tolist()
-        self._configurations: dict[_State, _Configuration] = {}
-        self._remembered = 0
-        self.start = self._configuration((0, (), ()))
+        self.goes_on: Final[list[bool]] = goes_on.tolist()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Automaton._of_compiled, self._compiled
-
-    @classmethod
-    def _of_compiled(cls, automaton: Deterministic, symbols: CharacterMap, anything: int) -> _Automaton:
-        made = object.__new__(cls)
-        made._set(automaton, symbols, anything)
-        return made
-
-    def step(self, configuration: _Configuration, label: bytes, in_text: bool) -> _Step:
-        """Compute the step of a configuration with a label, and keep it."""
-        context, threads, waiting = configuration.state
-        read: dict[int, list[int]] = {}  # state → the threads that come to it
-        for index, state in enumerate((*threads, self._read_border(context))):
-            if (target := self._read(state, label)) >= 0:
-                read.setdefault(target, []).append(index)
-        wait: dict[int, tuple[list[int], list[int]]] = {}  # state → what has waited, and the threads that end
-        for index, state in enumerate(waiting):
-            if (target := self._read(state, label)) >= 0:
-                wait.setdefault(target, ([], []))[0].append(index)
-        if in_text:
-            for state, sources in read.items():
-                if (target := self._read_border(state)) >= 0:
-                    wait.setdefault(target, ([], []))[1].extend(sources)
-        complete = wait.pop(self._anything, None)
-        alive = sorted(state for state in read if self._goes_on[state])
-        waits = sorted(wait)
-        step = _Step(
-            self._configuration((self._read(context, label), tuple(alive), tuple(waits))),
-            tuple(tuple(read[state]) for state in alive),
-            tuple(_sources(wait[state]) for state in waits),
-            None if complete is None else _sources(complete),
-            not alive and not waits and complete is None,
-        )
-        if self._remembered >= MOST_STEPS:
-            self._forget()
-        self._remembered += 1
-        (configuration.in_text if in_text else configuration.in_prompt)[label] = step
-        return step
-
-    def _read(self, state: int, label: Iterable[int]) -> int:
+    def read(self, state: int, label: Iterable[int]) -> int:
         """Return the state after the byte classes of a character; -1: none."""
         for byte_class in label:
             if state < 0:
@@ -283,29 +215,9 @@ class _Automaton:
             state = self.transitions[state * self._classes + byte_class]
         return state
 
-    def _read_border(self, state: int) -> int:
+    def read_border(self, state: int) -> int:
         """Return the state after a border; -1: none."""
         return -1 if state < 0 else self.transitions[state * self._classes + self._border]
-
-    def _configuration(self, state: _State) -> _Configuration:
-        """Return the configuration of a state, each made once."""
-        known = self._configurations.get(state)
-        if known is None:
-            complete_at_end = tuple(index for index, match in enumerate(state[2]) if self.accepting[match])
-            known = self._configurations.setdefault(state, _Configuration(state, complete_at_end))
-        return known
-
-    def _forget(self) -> None:
-        """Forget all steps; texts go on from their configurations."""
-        for configuration in list(self._configurations.values()):
-            configuration.in_prompt.clear()
-            configuration.in_text.clear()
-        self._configurations = {self.start.state: self.start}
-        self._remembered = 0
-
-
-def _sources(indices: tuple[list[int], list[int]]) -> _Sources:
-    return _Sources(tuple(indices[0]), tuple(indices[1]))
 
 
 class _Labels(dict[str, bytes]):
@@ -318,7 +230,7 @@ class _Labels(dict[str, bytes]):
 
     def __missing__(self, character: str) -> bytes:
         label = chr(self._symbols.number(ord(character))).encode().translate(self._byte_classes)
-        if len(self) >= MOST_STEPS:
+        if len(self) >= MOST_LABELS:
             self.clear()
         self[character] = label
         return label

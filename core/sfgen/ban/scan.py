@@ -14,7 +14,6 @@ automata of the patterns are trusted.
 from __future__ import annotations
 
 import codecs
-import itertools
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
@@ -24,6 +23,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple, TypeAlias, cast
 
 from sfgen import arguments
+from sfgen.ban.automaton import RawMatch, Run
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, case_after, reading_table
 from sfgen.ban.confusables import is_stray
 from sfgen.ban.entries import Entry
@@ -390,19 +390,21 @@ def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> li
 def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[int, list[_Span]]:
     """Find matches by the automata, by the number of the pattern."""
     shift = wanted[0].end - 1  # what ends at 0 or before is no match to them
-    threads = words.pattern_threads(-shift)
-    assert threads is not None
+    run, first = Run(words.automata.automaton, -shift), len(words.words)
     starts = [step.start for step in wanted]
     spans: dict[int, list[_Span]] = {}
-    steps: Iterable[list[tuple[int, bool, int, int]]] = (
-        threads.step("\ufffd" if "\ud800" <= character <= "\udfff" else character, position, position + 1)
-        for position, character in enumerate(text, -shift)
-    )
-    for matches in itertools.chain(steps, (threads.at_end() for _ in range(1))):
-        for end, _, start, number in matches:
-            span = start + shift, end + shift
-            if span[1] >= wanted[bisect_right(starts, span[0]) - 1].end:
-                spans.setdefault(number, []).append(span)
+
+    def completed() -> Iterator[RawMatch]:
+        for position, character in enumerate(text, -shift):
+            if position == 0:
+                run.begin()
+            yield from run.step("\ufffd" if "\ud800" <= character <= "\udfff" else character, position, position + 1)
+        yield from run.at_end()
+
+    for end, _, start, number in completed():
+        span = start + shift, end + shift
+        if first <= number < first + len(words.patterns) and span[1] >= wanted[bisect_right(starts, span[0]) - 1].end:
+            spans.setdefault(number - first, []).append(span)
     return spans
 
 

@@ -20,7 +20,7 @@ from sfgen import arguments
 from sfgen.ban.matcher import BanAutomata, Certain, Mark, Match, Matcher
 
 if TYPE_CHECKING:
-    from sfgen.ban.word_matcher import RawMatch
+    from sfgen.ban.automaton import RawMatch
     from sfgen.vocabulary import Vocabulary
 
 SPECIAL: Final = "\ufffc".encode()
@@ -199,26 +199,14 @@ class SeamMatcher:
         alone = self._alone.state if self._differ else after
         return after, (None if alone == after else alone)
 
-    def forget_from(self, position: int) -> None:
-        """Forget the partial matches that begin at a position or later.
+    def goes_on(self) -> bool:
+        """Watch the partial matches from here on.
 
-        It forgets them as far as they can be told from the others.
-
-        Args:
-            position: In bytes.
+        Returns:
+            Whether one is left of those that had begun when this was first called.
         """
-        for reading in self._readings:
-            reading.forget_from(position)
-
-    def origins(self, position: int) -> Hashable:
-        """Tell which partial matches began before a position.
-
-        They are in an order fixed by ``state``.
-
-        Args:
-            position: In bytes.
-        """
-        return tuple(reading.origins(position) for reading in self._readings)
+        begun = [reading.goes_on() for reading in self._readings]
+        return any(begun)
 
     @property
     def _readings(self) -> Sequence[Matcher]:

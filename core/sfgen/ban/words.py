@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO, get_args
+from typing import Any, Final, TextIO, get_args
 
 from sfgen import arguments
 from sfgen.ban.entries import MatchMode, check_word, parse_all, unstar
@@ -19,9 +19,6 @@ from sfgen.errors import BannedWordsError, InputError, NothingBanned, UsageError
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import shown_name
 from sfgen.whole_file import read_file, read_stream
-
-if TYPE_CHECKING:
-    from sfgen.ban.patterns import PatternThreads
 
 
 class BannedWords:
@@ -173,17 +170,6 @@ class BannedWords:
             prompt: The bytes before the text.
         """
         return SeamMatcher(self.automata, prompt)
-
-    def pattern_threads(self, position: int) -> PatternThreads | None:
-        """Return a matcher of the patterns for one text.
-
-        Args:
-            position: The offset of its first character.
-
-        Returns:
-            ``None`` where there are no patterns.
-        """
-        return self.automata.pattern_threads(position)
 
 
 def _listed(texts: Iterable[str], sort: str) -> tuple[str, ...]:

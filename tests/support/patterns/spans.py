@@ -7,7 +7,9 @@ from functools import lru_cache
 
 from tests.support.patterns.random_patterns import compiled
 
-from sfgen.ban.patterns import PatternAutomata, PatternMatch, PatternThreads
+from sfgen.ban.automaton import Automaton, RawMatch, Run
+from sfgen.ban.characters import Seen
+from sfgen.ban.patterns import PatternAutomata
 
 
 @lru_cache(maxsize=4096)
@@ -36,6 +38,27 @@ def offsets(prompt: str, text: str) -> list[int]:
     return [sum(sizes[:place]) - len(prompt.encode()) for place in range(len(sizes) + 1)]
 
 
+@lru_cache(maxsize=64)
+def automaton_of(automata: PatternAutomata) -> Automaton:
+    """The automaton of patterns alone."""
+    return Automaton(None, None, automata, Seen((), True, False), 0)
+
+
+class PatternThreads(Run):
+    """The partial matches of patterns in one text; the prompt comes first, and ends at 0."""
+
+    def __init__(self, automata: PatternAutomata, position: int) -> None:
+        super().__init__(automaton_of(automata), position)
+
+    def step(self, character: str, start: int, end: int) -> list[RawMatch]:
+        if end > 0 and self.state.is_in_prompt:
+            self.begin()
+        return list(super().step(character, start, end))
+
+    def open_from(self) -> int | None:
+        return min([*self.starts, *(start for spans in self.waiting for _, start in spans)], default=None)
+
+
 class Reader:
     """Threads and the text that they read; all offsets are shown in characters."""
 
@@ -45,11 +68,11 @@ class Reader:
         self.threads = PatternThreads(automata, -len(prompt.encode()))
         self.position = -len(prompt.encode())
         self.places = {self.position: 0}
-        self.found: list[list[PatternMatch]] = []
+        self.found: list[list[RawMatch]] = []
         for character in prompt + text:
             self.read(character)
 
-    def read(self, character: str) -> list[PatternMatch]:
+    def read(self, character: str) -> list[RawMatch]:
         end = self.position + len(character.encode())
         found = self.threads.step(character, self.position, end)
         self.text += character
@@ -61,10 +84,10 @@ class Reader:
         self.found.append(self.in_characters(found))
         return self.found[-1]
 
-    def in_characters(self, found: list[PatternMatch]) -> list[PatternMatch]:
+    def in_characters(self, found: list[RawMatch]) -> list[RawMatch]:
         return [(self.places[end], flag, self.places[start], number) for end, flag, start, number in found]
 
-    def at_end(self) -> list[PatternMatch]:
+    def at_end(self) -> list[RawMatch]:
         return self.in_characters(self.threads.at_end())
 
     def open_from(self) -> int | None:
