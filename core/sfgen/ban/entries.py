@@ -8,8 +8,7 @@ not cut a word: see :mod:`sfgen.ban.characters` for what a boundary is, and :cla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from sfgen.ban.characters import SPACED, fold, kinds_of
 from sfgen.ban.keywords import BOUNDARY, GAP, orders
@@ -20,8 +19,7 @@ MatchMode = Literal["word", "prefix", "substring"]
 _MOST_ORDERS: Final = 5_000  # in which the marks of a letter may be read, as nodes of a trie
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One banned word or phrase, ready to be compared.
 
     Attributes:
@@ -60,7 +58,9 @@ class Entry:
         >>> Entry.parse("c++ fan", "word", True).key()
         b'\xfec++\xfdfan\xfe'
         """
-        return BOUNDARY * self.left + GAP.join([part.encode() for part in self.parts]) + BOUNDARY * self.right
+        parts = self.parts
+        text = parts[0].encode() if len(parts) == 1 else GAP.join([part.encode() for part in parts])
+        return BOUNDARY[: self.left] + text + BOUNDARY[: self.right]
 
 
 def _is_ascii_word(part: str) -> bool:
@@ -114,10 +114,11 @@ def parse_all(
     entries = []
     left, right = match != "substring", match == "word"
     for number, word in enumerate(words, 1):
-        if not normalize and _is_ascii_word(word):  # as nearly all words of a long list
-            folded = word.lower() if ignore_case else word
-            entries.append(Entry(word, (word if folded == word else folded,), left, right))
-            continue
+        if word.isascii() and not normalize:  # as nearly all words of a long list
+            parts = (word.lower() if ignore_case else word).split()
+            if "".join(parts).isalnum():
+                entries.append(Entry(word, (word,) if parts == [word] else tuple(parts), left, right))
+                continue
         where = f"{sort} word {number} of {len(words)}"
         check_word(word, where, is_banned=sort == "banned")
         entry = Entry.parse(word, match, ignore_case, normalize)

@@ -156,5 +156,7 @@ def orders(text: str) -> int:
     >>> orders("cafe\\u0301"), orders("a\\u0323\\u0302")
     (2, 4)
     """
+    if text.isascii():
+        return 1
     runs = (list(run) for is_mark, run in groupby(text, lambda letter: combining(letter) > 0) if is_mark)
     return max((prod(len(list(same)) + 1 for _, same in groupby(run, combining)) for run in runs), default=1)

@@ -63,8 +63,13 @@ class _FoldedText:
         start, case = -origin, START
         before = ""
         for character in text:
-            end = start + len(character.encode("utf-8", "surrogatepass"))
+            end = start + (1 if character < "\x80" else len(character.encode("utf-8", "surrogatepass")))
             as_read = table[character]
+            if not words.normalize and len(as_read.units) == 1 and as_read.units[0].kind != MARK:  # as nearly all
+                unit = as_read.units[0]
+                self.readings.append([[_Piece(unit.character, unit.kind, start, end, unit.may_end)]])
+                start = end
+                continue
             others = () if as_read.is_capital_i and case == CAPITAL else as_read.others
             case = case_after(case, as_read)
             kept: list[_Piece] = []
@@ -145,7 +150,9 @@ class _FoldedText:
         heads = _heads(words, allowed)
         for character, readings in enumerate(self.readings):
             for reading, pieces in enumerate(readings):
-                for number in range(len(pieces)):
+                for number, piece in enumerate(pieces):
+                    if piece.character not in heads.first_letters and not unicodedata.combining(piece.character):
+                        continue
                     start = character, reading, number
                     if heads.are_bounded and not self.is_bounded_before(start):
                         continue
@@ -270,6 +277,7 @@ class _Heads:
         self.longest = max(map(len, self._one))
         self.are_bounded = all(entry.left for entry in entries)
         self._letters = sorted(map(_letters, self._one))
+        self.first_letters = {letters[:1] for letters in self._letters}
 
     def numbers(self, head: str) -> list[int]:
         """Return the numbers of the entries with this first word."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TextIO, get_args
 
@@ -91,9 +92,13 @@ class BannedWords:
         return self.words, self.patterns, self.match, self.ignore_case, self.normalize, self.allow
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, BannedWords) and self._key == other._key
+        return self is other or (isinstance(other, BannedWords) and self._key == other._key)
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(self._key)
 
     def __reduce__(self) -> tuple[Any, ...]:
