@@ -47,6 +47,29 @@ class CharacterMap(NamedTuple):
         others = np.full(_BLOCKS - len(rows), len(chosen))
         return cls(np.append(rows[chosen], np.full((1, BLOCK), -1), axis=0), np.append(row_of_block, others))
 
+    @classmethod
+    def of_runs(cls, firsts: NDArray[np.int64], numbers: NDArray[np.int32]) -> CharacterMap:
+        """Build the map of runs of characters that have a number in common.
+
+        ``firsts`` is where each run begins, ascending; the characters before the first one have no number.
+
+        >>> letters = CharacterMap.of_runs(np.array([65, 91, 97]), np.array([0, -1, 1], dtype=np.int32))
+        >>> [letters.number(ord(letter)) for letter in " AZ[az"]
+        [-1, 0, 0, -1, 1, 1]
+        """
+        firsts, numbers = np.append(0, firsts), np.append(np.int32(-1), numbers)
+        starts = np.arange(_BLOCKS) * BLOCK
+        run = np.searchsorted(firsts, starts, side="right") - 1
+        is_mixed = np.append(firsts, 0x110000)[run + 1] < starts + BLOCK
+        # Blocks within one run are known by its number, which stands for their row; the rest is looked at.
+        mixed = numbers[np.searchsorted(firsts, starts[is_mixed, None] + np.arange(BLOCK), side="right") - 1]
+        chosen, row_of_mixed = distinct(mixed)
+        plain, row_of_plain = np.unique(numbers[run[~is_mixed]], return_inverse=True)
+        row_of_block = np.empty(_BLOCKS, dtype=np.intp)
+        row_of_block[~is_mixed] = row_of_plain
+        row_of_block[is_mixed] = len(plain) + row_of_mixed
+        return cls(np.concatenate([np.repeat(plain[:, None], BLOCK, axis=1), mixed[chosen]]), row_of_block)
+
     def number(self, code: int) -> int:
         """Return the number of a code point.
 

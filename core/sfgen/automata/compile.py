@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.automata.algebra import Keep, product
 from sfgen.automata.atomic import without_atomics
-from sfgen.automata.by_character import CharacterMap
+from sfgen.automata.by_character import CharacterMap, distinct
 from sfgen.automata.determinize import Deterministic, determinize
 from sfgen.automata.lookaround import without_lookarounds
 from sfgen.automata.minimize import minimize
@@ -90,10 +92,14 @@ def compile_bordered(pattern: str) -> Bordered:
     with nesting_limit(pattern):
         tree = concatenation([_ANYTHING, Border(), parse(pattern, ascii_only=False), Border(), _ANYTHING])
         tree, symbols = by_symbol(settle(tree))
-        every_symbol = Characters(((0, len(symbols.members) - 1),))
-        return Bordered(
-            _automaton(without_atomics(tree, pattern), pattern), _automaton(repeat(every_symbol, 0, None), ""), symbols
-        )
+        automaton = _automaton(without_atomics(tree, pattern), pattern)
+    return Bordered(automaton, _texts_of(len(symbols.members)), symbols)
+
+
+@lru_cache(maxsize=64)
+def _texts_of(symbols: int) -> Deterministic:
+    """Build the automaton of all texts of N symbols."""
+    return _automaton(repeat(Characters(((0, symbols - 1),)), 0, None), "")
 
 
 @contextmanager
@@ -125,9 +131,6 @@ def _automaton(tree: Node, pattern: str) -> Deterministic:
     return minimize(determinize(nfa, pattern))
 
 
-_EVERY = 0x110000
-
-
 class Symbols(NamedTuple):
     """The characters by what a tree sees in them."""
 
@@ -143,20 +146,25 @@ def by_symbol(tree: Node) -> tuple[Node, Symbols]:
     (Characters(ranges=((1, 1),)), ('\\x00', 'a'), [1, 1, 1, 0, 1])
     """
     sets = list(dict.fromkeys([TEXT, *_sets(tree)]))
-    numbers = np.full(_EVERY, -1, dtype=np.int32)
-    symbol_of: dict[int, int] = {}  # which sets, as bits → symbol
-    members: list[str] = []
-    symbols_of: dict[Ranges, list[int]] = {ranges: [] for ranges in sets}
-    for first, after, inside in _spans(sets):
-        symbol = symbol_of.setdefault(inside, len(symbol_of))
-        if symbol == len(members):
-            members.append(chr(first))
-            for number, ranges in enumerate(sets):
-                if inside >> number & 1:
-                    symbols_of[ranges].append(symbol)
-        numbers[first:after] = symbol
-    over_symbols = {ranges: union((symbol, symbol) for symbol in of_set) for ranges, of_set in symbols_of.items()}
-    return _replaced(tree, over_symbols), Symbols(CharacterMap.of_numbers(numbers), tuple(members))
+    edges = [_edges(ranges) for ranges in sets]
+    cuts = np.unique(np.concatenate(edges))
+    is_in = np.stack([np.searchsorted(each, cuts, side="right") % 2 == 1 for each in edges])
+    runs = np.flatnonzero(is_in[0])  # of text; from each cut to the next one every set has all characters or none
+    chosen, symbol_of_run = distinct(np.packbits(is_in[:, runs], axis=0).T.astype(np.int32))
+    numbers = np.full(len(cuts), -1, dtype=np.int32)
+    numbers[runs] = symbol_of_run
+    over_symbols = {
+        ranges: union((symbol, symbol) for symbol in np.flatnonzero(inside).tolist())
+        for ranges, inside in zip(sets, is_in[:, runs[chosen]], strict=True)
+    }
+    members = tuple(map(chr, cuts[runs[chosen]].tolist()))
+    return _replaced(tree, over_symbols), Symbols(CharacterMap.of_runs(cuts, numbers), members)
+
+
+@lru_cache(maxsize=64)
+def _edges(ranges: Ranges) -> NDArray[np.int64]:
+    """Return where characters begin and cease to be in a set, int64."""
+    return np.array([edge for first, last in ranges for edge in (first, last + 1)], dtype=np.int64)
 
 
 def _sets(tree: Node) -> Iterator[Ranges]:
@@ -166,21 +174,6 @@ def _sets(tree: Node) -> Iterator[Ranges]:
         if isinstance(node, Characters):
             yield node.ranges
         waiting.extend(children(node))
-
-
-def _spans(sets: list[Ranges]) -> Iterator[tuple[int, int, int]]:
-    """The longest runs of text in which every set has all characters or none: first, end, the sets as bits."""
-    changes: dict[int, int] = {}
-    for number, ranges in enumerate(sets):
-        for first, last in ranges:
-            changes[first] = changes.get(first, 0) ^ 1 << number
-            changes[last + 1] = changes.get(last + 1, 0) ^ 1 << number
-    start, inside = 0, 0
-    for position in sorted(changes):
-        if inside & 1:  # text
-            yield start, position, inside
-        inside ^= changes[position]
-        start = position
 
 
 def _replaced(node: Node, symbols: dict[Ranges, Ranges]) -> Node:

@@ -40,6 +40,7 @@ from sfgen.ban.confusables import (
 
 if TYPE_CHECKING:
     from sfgen.ban.matcher import BanAutomata
+    from sfgen.ban.patterns import PatternAutomata
 
 _EVERY = 0x110000
 _ASCII = 0x80
@@ -93,20 +94,30 @@ def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int3
     if automata.automaton.patterns is None:
         labels = _labels_by_words(automata, tuple(texts))
     else:
-        labels = _labels_by_characters(character_classes(automata, False).labels, texts)
+        labels = _labels_by_characters(automata, automata.automaton.patterns, texts)
     return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
-def _labels_by_characters(classes: CharacterMap, texts: Sequence[str]) -> NDArray[np.int32]:
+def _labels_by_characters(automata: BanAutomata, patterns: PatternAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
     """Give equal numbers to texts whose characters are of equal classes."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = np.cumsum(lengths) - lengths
-    characters = classes.numbers(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32))
+    codes, which = np.unique(
+        np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32), return_inverse=True
+    )
+    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
+    numbers: dict[Hashable, int] = {}
+    keys = [numbers.setdefault(seen[chr(code)], len(numbers)) for code in codes.tolist()]
+    classes = np.array(keys, dtype=np.int64)
+    for automaton in patterns.automata:
+        by_pattern = automaton.labels.of(codes)
+        classes = np.unique(classes * (int(by_pattern.max(initial=0)) + 2) + by_pattern, return_inverse=True)[1]
+    characters = classes.reshape(-1)[which.reshape(-1)].astype(np.int32)
     labels, count = np.empty(len(texts), dtype=np.int32), 0
     for length in np.unique(lengths):
         those = np.flatnonzero(lengths == length)
-        chosen, which = distinct(characters[starts[those, None] + np.arange(length)])
-        labels[those] = count + which
+        chosen, number = distinct(characters[starts[those, None] + np.arange(length)])
+        labels[those] = count + number
         count += len(chosen)
     return labels
 

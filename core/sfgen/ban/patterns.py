@@ -14,9 +14,11 @@ thousand patterns only those are looked at that have begun to match.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfgen.automata.by_character import CharacterMap
 from sfgen.automata.compile import compile_bordered
@@ -235,14 +237,21 @@ class _Labels(dict[str, bytes]):
         self[character] = label
         return label
 
-    def classes(self) -> CharacterMap:
-        """Number the characters, equal numbers for equal labels."""
+    @cached_property
+    def _of_symbols(self) -> NDArray[np.int32]:
+        """The number of the label of each symbol, int32; equal ones for equal labels."""
         numbers: dict[bytes, int] = {}
         symbols = range(int(self._symbols.rows.max()) + 1)
         labels = [chr(symbol).encode().translate(self._byte_classes) for symbol in symbols]
-        return self._symbols.renumbered(
-            np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int32)
-        )
+        return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int32)
+
+    def of(self, codes: NDArray[np.uint32]) -> NDArray[np.int32]:
+        """Number characters, equal numbers for equal labels, int32; -1 for surrogates."""
+        return np.append(self._of_symbols, np.int32(-1))[self._symbols.numbers(codes)]
+
+    def classes(self) -> CharacterMap:
+        """Number all characters, equal numbers for equal labels."""
+        return self._symbols.renumbered(self._of_symbols)
 
 
 def _state_of_all_texts(automaton: Deterministic, texts: Deterministic, symbols: int) -> int:

@@ -20,7 +20,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from sfgen import arguments
 from sfgen.ban.automaton import RawMatch, Run
@@ -356,7 +356,7 @@ def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> li
     from sfgen.regex.parse import re_tree
     from sfgen.regex.python_re import sre_compiler
 
-    compiled = oracle.read_pattern(pattern, ascii_only=False)
+    compiled = _compiled(pattern)
     if compiled is None:
         return None
     plain, tree = compiled
@@ -392,7 +392,15 @@ def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> li
                     spans.append((start, position))
         return spans
 
-    return oracle.in_time(look, seconds, oracle.ways(tree, len(text)) * (len(text) + 1) ** 2)
+    return oracle.in_time(look, seconds, lambda: oracle.ways(tree, len(text)) * (len(text) + 1) ** 2)
+
+
+@lru_cache(maxsize=2048)
+def _compiled(pattern: str) -> tuple[re.Pattern[str], Any] | None:
+    """Compile a pattern by ``re``; ``None``: it cannot read it. Those of the last bans are kept for other texts."""
+    from sfgen.regex import oracle
+
+    return oracle.read_pattern(pattern, ascii_only=False)
 
 
 def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[int, list[_Span]]:

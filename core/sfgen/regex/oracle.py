@@ -49,7 +49,7 @@ def fullmatch(pattern: str, text: str, *, seconds: float = 0.25) -> bool | None:
     if read is None:
         return None
     oracle, tree = read
-    return in_time(lambda: oracle.fullmatch(text) is not None, seconds, ways(tree, len(text)) * (len(text) + 1))
+    return in_time(lambda: oracle.fullmatch(text) is not None, seconds, lambda: ways(tree, len(text)) * (len(text) + 1))
 
 
 def group_names(pattern: str) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ def groups(pattern: str, text: str, *, seconds: float = 0.25) -> tuple[Group, ..
     if read is None:
         return None
     oracle, tree = read
-    match = in_time(lambda: oracle.fullmatch(text), seconds, ways(tree, len(text)) * (len(text) + 1))
+    match = in_time(lambda: oracle.fullmatch(text), seconds, lambda: ways(tree, len(text)) * (len(text) + 1))
     if match is None:
         return None
     return tuple(Group(name, *(match.span(name) if match[name] is not None else (None, None))) for name in names)
@@ -103,11 +103,11 @@ def who_refuses(pattern: str, text: bytes) -> str | None:
     return "re.fullmatch" if matches is False else None
 
 
-def in_time(question: Callable[[], Answer], seconds: float, steps: int) -> Answer | None:
+def in_time(question: Callable[[], Answer], seconds: float, steps: Callable[[], int]) -> Answer | None:
     """Ask ``re`` with a limit of time, or of steps (:func:`ways`) without timers; ``None``: no answer."""
     if _can_set_an_alarm():
         return _within(seconds, question)
-    return question() if steps <= _MOST_STEPS else None
+    return question() if steps() <= _MOST_STEPS else None
 
 
 class _TimeUp(Exception):
