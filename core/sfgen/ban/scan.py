@@ -341,13 +341,29 @@ def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[
     seconds = _SECONDS * (1 + len(text) / 1e6)
     matches: list[tuple[int, _Span]] = []
     trusted: dict[int, list[_Span]] | None = None
-    for number, pattern in enumerate(words.patterns):
-        spans = _by_re(pattern, text, wanted, seconds)
+    for number in _candidates(words.patterns, text, seconds):
+        spans = _by_re(words.patterns[number], text, wanted, seconds)
         if spans is None:
             trusted = _by_automata(words, text, wanted) if trusted is None else trusted
             spans = _apart(trusted.get(number, ()))
         matches += ((number, span) for span in spans)
     return matches
+
+
+def _candidates(patterns: Sequence[str], text: str, seconds: float) -> Sequence[int]:
+    """Return the numbers of the patterns that may match: all where ``re`` cannot tell of them together in time."""
+    from sfgen.regex import oracle
+
+    compiled = list(map(_compiled, patterns))
+
+    def look() -> list[int]:
+        return [number for number, each in enumerate(compiled) if each is None or each[0].search(text) is not None]
+
+    def steps() -> int:
+        return sum(oracle.ways(each[1], len(text)) for each in compiled if each is not None) * (len(text) + 1) ** 2
+
+    candidates = oracle.in_time(look, seconds, steps)
+    return range(len(patterns)) if candidates is None else candidates
 
 
 def _by_re(pattern: str, text: str, wanted: list[_Wanted], seconds: float) -> list[_Span] | None:
