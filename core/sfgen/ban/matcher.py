@@ -193,10 +193,20 @@ class Matcher:
         """Read as :meth:`advance`; return all raw matches that became certain."""
         return [match for _, matches in self._read_all(arguments.data("data", data)) for match in matches]
 
-    def _read_all(self, data: bytes) -> list[tuple[int, Sequence[RawMatch]]]:
+    def _read_all(self, data: bytes) -> Sequence[tuple[int, Sequence[RawMatch]]]:
         """Read bytes; return the matches that became certain, with the end of the character that made them so."""
+        run = self._run
+        if not (self._pending or self._allowed or run.state.is_in_prompt):  # as nearly always
+            try:
+                text = data.decode()
+            except UnicodeDecodeError:
+                pass
+            else:
+                start = self._position
+                self._position += len(data)
+                return run.read(text, start)
         certain: list[tuple[int, Sequence[RawMatch]]] = []
-        ends_in_prompt = self._run.state.is_in_prompt and self.length + len(data) > 0
+        ends_in_prompt = run.state.is_in_prompt and self.length + len(data) > 0
         for text, replaced in self._decode(data):
             if replaced or ends_in_prompt or self._allowed is not None:
                 for character in text:
@@ -204,10 +214,10 @@ class Matcher:
                     if matches:
                         certain.append((self._position, matches))
             elif text:
-                certain += self._run.read(text, self._position)
+                certain += run.read(text, self._position)
                 self._position += len(text) if text.isascii() else len(text.encode())
-        if ends_in_prompt and self._position >= 0 and self._run.state.is_in_prompt:
-            self._run.begin()
+        if ends_in_prompt and self._position >= 0 and run.state.is_in_prompt:
+            run.begin()
         return certain
 
     def all_at_end(self) -> list[RawMatch]:
