@@ -17,7 +17,7 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords, Vocabulary
 from sfgen.ban.character_trie import character_trie
 from sfgen.ban.completing_tokens import ForbiddenTokens
-from sfgen.ban.matcher_states import COMPLETE
+from sfgen.ban.state_table import COMPLETE
 
 PIECES = ["a", "t", "l", "k", "T", " ", ".", "1", "é", "聊", "\u0301", "😀", "-"]
 TEXT = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join)

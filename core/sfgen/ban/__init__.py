@@ -11,17 +11,15 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 In reading order: the list that a user gives, its matcher in one text, the tokens that it forbids.
 
 * :mod:`~sfgen.ban.words`: lists of words: banned words, words with a bias, and words files;
-* :mod:`~sfgen.ban.entries`: what a banned word means;
+* :mod:`~sfgen.ban.entries`: what a banned word means, and a list of words in which a text finds those that it begins;
 * :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
 * :mod:`~sfgen.ban.confusables`: characters that look alike, as one;
-* :mod:`~sfgen.ban.keywords`: words in the order of their bytes, in which a text finds those that it begins;
 * :mod:`~sfgen.ban.patterns`: the automata of patterns;
 * :mod:`~sfgen.ban.automaton`: words and patterns as one automaton over classes of characters, made as it is walked;
 * :mod:`~sfgen.ban.matcher`: that over bytes that arrive in pieces, with exact rollback, less what allowed words excuse;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.json_strings`: the strings of a JSON text, each read by itself;
-* :mod:`~sfgen.ban.classes`: the characters that a matcher cannot tell apart;
-* :mod:`~sfgen.ban.matcher_states`: the states of a matcher as numbers, to read many tokens at once;
+* :mod:`~sfgen.ban.state_table`: states and classes of characters as numbers, to read many tokens at once;
 * :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, for rollback and for masks;
 * :mod:`~sfgen.ban.difference`: a constraint's automaton without the banned texts;

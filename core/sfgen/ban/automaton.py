@@ -3,8 +3,8 @@ r"""The ban as one automaton over classes of characters, made as it is walked.
 ::
 
     words, allowed words ── Keywords ────────┐
-    patterns ────────────── PatternAutomata ─┼─ Automaton: State × class of characters ── Step
-    characters ──────────── classes ─────────┘      │
+    patterns ────────────── PatternAutomata ─┼─ Automaton: State × class of characters → Step
+    characters ──────────── Classes ─────────┘      │
                                                     ├── Run         one text: a state, and where its threads began
                                                     └── StateTable  states as numbers, for all tokens at once
 
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from unicodedata import combining
 
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, Reading, Seen, Unit, case_after, reading_table
-from sfgen.ban.keywords import BOUNDARY, GAP, Keywords, Node, with_mark
+from sfgen.ban.entries import BOUNDARY, GAP, Keywords, Node, with_mark
 
 if TYPE_CHECKING:
     from sfgen.ban.patterns import Labels, PatternAutomata, PatternState, Sources, Spans
@@ -102,6 +102,9 @@ class State:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[type[State], tuple[Content]]:
+        return State, (self.content,)
 
 
 class Found(NamedTuple):

@@ -3,7 +3,7 @@
 Every character of a text or of a banned word is folded: it is decomposed (Unicode's NFD, annex 15), and its case is
 folded where case is ignored. So spellings that Unicode calls canonically equal are the same word: ``é`` in one
 character or as ``e`` and its accent, a Hangul syllable or its letters. Marks may come in any order that means the same;
-see :mod:`sfgen.ban.keywords`. One is not seen: an iota subscript (U+0345) that is written before another
+see :mod:`sfgen.ban.entries`. One is not seen: an iota subscript (U+0345) that is written before another
 accent, where case is ignored, since it folds to a letter.
 
 Every folded character has one of three kinds:

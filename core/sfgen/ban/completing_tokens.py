@@ -2,7 +2,7 @@
 
 Where a match is open, some of the tokens that could come next complete it, and none of them needs to be tried. They
 are found in one walk over the characters of all tokens (:mod:`sfgen.ban.character_trie`), with the matcher's states as
-numbers (:mod:`sfgen.ban.matcher_states`): a generation of characters is one look-up in the table of steps. The walk
+numbers (:mod:`sfgen.ban.state_table`): a generation of characters is one look-up in the table of steps. The walk
 stops where a match is complete (then it is whatever follows), and where nothing is left of what was open.
 
 A token that ends inside a character completes nothing yet. But after ``talk`` the first half of an emoji is *dead*
@@ -26,10 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.ban.character_trie import character_trie, ranges
-from sfgen.ban.classes import text_classes
 from sfgen.ban.matcher import BanAutomata
-from sfgen.ban.matcher_states import COMPLETE, CUT, GONE, MatcherStates, endings_of, is_dead
 from sfgen.ban.seam import SeamMatcher
+from sfgen.ban.state_table import COMPLETE, CUT, GONE, StateTable, endings_of, is_dead, text_classes
 from sfgen.kernels import FlagsOut, Int, Int32s, kernel
 from sfgen.protocols import Int32
 from sfgen.vocabulary.trie import TokenTrie
@@ -104,7 +103,7 @@ class CompletingTokens:
         """Tell whether every continuation of the text is banned; it then ends inside a character."""
         return is_dead(matcher)
 
-    def _find(self, states: MatcherStates, matcher: SeamMatcher, finds: Finds) -> Int32:
+    def _find(self, states: StateTable, matcher: SeamMatcher, finds: Finds) -> Int32:
         key = finds, matcher.state
         answer = self._answers.get(key)
         if answer is None:
@@ -230,9 +229,9 @@ class TokenWalks:
         # Whether a character that was begun can always be written to its end.
         self._writes_any_ending = bool(trie.single_bytes[0x80:0xC0].all())
 
-    def states(self, *, only_open: bool = False) -> MatcherStates:
-        """Make states for walks; see :class:`~sfgen.ban.matcher_states.MatcherStates`."""
-        return MatcherStates(self._automata, self._members, only_open=only_open)
+    def states(self, *, only_open: bool = False) -> StateTable:
+        """Make states for walks; see :class:`~sfgen.ban.state_table.StateTable`."""
+        return StateTable(self._automata, self._members, only_open=only_open)
 
     def nothing(self) -> Flags:
         """Return false for each id, bool ``[ids]``."""
@@ -242,7 +241,7 @@ class TokenWalks:
         """Return the state at each stop before a walk, int32 ``[stops]``."""
         return np.full(len(self._classes), _UNSEEN, dtype=np.int32)
 
-    def first(self, states: MatcherStates, state: int) -> Int32:
+    def first(self, states: StateTable, state: int) -> Int32:
         """Return the states after the first characters of all tokens, int32 ``[roots]``."""
         roots = self._characters.roots
         return states.after(np.full(roots, state, np.int32), self._classes[:roots])
@@ -253,7 +252,7 @@ class TokenWalks:
 
     def walk(
         self,
-        states: MatcherStates,
+        states: StateTable,
         start: int,
         finds: Finds,
         chosen: Flags,
@@ -307,7 +306,7 @@ class TokenWalks:
         nodes = np.concatenate([np.empty(0, np.int32), *complete])
         _choose_below(nodes, trie.subtree_ends, trie.token_starts, trie.token_ids, chosen)
 
-    def _halves(self, states: MatcherStates, start: int) -> Iterator[tuple[int, int]]:
+    def _halves(self, states: StateTable, start: int) -> Iterator[tuple[int, int]]:
         """Yield the stops at which tokens go on with a half-read character, and their states.
 
         Read alone, each byte that can continue a character is one (U+FFFD), so it is a stop. If the character is still
@@ -330,9 +329,7 @@ class TokenWalks:
 
     # ---- tokens that end without a match ---------------------------------------------------------------------------
 
-    def _judge(
-        self, states: MatcherStates, finds: Finds, chosen: Flags, stops: NDArray[np.int64], behind: Int32
-    ) -> None:
+    def _judge(self, states: StateTable, finds: Finds, chosen: Flags, stops: NDArray[np.int64], behind: Int32) -> None:
         """Decide about the tokens that end behind ``stops`` (-1: the root) without a complete match."""
         characters = self._characters
         first, beyond = characters.edges[stops + 1], characters.edges[stops + 2]
@@ -352,7 +349,7 @@ class TokenWalks:
             here = numbers == number
             chosen[tokens[here]] = self._by_tail(states, finds, number)[tails[here]]
 
-    def _by_tail(self, states: MatcherStates, finds: Finds, state: int) -> Flags:
+    def _by_tail(self, states: StateTable, finds: Finds, state: int) -> Flags:
         """Tell which tails after a state make a token a found one, bool ``[tails]``; the first is no tail."""
         tails = np.zeros(len(self._characters.tail_texts), dtype=np.bool_)
         tails[0] = self._is_found_without_tail(states, finds, state)
@@ -373,7 +370,7 @@ class TokenWalks:
             tails[1:] = np.logical_and.reduceat(complete[endings.classes], endings.starts)
         return tails
 
-    def _is_found_without_tail(self, states: MatcherStates, finds: Finds, state: int) -> bool:
+    def _is_found_without_tail(self, states: StateTable, finds: Finds, state: int) -> bool:
         """Tell whether a token that ends between characters is a found one."""
         if finds is Finds.LAST:
             return states.ends_in_match(state)

@@ -22,9 +22,8 @@ from sfgen.automata import Dfa
 from sfgen.automata.algebra import Keep, all_texts, product
 from sfgen.automata.by_character import ByCharacter, CharacterMap, by_bytes, by_character, paired, smallest
 from sfgen.automata.determinize import MAX_DFA_STATES, Deterministic
-from sfgen.ban.classes import character_classes
 from sfgen.ban.matcher import Match
-from sfgen.ban.matcher_states import COMPLETE, UNKNOWN, MatcherStates
+from sfgen.ban.state_table import COMPLETE, UNKNOWN, StateTable, character_classes
 from sfgen.ban.words import BannedWords
 from sfgen.errors import BannedWordsError, PatternTooLarge
 from sfgen.index import DfaIndex, Index, index_of
@@ -158,7 +157,7 @@ def _without(dfa: Dfa, banned: BannedWords, start: Start) -> Dfa | None:
         ascii_only = bool((characters.labels.rows[characters.labels.row_of_block[2:]] < 0).all())
         classes, members = character_classes(banned.automata, ascii_only)
         matcher = banned.matcher(start.prompt)
-        states = MatcherStates(matcher.automata, [member.encode() for member in members])
+        states = StateTable(matcher.automata, [member.encode() for member in members])
         clean = _product(characters, classes, states, states.begin(matcher.mark()))
         if clean is None:
             return dfa
@@ -190,7 +189,7 @@ def _shown(text: bytes, match: Match | None, banned: BannedWords) -> str:
     return f"{line} has the banned {sort} {match.word!r}" + ", which begins in the prompt" * (match.start < 0)
 
 
-def _product(pattern: ByCharacter, classes: CharacterMap, states: MatcherStates, start: int) -> ByCharacter | None:
+def _product(pattern: ByCharacter, classes: CharacterMap, states: StateTable, start: int) -> ByCharacter | None:
     """Build the product of a pattern and a matcher, over the characters that either side tells apart.
 
     It is ``None`` where no match comes up.

@@ -25,8 +25,7 @@ from typing import NamedTuple, TypeAlias
 from sfgen import arguments
 from sfgen.ban.automaton import Automaton, RawMatch, Run, RunMark
 from sfgen.ban.characters import Seen
-from sfgen.ban.entries import Entry
-from sfgen.ban.keywords import Keywords
+from sfgen.ban.entries import Entry, Keywords
 
 _NAMED = 5  # words that may become complete, for views
 

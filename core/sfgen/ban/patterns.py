@@ -60,6 +60,9 @@ class Contexts:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[type[Contexts], tuple[tuple[int, ...]]]:
+        return Contexts, (self.states,)
+
 
 class PatternState(NamedTuple):
     """What is known at a position, but for offsets."""

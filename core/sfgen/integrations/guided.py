@@ -22,7 +22,7 @@ from sfgen import arguments
 from sfgen.ban import BannedWords, read_prompt
 from sfgen.ban.completing_tokens import ForbiddenTokens
 from sfgen.ban.difference import clean_superset, is_wholly_clean, without_banned
-from sfgen.ban.matcher_states import COMPLETE
+from sfgen.ban.state_table import COMPLETE
 from sfgen.errors import GenerationError, UsageError
 from sfgen.index import BaseGuide, index_of
 from sfgen.index.mask_ids import packed, tokens_of_row

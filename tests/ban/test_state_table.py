@@ -10,7 +10,7 @@ from tests.support.running.tried import tried
 from sfgen import BannedWords
 from sfgen.ban import scan
 from sfgen.ban.characters import Seen
-from sfgen.ban.classes import character_classes, folding, text_classes
+from sfgen.ban.state_table import character_classes, folding, text_classes
 
 LETTERS = "ilI|ǀＩ²ⓑ½L\u0323ábABsk1_ .'ßİſ\u212a我ก\u0e31が🙂\u0301\u0345\u200bаｔ각ᾳϹισ⒜("
 

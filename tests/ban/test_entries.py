@@ -6,7 +6,7 @@ from unicodedata import combining, normalize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfgen.ban.keywords import BOUNDARY, GAP, Keywords, Node, with_mark
+from sfgen.ban.entries import BOUNDARY, GAP, Keywords, Node, with_mark
 
 SYMBOLS = [b"a", b"b", "é".encode(), "我".encode(), "🙂".encode(), GAP, BOUNDARY]
 keys = st.lists(st.lists(st.sampled_from(SYMBOLS), min_size=1, max_size=4).map(b"".join), min_size=1, max_size=12)
