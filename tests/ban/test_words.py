@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfgen.ban import BannedWords, Match, read_words, scan, split_words
+from sfgen.ban import BannedWords, Match, character_patterns, read_words, scan, split_words
 from sfgen.ban.entries import Entry, MatchMode, parse_all
 from sfgen.errors import BannedWordsError, InputError, PatternError, SfgenError, UsageError
 
@@ -267,3 +267,30 @@ def test_a_list_is_read_word_by_word(words: list[str], match: MatchMode, ignore_
     """A long list of plain words has a quick way, which reads them alike."""
     entries = parse_all(words, "banned", match, ignore_case, normalize)
     assert entries == tuple(Entry.parse(word, match, ignore_case, normalize) for word in words)
+
+
+# ---- characters by name ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("han", "a我b。ひ", "我"),
+        ("cjk", "a我ひカ한ㄅжa", "我ひカ한ㄅ"),
+        ("Cyrillic", "aжЖéα", "жЖ"),
+        ("old italic", "a\U00010300", "\U00010300"),
+        ("emoji", "1#❤🙂🇩🇪", "🙂🇩🇪"),
+        ("emoji", "❤\ufe0f 1\ufe0f\u20e3 ©", "❤\ufe0f1\ufe0f"),
+    ],
+)
+def test_characters_by_name(name: str, text: str, expected: str) -> None:
+    data = text.encode()
+    matches = scan(text, BannedWords(patterns=character_patterns([name])))
+    assert "".join(data[match.start : match.end].decode() for match in matches) == expected
+
+
+@pytest.mark.parametrize("name", ["chinese", "", "Lu", "han}|a{", "L", "\\"])
+def test_characters_that_do_not_exist(name: str) -> None:
+    with pytest.raises(UsageError, match="no characters by the name") as caught:
+        character_patterns([name])
+    assert "cyrillic" in caught.value.hint

@@ -92,6 +92,16 @@ def test_a_banned_pattern_does_not_come_out(sfgen: Sfgen) -> None:
     assert not any(re.search(pattern, record["text"]) for pattern in patterns for record in records)
 
 
+@pytest.mark.parametrize(("command", "option"), [("ban", "--characters"), ("gen", "--ban-characters")])
+def test_no_character_of_a_banned_script_comes_out(sfgen: Sfgen, command: str, option: str) -> None:
+    common = ["-m", "uniform", "--max-tokens", "40", "--seed", "1", "-n", "3", "--json", "x"]
+    script = "[\u4e00-\u9fff\u3041-\u3096\uac00-\ud7a3]"
+    assert all(re.search(script, record["text"]) for record in sfgen("gen", *common).records)
+    for record in sfgen(command, option, "cjk", option, "emoji,Cyrillic", *common).records:
+        assert not re.search(f"{script}|[\u0400-\u04ff]", record["text"])
+        assert len(record["banned"]["patterns"]) == 3
+
+
 def test_the_strategy_and_its_block_are_passed_on(sfgen: Sfgen, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[Request] = []
     for command, words in (("ban", "--words"), ("gen", "--ban-words")):
@@ -126,6 +136,9 @@ def test_no_strategy_lets_a_word_out(sfgen: Sfgen, strategy: str) -> None:
         (["--pattern", "a(b", "x"], 1, "unterminated"),
         (["--pattern", "a*", "x"], 1, "empty"),
         (["--pattern", r"(a)\1", "x"], 1, "backreference"),
+        (["--characters", "klingon", "x"], 2, "no characters by the name 'klingon'"),
+        (["--characters", ",", "x"], 2, "--characters names none"),
+        (["--words", "a", "--characters", "han", "--routes"], 2, "--routes lists the spellings of words"),
         (["--words", "a", "--allow", "*", "x"], 1, "star alone"),
         (["-", "--words-file", "-"], 2, "cannot both come from stdin"),
     ],

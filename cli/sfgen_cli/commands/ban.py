@@ -145,6 +145,8 @@ def _refuse_with_routes(bans: BanOptions, generation: GenerationOptions, *, comp
             "--routes lists the spellings of words, and a pattern has none to list",
             hint=f"The tokens that each state of it allows: sfgen index --regex {shlex.quote(bans.pattern[0])}",
         )
+    if bans.characters:
+        raise UsageError("--routes lists the spellings of words, not of characters", hint="Leave --characters out.")
     shown = {
         "--live": generation.live,
         "--slow": generation.slow,

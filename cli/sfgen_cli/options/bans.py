@@ -53,6 +53,16 @@ BannedPatterns = Annotated[
         rich_help_panel=BANS,
     ),
 ]
+BannedCharacters = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="A,B",
+        help="Scripts of which no character may come out, such as [bold]han,hiragana,cyrillic[/], by Unicode's names; "
+        "[bold]cjk[/] is Han, Hiragana, Katakana, Hangul and Bopomofo, [bold]emoji[/] what is shown as emoji. "
+        "Repeatable. Punctuation that several scripts share passes.",
+        rich_help_panel=BANS,
+    ),
+]
 Match = Annotated[
     Literal["word", "prefix", "substring"],
     typer.Option(
@@ -94,13 +104,14 @@ class BanOptions:
     words: Words = None
     words_file: WordsFile = None
     pattern: BannedPatterns = None
+    characters: BannedCharacters = None
     match: Match = "word"
     case_sensitive: CaseSensitive = False
     normalize: Normalize = False
     allow: Allow = None
 
     def __bool__(self) -> bool:
-        return bool(self.words or self.words_file is not None or self.pattern)
+        return bool(self.words or self.words_file is not None or self.pattern or self.characters)
 
 
 def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False, has_bias: bool = False) -> BannedWords | None:
@@ -108,14 +119,17 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False, has_bi
     if not bans:
         _refuse_without_words(bans, prefix, has_bias=has_bias)
         return None
-    from sfgen.ban import BannedWords, read_words, split_words
+    from sfgen.ban import BannedWords, character_patterns, read_words, split_words
 
     for option in bans.words or ():
         if option and not option.strip():
             _refuse_blanks(option, prefix)
     words = [word for option in bans.words or () for word in split_words(option)]
     allowed = [word for option in bans.allow or () for word in split_words(option)]
-    if not words and bans.words_file is None and not bans.pattern:
+    characters = [name for option in bans.characters or () for name in split_words(option)]
+    if bans.characters and not characters:
+        raise UsageError(f"--{prefix}characters names none", hint=f"For example: --{prefix}characters han,emoji")
+    if not words and bans.words_file is None and not bans.pattern and not characters:
         raise UsageError(f"--{prefix}words names no word", hint=f"For example: --{prefix}words talk,listen")
     if bans.allow and not allowed:
         raise UsageError(f"--{prefix}allow names no word", hint=f"For example: --{prefix}allow 'small talk'")
@@ -135,7 +149,7 @@ def read_bans(bans: BanOptions, *, prefix: str = "", quiet: bool = False, has_bi
             )
     return BannedWords(
         words,
-        bans.pattern or (),
+        (*(bans.pattern or ()), *(character_patterns(characters) if characters else ())),
         match=bans.match,
         ignore_case=not bans.case_sensitive,
         normalize=bans.normalize,

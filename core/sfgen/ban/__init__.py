@@ -31,9 +31,9 @@ from sfgen.ban.entries import MatchMode
 from sfgen.ban.matcher import Mark, Match, Matcher
 from sfgen.ban.scan import scan
 from sfgen.ban.seam import SeamMark, SeamMatcher, read_prompt
-from sfgen.ban.words import BannedWords, WordBias, read_words, split_words
+from sfgen.ban.words import BannedWords, WordBias, character_patterns, read_words, split_words
 
 __all__ = [
-    "BannedWords", "Mark", "Match", "MatchMode", "Matcher", "SeamMark", "SeamMatcher", "WordBias", "read_prompt",
-    "read_words", "scan", "split_words",
+    "BannedWords", "Mark", "Match", "MatchMode", "Matcher", "SeamMark", "SeamMatcher", "WordBias", "character_patterns",
+    "read_prompt", "read_words", "scan", "split_words",
 ]  # fmt: skip

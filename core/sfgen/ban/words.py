@@ -16,7 +16,7 @@ from sfgen import arguments
 from sfgen.ban.entries import MatchMode, check_word, parse_all, unstar
 from sfgen.ban.matcher import BanAutomata
 from sfgen.ban.seam import SeamMatcher
-from sfgen.errors import BannedWordsError, InputError, NothingBanned, UsageError
+from sfgen.errors import BannedWordsError, InputError, NothingBanned, PatternError, UsageError
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import shown_name
 from sfgen.whole_file import read_file, read_stream
@@ -281,6 +281,49 @@ def _checked(word: str, bias: object) -> float:
             hint=ParameterText("Give a number of at most 0; to make tokens likelier, give logit_bias.", "logit_bias"),
         )
     return value
+
+
+_CHARACTERS: Final = {
+    # As an emoji on its own, or made one by a variation selector. Unicode's property Emoji has the digits, too.
+    "emoji": r"\p{Emoji_Presentation}|\p{Emoji}\uFE0F",
+    "cjk": r"[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}]",
+}
+
+
+def character_patterns(names: Iterable[str]) -> tuple[str, ...]:
+    r"""Return patterns that ban the characters of scripts and other sets by name.
+
+    Punctuation that several scripts share belongs to none of them.
+
+    Args:
+        names: ``emoji``: characters that are shown as emoji. ``cjk``: Han, Hiragana, Katakana, Hangul and Bopomofo. Any
+            other name is a script of Unicode's, such as ``han`` or ``cyrillic``; case does not matter.
+
+    Returns:
+        A pattern for each name, for ``patterns`` of :class:`BannedWords`.
+
+    Raises:
+        UsageError: There is no such set of characters.
+
+    >>> character_patterns(["Cyrillic", "emoji"])
+    ('\\p{Script=Cyrillic}', '\\p{Emoji_Presentation}|\\p{Emoji}\\uFE0F')
+    """
+    from sfgen.regex import parse  # which loads numpy
+
+    patterns = []
+    for name in arguments.texts("names of characters", names):
+        pattern = _CHARACTERS.get(name.strip().lower(), rf"\p{{Script={name.strip()}}}")
+        try:
+            if not re.fullmatch(r"[A-Za-z][A-Za-z _-]*", name.strip()):
+                raise PatternError("no name", pattern)
+            parse(pattern)
+        except PatternError:
+            raise UsageError(
+                f"there are no characters by the name {name!r:.60}",
+                hint="Name a script of Unicode's, such as han or cyrillic, or else cjk or emoji.",
+            ) from None
+        patterns.append(pattern)
+    return tuple(patterns)
 
 
 _SEPARATORS: Final = ",，、"

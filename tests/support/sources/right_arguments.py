@@ -205,6 +205,7 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.index.sequence.Thought.source": index,
     "sfgen.index.sequence.Calls.spans.data": lambda: b"xbaabx",
     "sfgen.ban.words.BannedWords.words": lambda: ["talk"],
+    "sfgen.ban.words.character_patterns.names": lambda: ["han"],
     "sfgen.grammar.language.grammar.Grammar.source": lambda: gbnf_language('root ::= "a"'),
     "sfgen.grammar.language.grammar.Grammar.examples.count": lambda: 1,
     "sfgen.template.sequence.Sequence.parts": lambda: ["a", dfa()],
