@@ -291,7 +291,7 @@ _CHARACTERS: Final = {
 
 
 def character_patterns(names: Iterable[str]) -> tuple[str, ...]:
-    r"""Return patterns that ban the characters of scripts and other sets by name.
+    r"""Return patterns that ban the characters of scripts by name.
 
     Punctuation that several scripts share belongs to none of them.
 

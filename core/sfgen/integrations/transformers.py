@@ -199,6 +199,14 @@ class BannedWordsLogitsProcessor(_Processor):
     alone is not looked at. Special tokens of the prompt, padding among them, are boundaries; in the text they write
     nothing.
 
+    It only masks: ``generate`` of transformers cannot go back. So texts that begin as a banned word does are likelier
+    than the model has them: over many small models the total variation to its own distribution of clean texts is 0.152
+    at the mean, and 0.011 where tokens are taken back, as ``sfgen.generate`` does by default. That takes the same
+    model::
+
+        model = sfgen.from_transformers(model, tokenizer)
+        text = sfgen.generate(model, "Can we talk?", banned=["talk", "listen"], temperature=1).text
+
     Args:
         banned: The banned words: a ``BannedWords``, or a list of words.
         vocabulary: The model's tokens.
