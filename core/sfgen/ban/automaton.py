@@ -92,7 +92,7 @@ class State:
         self.is_in_prompt: Final = content.phase == PROMPT
         self.steps: Final[dict[int, Step]] = {}
         self.words: Final = len(content.threads)
-        self.banned: Final = sum(thread[0] == BANNED for thread in content.threads)
+        self.banned: Final = _number_of_banned(content.threads)
         threads, waiting = content.is_old or ((), ())
         self.has_old: Final = any(threads[: self.banned]) or any(threads[self.words :]) or any(waiting)
         self._hash = hash(content)
@@ -105,6 +105,13 @@ class State:
 
     def __reduce__(self) -> tuple[type[State], tuple[Content]]:
         return State, (self.content,)
+
+
+def _number_of_banned(threads: Sequence[Thread]) -> int:
+    """Count the threads of banned words; those of allowed ones come behind them."""
+    if not threads or threads[-1][0] == BANNED:
+        return len(threads)
+    return sum(thread[0] == BANNED for thread in threads)
 
 
 class Found(NamedTuple):
@@ -244,6 +251,9 @@ class Automaton:
                 threads = self._read_unit(threads, kinds, unit, position > 0, new, found)
                 kinds = {kind if unit.kind == MARK else unit.kind for kind in kinds}
             every_kind |= kinds
+            if not everything:  # nearly always: the first reading is the only one
+                everything = threads
+                continue
             for thread, sources in threads.items():
                 everything.setdefault(thread, set()).update(sources)
         return every_kind, everything
@@ -336,7 +346,7 @@ def _still_old(
     waits = tuple(
         [any(waited[each] for each in group) or any(threads[each] for each in more) for group, more in waiting]
     )
-    banned = sum(thread[0] == BANNED for thread in content.threads)
+    banned = _number_of_banned(content.threads)
     if not any(bits[:banned]):
         del bits[:banned], moves[:banned]
         content = content._replace(threads=content.threads[banned:])
@@ -406,6 +416,12 @@ class RunMark(NamedTuple):
     waiting: tuple[Spans, ...]  # the matches that wait
     last: int  # the end of the last character that was kept
 
+    @classmethod
+    def of(cls, state: State) -> RunMark:
+        """Return a mark of a state in the text, with offsets that mean nothing."""
+        threads, waiting = (0, 0) if state.content.patterns is None else map(len, state.content.patterns[1:])
+        return cls(state, (0,) * (state.words + threads), (((1, 0),),) * waiting, 1)
+
 
 class Run:
     """The automaton in one text.
@@ -430,7 +446,8 @@ class Run:
 
     def begin(self) -> None:
         """Leave the prompt."""
-        self.state = self.automaton.begun(self.state, TEXT if self.last > 0 else SEAM)
+        has_words = bool(self.automaton.lists)
+        self.state = self.automaton.begun(self.state, SEAM if has_words and self.last <= 0 else TEXT)
 
     def read(self, text: str, position: int) -> list[tuple[int, list[RawMatch]]]:
         """Read characters from a position on, none of them a surrogate.

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from sfgen import arguments
-from sfgen.ban.automaton import Automaton, RawMatch, Run, RunMark
+from sfgen.ban.automaton import Automaton, RawMatch, Run, RunMark, State
 from sfgen.ban.characters import Seen
 from sfgen.ban.entries import Entry, Keywords
 
@@ -119,6 +119,16 @@ class Mark:
     pending: bytes
     _run: RunMark = field(repr=False)
     _allowed: AllowedMark | None = field(repr=False)
+
+    @classmethod
+    def of(cls, state: State) -> Mark:
+        """Return a mark of a state of the automaton, with offsets that mean nothing."""
+        return cls(1, b"", RunMark.of(state), None)
+
+    @property
+    def state(self) -> State | None:
+        """The state of the automaton, where it tells all: between characters, and nothing is allowed."""
+        return None if self.pending or self._allowed is not None else self._run.state
 
 
 class Matcher:

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.by_character import BLOCK, CharacterMap, distinct, paired
+from sfgen.ban.automaton import State
 from sfgen.ban.characters import (
     CASES,
     KINDS,
@@ -45,7 +46,7 @@ from sfgen.ban.confusables import (
     letter_symbols,
     symbols,
 )
-from sfgen.ban.matcher import BanAutomata
+from sfgen.ban.matcher import BanAutomata, Mark
 from sfgen.ban.patterns import PatternAutomata
 from sfgen.ban.seam import SeamMark, SeamMatcher
 from sfgen.protocols import Int32
@@ -70,14 +71,17 @@ class StateTable:
 
     def __init__(self, automata: BanAutomata, members: Sequence[bytes], *, only_open: bool = False) -> None:
         self._matcher = SeamMatcher(automata)
+        self._automaton = automata.automaton
         self._members = members
+        self._characters: list[tuple[int, ...] | None] = [None] * len(members)  # their classes in the automaton
         self._only_open = only_open
         self.forget()
 
     def forget(self) -> None:
         """Forget all states."""
         self._numbers: dict[Hashable, int] = {}
-        self._marks: list[SeamMark | None] = [None, None]
+        # By number: the state of the automaton, where that tells all; else a mark of the matcher.
+        self._states: list[State | SeamMark | None] = [None, None]
         self.steps: Int32 = np.full((64, len(self._members)), UNKNOWN, dtype=np.int32)
         self.steps[COMPLETE], self.steps[GONE] = COMPLETE, GONE
         self._ends = {COMPLETE: True}
@@ -110,8 +114,22 @@ class StateTable:
     def fill(self, pairs: NDArray[np.integer]) -> None:
         """Compute the steps of states (first column) with classes (second column)."""
         for state, label in pairs.tolist():
-            answer = self.read(state, self._members[label])  # may make room
-            self.steps[state, label] = answer
+            known = self._states[state]
+            answer = self._step(known, label) if isinstance(known, State) else self.read(state, self._members[label])
+            self.steps[state, label] = answer  # there may be more room than before
+
+    def _step(self, state: State, label: int) -> int:
+        """Return the number of the state after a member of a class."""
+        automaton, characters = self._automaton, self._characters[label]
+        if characters is None:
+            text = self._members[label].decode()
+            characters = self._characters[label] = tuple([automaton.classes[character][0] for character in text])
+        for number in characters:
+            step = automaton.step(state, number)
+            if step.words or step.patterns:
+                return COMPLETE
+            state = step.target
+        return GONE if self._only_open and not state.has_old else self._numbered(state, state)
 
     def read(self, state: int, data: bytes) -> int:
         """Return the state after some bytes."""
@@ -132,14 +150,14 @@ class StateTable:
 
     def is_inside(self, state: int) -> bool:
         """Tell whether a character is half read."""
-        known = self._marks[state]
-        return known is not None and bool(known.pending)
+        known = self._states[state]
+        return isinstance(known, SeamMark) and bool(known.pending)
 
     def at(self, state: int) -> SeamMatcher:
         """Return a matcher in a state, valid until another method is called."""
-        mark = self._marks[state]
-        assert mark is not None
-        self._matcher.reset(mark)
+        known = self._states[state]
+        assert known is not None
+        self._matcher.reset(known if isinstance(known, SeamMark) else SeamMark(Mark.of(known), None))
         return self._matcher
 
     def _number(self) -> int:
@@ -147,9 +165,15 @@ class StateTable:
         matcher = self._matcher
         if self._only_open and not matcher.goes_on():
             return GONE
-        number = self._numbers.setdefault(matcher.state, len(self._marks))
-        if number == len(self._marks):
-            self._marks.append(matcher.mark())
+        mark = matcher.mark()
+        state = mark.after.state if mark.alone is None else None
+        return self._numbered(matcher.state, mark) if state is None else self._numbered(state, state)
+
+    def _numbered(self, key: Hashable, state: State | SeamMark) -> int:
+        """Return the number of a state, a new one if need be."""
+        number = self._numbers.setdefault(key, len(self._states))
+        if number == len(self._states):
+            self._states.append(state)
             if number == len(self.steps):
                 self.steps = np.concatenate([self.steps, np.full_like(self.steps, UNKNOWN)])
         return number
