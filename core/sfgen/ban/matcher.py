@@ -120,15 +120,15 @@ class Mark:
     _run: RunMark = field(repr=False)
     _allowed: AllowedMark | None = field(repr=False)
 
-    @classmethod
-    def of(cls, state: State) -> Mark:
-        """Return a mark of a state of the automaton, with offsets that mean nothing."""
-        return cls(1, b"", RunMark.of(state), None)
 
-    @property
-    def state(self) -> State | None:
-        """The state of the automaton, where it tells all: between characters, and nothing is allowed."""
-        return None if self.pending or self._allowed is not None else self._run.state
+def mark_of(state: State) -> Mark:
+    """Return a mark of a state of the automaton, with offsets that mean nothing."""
+    return Mark(1, b"", RunMark.of(state), None)
+
+
+def state_of(mark: Mark) -> State | None:
+    """Return the state of the automaton, where it tells all: between characters, and nothing is allowed."""
+    return None if mark.pending or mark._allowed is not None else mark._run.state
 
 
 class Matcher:

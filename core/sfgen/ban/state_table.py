@@ -46,7 +46,7 @@ from sfgen.ban.confusables import (
     letter_symbols,
     symbols,
 )
-from sfgen.ban.matcher import BanAutomata, Mark
+from sfgen.ban.matcher import BanAutomata, mark_of, state_of
 from sfgen.ban.patterns import PatternAutomata
 from sfgen.ban.seam import SeamMark, SeamMatcher
 from sfgen.protocols import Int32
@@ -157,7 +157,7 @@ class StateTable:
         """Return a matcher in a state, valid until another method is called."""
         known = self._states[state]
         assert known is not None
-        self._matcher.reset(known if isinstance(known, SeamMark) else SeamMark(Mark.of(known), None))
+        self._matcher.reset(known if isinstance(known, SeamMark) else SeamMark(mark_of(known), None))
         return self._matcher
 
     def _number(self) -> int:
@@ -166,7 +166,7 @@ class StateTable:
         if self._only_open and not matcher.goes_on():
             return GONE
         mark = matcher.mark()
-        state = mark.after.state if mark.alone is None else None
+        state = state_of(mark.after) if mark.alone is None else None
         return self._numbered(matcher.state, mark) if state is None else self._numbered(state, state)
 
     def _numbered(self, key: Hashable, state: State | SeamMark) -> int:
