@@ -9,15 +9,25 @@ r"""The ban as one automaton over classes of characters, made as it is walked.
                                                     └── StateTable  states as numbers, for all tokens at once
 
 A *state* is all that is known of a text but for offsets: the partial matches of words and patterns (*threads*), the
-matches of patterns that wait for what follows, the contexts in which patterns may begin, the kind of the last folded
-character, on which boundaries depend, and whether the text has begun behind its prompt. A text that may be read in
-several ways (confusables) has the threads of all of them, each with its own kind of the last character; what two ways
-know alike is known once.
+matches that wait for what follows, the contexts in which patterns may begin, the kind of the last folded character, on
+which boundaries depend, and whether the text has begun behind its prompt. A text that may be read in several ways
+(confusables) has the threads of all of them, each with its own kind of the last character; what two ways know alike is
+known once.
 
 A *step* is the effect of a class of characters on a state: the target, the thread that each thread of the target comes
 from, and the matches that are complete, with the threads that they come from. So offsets are registers (Laurikari
 2000): a state has one for each thread, for where it began, and a step says how they move. Of two threads that become
 one the earlier start is kept.
+
+A longer word that is allowed excuses a match that it covers: ``class`` excuses ``ass``, ``small talk`` excuses
+``talk``. It covers what begins no earlier and ends no later, and no offsets are needed to tell: a thread of a banned
+word has *guards*, the threads of allowed words that began no later, and one of these that becomes complete no earlier
+excuses the match. While guards of a complete match are left, it is *pending*: neither reported nor forgotten. It is
+certain, and reported, as soon as none is left. Of two matches the one that began earlier has fewer guards. So of many
+pending ones the one with the fewest is the hardest to excuse, and the only one that is remembered.
+
+(Characters that are dropped make an exception: a pattern's match may end with one, behind the last character that words
+see. It is *late*, and no allowed match that ended with that character covers it.)
 
 A step is computed once, from what the state is made of, and kept with the state. Most steps meet no thread at all, and
 then a character costs two look-ups, whatever is banned. Equal states are one object while they are remembered. Beyond
@@ -27,15 +37,26 @@ what it is made of. So memory is bounded, and an automaton is handed to another 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
-from unicodedata import combining
 
-from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, Reading, Seen, Unit, case_after, reading_table
-from sfgen.ban.entries import BOUNDARY, GAP, Keywords, Node, with_mark
+from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, START, Reading, Seen, Unit, case_after, reading_table
+from sfgen.ban.entries import (
+    ENDED,
+    Fates,
+    FoundWord,
+    Guards,
+    Keywords,
+    Sources,
+    Thread,
+    kinds_behind,
+    read_allowed,
+    read_character,
+    unguarded,
+)  # fmt: skip
 
 if TYPE_CHECKING:
-    from sfgen.ban.patterns import Labels, PatternAutomata, PatternState, Sources, Spans
+    from sfgen.ban.patterns import Labels, PatternAutomata, PatternSources, PatternState, Spans
 
 MOST_STEPS: Final = 50_000
 """Steps that are remembered."""
@@ -52,26 +73,25 @@ SEAM: Final = 1
 """Behind the prompt, but no character of the text was kept yet: what a boundary completes now lies in the prompt."""
 TEXT: Final = 2
 
-BANNED: Final = 0
-ALLOWED: Final = 1
-"""The two lists of words."""
-
-Thread: TypeAlias = tuple[int, int, int, int, int, str]
-"""A partial match of words: the list, the kind of the last folded character, the node, and the marks read behind it."""
+ALWAYS: Final = 2
+"""Matches may begin with any character."""
+ONCE: Final = 1
+"""With the next one only."""
+NEVER: Final = 0
 
 
 class Content(NamedTuple):
     """What a state is made of."""
 
     phase: int
+    begins: int  # whether matches may begin: ``ALWAYS``, ``ONCE`` or ``NEVER``
     case: int  # of the last letter, where that says how the next character is read
     spelling: int  # the family of scripts of the last folded character, where that matters
     kinds: tuple[int, ...]  # of the last folded character, in each way to read the text
     threads: tuple[Thread, ...]  # in ascending order
     patterns: PatternState | None
-    # Where a token is looked for that completes what has begun: of each thread, of what begins with the next character,
-    # and of each match that waits, whether it began before the token.
-    is_old: tuple[tuple[bool, ...], tuple[bool, ...]] | None = None
+    allowed: Guards = ()  # the threads of allowed words
+    pending: tuple[tuple[Guards, bool], ...] = ()  # the guards of complete matches, and whether they are late
 
 
 class State:
@@ -80,22 +100,27 @@ class State:
     Attributes:
         content: What it is made of.
         steps: The steps from it that are known, by class of characters.
-        banned: The number of its threads of banned words.
-        has_old: Whether a match that is not complete began before the token, where that is told.
         words: The number of its threads of words; those of patterns come behind.
+        is_open: Whether a match has begun that may still be reported.
     """
 
-    __slots__ = ("_hash", "banned", "content", "has_old", "is_in_prompt", "steps", "words")
+    __slots__ = ("_hash", "content", "is_in_prompt", "is_open", "steps", "words")
 
     def __init__(self, content: Content) -> None:
         self.content: Final = content
         self.is_in_prompt: Final = content.phase == PROMPT
         self.steps: Final[dict[int, Step]] = {}
         self.words: Final = len(content.threads)
-        self.banned: Final = _number_of_banned(content.threads)
-        threads, waiting = content.is_old or ((), ())
-        self.has_old: Final = any(threads[: self.banned]) or any(threads[self.words :]) or any(waiting)
+        self.is_open: Final = any(self.registers)
         self._hash = hash(content)
+
+    @property
+    def registers(self) -> tuple[int, int, int]:
+        """The number of its threads, of the groups of matches that wait, and of pending matches."""
+        patterns, pending = self.content.patterns, len(self.content.pending)
+        if patterns is None:
+            return self.words, 0, pending
+        return self.words + len(patterns.threads), len(patterns.waiting), pending
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, State) and self.content == other.content)
@@ -107,20 +132,18 @@ class State:
         return State, (self.content,)
 
 
-def _number_of_banned(threads: Sequence[Thread]) -> int:
-    """Count the threads of banned words; those of allowed ones come behind them."""
-    if not threads or threads[-1][0] == BANNED:
-        return len(threads)
-    return sum(thread[0] == BANNED for thread in threads)
-
-
 class Found(NamedTuple):
-    """A word that a step completes."""
+    """Matches that a step makes certain, or pending."""
 
-    number: int
-    by_boundary: bool
-    is_here: bool  # whether it ends with the character; else with the last one that was kept
-    sources: tuple[int, ...]  # the threads that it comes from
+    words: tuple[FoundWord, ...]
+    patterns: tuple[tuple[int, PatternSources], ...]
+    pending: tuple[int, ...]  # the indices of those that were pending
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.patterns or self.pending)
+
+
+_NOTHING: Final = Found((), (), ())
 
 
 class Step(NamedTuple):
@@ -130,14 +153,40 @@ class Step(NamedTuple):
     acts: bool  # whether there is more to do than to come to the target
     is_kept: bool  # whether words see the character at all
     moves: tuple[tuple[int, ...], ...]  # the sources of each thread of the target; the thread that begins is the last
-    waiting: tuple[Sources, ...]  # of each match of the target that waits
-    words: tuple[Found, ...]
-    patterns: tuple[tuple[int, Sources], ...]
+    waiting: tuple[PatternSources, ...]  # of each match of the target that waits
+    pending: tuple[Found, ...]  # of each pending match of the target: the one that began first is kept
+    certain: Found
 
 
-_Sources: TypeAlias = dict[Thread, set[int]]
-_FoundWords: TypeAlias = set[tuple[int, int, bool, bool, tuple[int, ...]]]
-"""List, number, whether a boundary completed it, whether it ends here, and the threads that it comes from."""
+_Group: TypeAlias = "tuple[list[FoundWord], list[tuple[int, PatternSources]], list[int]]"
+
+
+class _Complete:
+    """The matches that are complete and not excused, by the guards that are left."""
+
+    def __init__(self) -> None:
+        self._groups: dict[
+            tuple[Guards, bool], tuple[list[FoundWord], list[tuple[int, PatternSources]], list[int]]
+        ] = {}
+
+    def group(self, guards: Guards, is_late: bool) -> _Group:
+        """Return the words, patterns and pending matches that have these guards."""
+        return self._groups.setdefault((guards, is_late and bool(guards)), ([], [], []))
+
+    def parted(self) -> tuple[Found, dict[tuple[Guards, bool], Found]]:
+        """Return what is certain, and what is pending by its guards: late or not, what is hardest to excuse."""
+        found = {
+            key: Found(tuple(words), tuple(patterns), tuple(pending))
+            for key, (words, patterns, pending) in self._groups.items()
+        }
+        certain = found.pop(((), False), _NOTHING)
+        pending = {}
+        for late in (False, True):
+            keys = [key for key in found if key[1] == late]
+            if keys:
+                hardest = min(keys, key=lambda key: len(key[0]))
+                pending[hardest] = found[hardest]
+        return certain, pending
 
 
 class Automaton:
@@ -151,17 +200,17 @@ class Automaton:
         seen: Seen,
         first_pattern: int,
     ) -> None:
-        self.lists: Final = tuple((which, words) for which, words in enumerate((banned, allowed)) if words is not None)
-        self.keywords: Final = (banned, allowed)
+        self.banned: Final = banned
+        self.allowed: Final = allowed
         self.patterns: Final = patterns
         self.first_pattern: Final = first_pattern
-        self.first_allowed: Final = first_pattern + (len(patterns.patterns) if patterns else 0)
-        self.classes: Final = Classes(seen if self.lists else None, patterns)
-        self._normalize = seen.normalize and bool(self.lists)
+        self.has_words: Final = banned is not None or allowed is not None
+        self.classes: Final = Classes(seen if self.has_words else None, patterns)
+        self._normalize = seen.normalize and self.has_words
         self._states: dict[Content, State] = {}
         self._steps = 0
         contexts = None if patterns is None else patterns.start
-        self.start: Final = self.state(Content(PROMPT, START, 0, (NON_WORD,), (), contexts))
+        self.start: Final = self.state(Content(PROMPT, ALWAYS, START, 0, (NON_WORD,), (), contexts))
 
     def state(self, content: Content) -> State:
         """Return the state of a content."""
@@ -172,15 +221,9 @@ class Automaton:
         """Return a state of the prompt as one behind it."""
         return self.state(state.content._replace(phase=phase))
 
-    def watched(self, state: State, next_is_old: bool) -> State:
-        """Return a state that tells which of its threads began before here, or with the next character."""
-        content = state.content
-        if content.is_old is not None:
-            return state
-        threads, waiting = (0, 0) if content.patterns is None else map(len, content.patterns[1:])
-        return self.state(
-            content._replace(is_old=((True,) * (state.words + threads) + (next_is_old,), (True,) * waiting))
-        )
+    def closed(self, state: State, begins: int) -> State:
+        """Return the state in which no match begins any more, or with the next character only."""
+        return self.state(_closed(state.content, begins))
 
     def step(self, state: State, number: int) -> Step:
         """Return the effect of a class of characters."""
@@ -202,29 +245,41 @@ class Automaton:
             self.patterns.forget()
 
     def _step(self, state: State, number: int) -> Step:
-        content = state.content
         reading, labels = self.classes.members[number]
-        content, units, others = self._as_read(content, reading)
-        found: _FoundWords = set()
-        threads: _Sources = {thread: {index} for index, thread in enumerate(content.threads)}
-        new = len(threads) + (len(content.patterns.threads) if content.patterns is not None else 0)
-        if units and self.lists:
-            kinds, threads = self._read(content, (units, *others), new, found)
-            content = content._replace(kinds=tuple(sorted(kinds)), threads=tuple(sorted(threads)))
-        moves = [tuple(sorted(threads[thread])) for thread in content.threads]
-        waiting: tuple[Sources, ...] = ()
-        complete: tuple[tuple[int, Sources], ...] = ()
-        if self.patterns is not None and content.patterns is not None:
-            in_text = content.phase != PROMPT
-            target, more, waiting, complete = self.patterns.step(content.patterns, number, labels, state.words, in_text)
-            moves += more
-            content = content._replace(patterns=target)
-        words = tuple(self._found(content.phase, found))
-        if content.is_old is not None:
-            content, moves = _still_old(content, content.is_old, moves, waiting)
+        before = state.content
+        content, units, others = self._as_read(before, reading)
+        readings = (units, *others) if units and self.has_words else ()
+        fates: Fates = unguarded
+        if self.allowed is not None:
+            allowed, fates = read_allowed(self.allowed, before.allowed, before.kinds, readings, bool(before.begins))
+            content = content._replace(allowed=allowed)
+        complete = _Complete()
+        moves: list[tuple[int, ...]] = [(index,) for index in range(state.words)]
+        if readings:
+            content = content._replace(kinds=kinds_behind(before.kinds, readings))
+            if self.banned is not None:
+                threads = self._read_banned(state, self.banned, readings, fates, complete)
+                content = content._replace(threads=tuple(sorted(threads)))
+                moves = [tuple(sorted(threads[thread])) for thread in content.threads]
+        waiting: tuple[PatternSources, ...] = ()
+        if self.patterns is not None and before.patterns is not None:
+            in_text = before.phase != PROMPT
+            step = self.patterns.step(before.patterns, number, labels, state.words, in_text, bool(units), fates)
+            content, waiting = content._replace(patterns=step.target), step.waiting
+            moves += step.threads
+            for pattern, guards, is_late, sources in step.complete:
+                complete.group(guards, is_late)[1].append((pattern, sources))
+        for index, (guards, is_late) in enumerate(before.pending):
+            fate = fates(guards)
+            if not fate.excuses(is_late):
+                complete.group(fate.alive, is_late and not units)[2].append(index)
+        certain, pending = complete.parted()
+        content = content._replace(pending=tuple(pending))
+        if before.begins == ONCE:
+            content = _closed(content, NEVER)
         after = self.state(content._replace(phase=TEXT) if units and content.phase == SEAM else content)
-        acts = bool(new or moves or waiting or words or complete or (state.content.patterns or (0, 0, ()))[2])
-        return Step(after, acts, bool(units), tuple(moves), waiting, words, complete)
+        acts = state.is_open or after.is_open or bool(certain)
+        return Step(after, acts, bool(units), tuple(moves), waiting, tuple(pending.values()), certain)
 
     def _as_read(self, content: Content, reading: Reading) -> tuple[Content, Sequence[Unit], Sequence[Sequence[Unit]]]:
         """Return what is known of case and script behind a character, its foldings, and its other readings."""
@@ -238,143 +293,62 @@ class Automaton:
                 spelling = unit.spelling
         return content._replace(case=case_after(content.case, reading), spelling=spelling), kept, others
 
-    def _read(
-        self, content: Content, readings: Iterable[Sequence[Unit]], new: int, found: _FoundWords
-    ) -> tuple[set[int], _Sources]:
-        """Read one character in each of its readings; return the kinds and the threads behind it."""
-        every_kind: set[int] = set()
-        everything: _Sources = {}
-        for units in readings:
-            kinds = set(content.kinds)
-            threads: _Sources = {thread: {index} for index, thread in enumerate(content.threads)}
-            for position, unit in enumerate(units):
-                threads = self._read_unit(threads, kinds, unit, position > 0, new, found)
-                kinds = {kind if unit.kind == MARK else unit.kind for kind in kinds}
-            every_kind |= kinds
-            if not everything:  # nearly always: the first reading is the only one
-                everything = threads
-                continue
-            for thread, sources in threads.items():
-                everything.setdefault(thread, set()).update(sources)
-        return every_kind, everything
-
-    def _read_unit(
-        self, threads: _Sources, kinds: set[int], unit: Unit, is_inside: bool, new: int, found: _FoundWords
-    ) -> _Sources:
-        """Read one folded character; ``is_inside``: another one of the same original character stands before it."""
-        after: _Sources = {}
-        for (which, before, *place, marks), sources in threads.items():
-            words, node = self._list(which), (place[0], place[1], place[2])
-            kind = before if unit.kind == MARK else unit.kind
-            behind = words.behind_marks(node, marks) if marks else node
-            if behind is not None and (kind != SPACED or before != SPACED):
-                for number in _completed_by_boundary(words, behind):
-                    found.add((which, number, True, is_inside, tuple(sources)))
-            for reached, read in _next(words, node, behind, marks, unit, kind):
-                self._reach(which, kind, reached, read, unit, sources, after, found)
-        for before in kinds:
-            kind = before if unit.kind == MARK else unit.kind
-            for which, words in self.lists:
-                for root in (words.free, words.bound if kind != SPACED or before != SPACED else None):
-                    if root is None:
-                        continue
-                    if combining(unit.character):
-                        self._reach(which, kind, root, unit.character, unit, (new,), after, found)
-                    elif (child := words.child(root, unit.utf8)) is not None:
-                        self._reach(which, kind, child, "", unit, (new,), after, found)
-        return after
-
-    def _reach(
+    def _read_banned(
         self,
-        which: int,
-        kind: int,
-        node: Node,
-        marks: str,
-        unit: Unit,
-        sources: Iterable[int],
-        after: _Sources,
-        found: _FoundWords,
-    ) -> None:
-        """Come to a node: note what is complete there, and the thread, if it can go on."""
-        words = self._list(which)
-        if unit.may_end and (behind := words.behind_marks(node, marks)) is not None:
-            for number in words.ends(behind):
-                found.add((which, number, False, True, tuple(sources)))
-        if words.goes_on_with(node, marks) if marks else words.goes_on(node):
-            after.setdefault((which, kind, *node, marks), set()).update(sources)
-
-    def _found(self, phase: int, found: _FoundWords) -> Iterator[Found]:
-        """Yield the completed words that count; banned ones do not within the prompt."""
-        for which, number, by_boundary, is_here, sources in found:
-            if which == ALLOWED:
-                yield Found(self.first_allowed + number, by_boundary, is_here, sources)
-            elif phase == TEXT or (phase == SEAM and is_here):
-                yield Found(number, by_boundary, is_here, sources)
-
-    def at_end(self, state: State) -> tuple[list[tuple[int, int]], tuple[tuple[int, int], ...]]:
-        """Return what the end of the text completes.
-
-        Words with the thread that they come from, and patterns with that of the matches that wait.
-        """
+        state: State,
+        words: Keywords,
+        readings: Sequence[Sequence[Unit]],
+        fates: Fates,
+        complete: _Complete,
+    ) -> Sources:
+        """Read one character for the banned words; note what is complete, and return the threads behind it."""
         content = state.content
-        words = []
-        for index, (which, _, *place, marks) in enumerate(content.threads):
-            if which == ALLOWED or content.phase == TEXT:
-                keywords = self._list(which)
-                behind = keywords.behind_marks((place[0], place[1], place[2]), marks)
-                first = self.first_allowed if which == ALLOWED else 0
-                words += [(first + number, index) for number in _completed_by_boundary(keywords, behind)]
-        if self.patterns is None or content.patterns is None:
-            return words, ()
-        return words, self.patterns.at_end(content.patterns.waiting)
+        new = state.registers[0]
+        read, found = read_character(
+            words, content.threads, content.kinds, readings, (new, None) if content.begins else None
+        )
+        for word in found:
+            fate = fates(word.guards)
+            in_text = content.phase == TEXT or (content.phase == SEAM and word.is_here)
+            if in_text and not fate.excuses(word.is_here):
+                complete.group(fate.alive, False)[0].append(word)
+        threads: Sources = {}
+        for (kind, node, marks, guards), sources in read.items():
+            threads.setdefault((kind, node, marks, fates(guards).after), set()).update(sources)
+        return threads
 
-    def _list(self, which: int) -> Keywords:
-        words = self.keywords[which]
-        assert words is not None
-        return words
-
-
-def _still_old(
-    content: Content,
-    is_old: tuple[tuple[bool, ...], tuple[bool, ...]],
-    moves: list[tuple[int, ...]],
-    waiting: Sequence[Sources],
-) -> tuple[Content, list[tuple[int, ...]]]:
-    """Tell which threads are old that have moved so; without an old word among them no word goes on."""
-    threads, waited = is_old
-    bits = [any(threads[source] for source in move) for move in moves]
-    waits = tuple(
-        [any(waited[each] for each in group) or any(threads[each] for each in more) for group, more in waiting]
-    )
-    banned = _number_of_banned(content.threads)
-    if not any(bits[:banned]):
-        del bits[:banned], moves[:banned]
-        content = content._replace(threads=content.threads[banned:])
-    return content._replace(is_old=((*bits, False), waits)), moves
+    def at_end(self, state: State) -> Found:
+        """Return what the end of the text completes, and what was pending and is not excused."""
+        content = state.content
+        excusing: set[Thread] = {ENDED}
+        for thread in content.allowed:
+            if self.allowed is not None and _completed_at_end(self.allowed, thread):
+                excusing.add(thread)
+        words = [
+            FoundWord(number, True, False, thread[3], (index,))
+            for index, thread in enumerate(content.threads if content.phase == TEXT else ())
+            if self.banned is not None and excusing.isdisjoint(thread[3] or ())
+            for number in _completed_at_end(self.banned, thread)
+        ]
+        patterns: Sequence[tuple[int, PatternSources]] = ()
+        if self.patterns is not None and content.patterns is not None:
+            patterns = self.patterns.at_end(content.patterns.waiting, excusing)
+        pending = [index for index, (guards, late) in enumerate(content.pending) if late or excusing.isdisjoint(guards)]
+        return Found(tuple(words), tuple(patterns), tuple(pending))
 
 
-def _completed_by_boundary(words: Keywords, node: Node | None) -> Sequence[int]:
-    """Return the numbers of the words that a boundary behind a node completes."""
-    closed = None if node is None else words.child(node, BOUNDARY)
-    return () if closed is None else words.ends(closed)
+def _completed_at_end(words: Keywords, thread: Thread) -> Sequence[int]:
+    """Return the words of a thread that the end of the text completes."""
+    _, node, marks, _ = thread
+    return words.completed_by_boundary(words.behind_marks(node, marks))
 
 
-def _next(
-    words: Keywords, node: Node, behind: Node | None, marks: str, unit: Unit, kind: int
-) -> Iterator[tuple[Node, str]]:
-    """Yield the nodes after a folded character, with the marks read behind them.
-
-    ``behind`` is the node after ``marks``, if they are all that stands there in some key.
-    """
-    if combining(unit.character):
-        yield node, with_mark(marks, unit.character)
-    elif behind is not None and (child := words.child(behind, unit.utf8)) is not None:
-        yield child, ""
-    if kind == NON_WORD and behind is not None:
-        if words.is_in_gap(behind):
-            yield behind, ""
-        if (gap := words.child(behind, GAP)) is not None:
-            yield gap, ""
+def _closed(content: Content, begins: int) -> Content:
+    """Return what is known where matches may begin once only, or no more."""
+    patterns = content.patterns
+    if patterns is not None and begins == NEVER:
+        patterns = patterns._replace(contexts=None)
+    return content._replace(begins=begins, patterns=patterns)
 
 
 class Classes(dict[str, tuple[int, int]]):
@@ -414,13 +388,14 @@ class RunMark(NamedTuple):
     state: State
     starts: tuple[int, ...]  # of the threads, in bytes
     waiting: tuple[Spans, ...]  # the matches that wait
+    pending: tuple[RawMatch, ...]
     last: int  # the end of the last character that was kept
 
     @classmethod
     def of(cls, state: State) -> RunMark:
         """Return a mark of a state in the text, with offsets that mean nothing."""
-        threads, waiting = (0, 0) if state.content.patterns is None else map(len, state.content.patterns[1:])
-        return cls(state, (0,) * (state.words + threads), (((1, 0),),) * waiting, 1)
+        threads, waiting, pending = state.registers
+        return cls(state, (0,) * threads, (((1, 0),),) * waiting, ((1, False, 0, 0),) * pending, 1)
 
 
 class Run:
@@ -432,34 +407,35 @@ class Run:
         state: The present state.
         starts: Where each of its threads began.
         waiting: Its matches that wait for what follows, in groups; of a group all become complete, or none.
+        pending: Its complete matches that may still be excused.
         last: Where the last character ended that words see.
     """
 
-    __slots__ = ("automaton", "last", "starts", "state", "waiting")
+    __slots__ = ("automaton", "last", "pending", "starts", "state", "waiting")
 
     def __init__(self, automaton: Automaton, position: int) -> None:
         self.automaton: Final = automaton
         self.state = automaton.start
         self.starts: tuple[int, ...] = ()
         self.waiting: tuple[Spans, ...] = ()
+        self.pending: tuple[RawMatch, ...] = ()
         self.last = position
 
     def begin(self) -> None:
         """Leave the prompt."""
-        has_words = bool(self.automaton.lists)
-        self.state = self.automaton.begun(self.state, SEAM if has_words and self.last <= 0 else TEXT)
+        self.state = self.automaton.begun(self.state, SEAM if self.automaton.has_words and self.last <= 0 else TEXT)
 
     def read(self, text: str, position: int) -> list[tuple[int, list[RawMatch]]]:
         """Read characters from a position on, none of them a surrogate.
 
-        It returns the matches that they complete, and the end of the character that did.
+        It returns the matches that are certain then, and the end of the character that made them so.
         """
         classes, state, completed = self.automaton.classes, self.state, []
         for character in text:
             number, width = classes[character]
             step = state.steps.get(number) or self.automaton.step(state, number)
             if step.acts:
-                matches = self.act(step, position, position + width)
+                matches = self._act(step, position, position + width)
                 if matches:
                     completed.append((position + width, matches))
             state = step.target
@@ -470,36 +446,23 @@ class Run:
         return completed
 
     def step(self, character: str, start: int, end: int) -> Sequence[RawMatch]:
-        """Read one character, not a surrogate; return the matches that it completes, in no order."""
+        """Read one character, not a surrogate; return the matches that are certain then, in no order."""
         number = self.automaton.classes[character][0]
         step = self.state.steps.get(number) or self.automaton.step(self.state, number)
-        matches = self.act(step, start, end) if step.acts else ()
+        matches = self._act(step, start, end) if step.acts else ()
         self.state = step.target
         if step.is_kept:
             self.last = end
         return matches
 
-    def act(self, step: Step, start: int, end: int) -> list[RawMatch]:
-        """Move the offsets as a step says, of a character between two positions; return what it completes."""
+    def _act(self, step: Step, start: int, end: int) -> list[RawMatch]:
+        """Move the offsets as a step says, of a character between two positions; return what is certain."""
         begun = (*self.starts, start)
-        waiting = self.waiting
-        matches = [
-            (
-                end if word.is_here else self.last,
-                word.by_boundary,
-                min([begun[source] for source in word.sources]),
-                word.number,
-            )
-            for word in step.words
-        ]
-        if step.patterns or step.waiting or waiting:
-            first = self.automaton.first_pattern
-            matches += [
-                (match_end, match_end < end, match_start, first + number)
-                for number, sources in step.patterns
-                for match_end, match_start in sources.of(begun, waiting, end)
-            ]
-            self.waiting = tuple([sources.of(begun, waiting, end) for sources in step.waiting])
+        matches = self._matches(step.certain, begun, end) if step.certain else []
+        if step.pending or self.pending:
+            self.pending = tuple([min(self._matches(each, begun, end), key=_hardness) for each in step.pending])
+        if step.waiting or self.waiting:
+            self.waiting = tuple([sources.of(begun, self.waiting, end) for sources in step.waiting])
         self.starts = tuple(
             [
                 begun[sources[0]] if len(sources) == 1 else min([begun[each] for each in sources])
@@ -508,46 +471,63 @@ class Run:
         )
         return matches
 
-    def at_end(self) -> list[RawMatch]:
-        """Return the matches that the end of the text would complete."""
-        words, patterns = self.automaton.at_end(self.state)
+    def _matches(self, found: Found, begun: Sequence[int], end: int) -> list[RawMatch]:
+        """Return matches with their offsets, before a character that ends at ``end`` is read."""
         first = self.automaton.first_pattern
-        matches = [(self.last, True, self.starts[thread], number) for number, thread in words]
-        return matches + [
-            (end, True, start, first + number) for number, index in patterns for end, start in self.waiting[index]
+        return [
+            *(
+                (end if here else self.last, by_boundary, min([begun[source] for source in sources]), number)
+                for number, by_boundary, here, _, sources in found.words
+            ),
+            *(
+                (match_end, match_end < end, match_start, first + number)
+                for number, sources in found.patterns
+                for match_end, match_start in sources.of(begun, self.waiting, end)
+            ),
+            *(self.pending[index] for index in found.pending),
         ]
+
+    def at_end(self) -> list[RawMatch]:
+        """Return the matches that are certain if the text ends here."""
+        found = self.automaton.at_end(self.state)
+        return self._matches(found, self.starts, _FAR) if found else []
+
+    def begins(self) -> list[int]:
+        """Return where each match begins that may still be reported, in an order that the state fixes."""
+        if not self.state.is_open:
+            return []
+        waiting = [start for spans in self.waiting for _, start in spans]
+        return [*self.starts, *waiting, *(start for _, _, start, _ in self.pending)]
 
     def under_way(self, most: int) -> list[int]:
         """Return the numbers of some partially matched words and patterns, the words first that began first."""
         automaton, content = self.automaton, self.state.content
         numbers: dict[int, None] = {}
-        for index in sorted(range(self.state.banned), key=self.starts.__getitem__):
-            _, _, *place, marks = content.threads[index]
-            words = automaton.keywords[BANNED]
+        for index in sorted(range(self.state.words), key=self.starts.__getitem__):
+            _, node, marks, _ = content.threads[index]
+            words = automaton.banned
             assert words is not None
-            behind = words.behind_marks((place[0], place[1], place[2]), marks)
+            behind = words.behind_marks(node, marks)
             if behind is not None:
                 numbers.update(dict.fromkeys(words.longer(behind, most)))
         if content.patterns is not None:
-            threads = (*content.patterns.threads, *content.patterns.waiting)
-            numbers.update(dict.fromkeys(sorted(automaton.first_pattern + number for number, _ in threads)))
+            patterns = {thread[0] for each in content.patterns[1:] for thread in each}
+            numbers.update(dict.fromkeys(automaton.first_pattern + pattern for pattern in sorted(patterns)))
         return list(numbers)[:most]
-
-    @property
-    def banned_starts(self) -> tuple[int, ...]:
-        """Where each partial match of a banned word or a pattern began, in an order that the state fixes."""
-        state = self.state
-        return self.starts if state.words == state.banned else self.starts[: state.banned] + self.starts[state.words :]
-
-    @property
-    def allowed_starts(self) -> tuple[int, ...]:
-        """Where each partial match of an allowed word began, in an order that the state fixes."""
-        return self.starts[self.state.banned : self.state.words]
 
     def mark(self) -> RunMark:
         """Return the position, for ``reset``."""
-        return RunMark(self.state, self.starts, self.waiting, self.last)
+        return RunMark(self.state, self.starts, self.waiting, self.pending, self.last)
 
     def reset(self, mark: RunMark) -> None:
         """Return to a mark, any number of times."""
-        self.state, self.starts, self.waiting, self.last = mark
+        self.state, self.starts, self.waiting, self.pending, self.last = mark
+
+
+_FAR: Final = 1 << 62
+"""Behind every character."""
+
+
+def _hardness(match: RawMatch) -> tuple[int, RawMatch]:
+    """Order complete matches by how hard they are to excuse, the hardest first."""
+    return match[2], match

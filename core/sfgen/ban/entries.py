@@ -1,4 +1,4 @@
-"""Banned words as a user writes them, and a list of them in the order of their bytes.
+"""Banned words as a user writes them, a list of them in the order of their bytes, and a text's way through that list.
 
 An entry is split at its white space into parts, folded. It matches a text where its parts follow each other, with at
 least one non-word character between two parts and nothing inside a part but what it says, and where the match does
@@ -18,14 +18,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from heapq import nsmallest
 from itertools import groupby
 from math import prod
 from typing import Final, Literal, NamedTuple, TypeAlias
 from unicodedata import combining
 
-from sfgen.ban.characters import SPACED, fold, kinds_of
+from sfgen.ban.characters import MARK, NON_WORD, SPACED, Unit, fold, kinds_of
 from sfgen.errors import BannedWordsError
 
 MatchMode = Literal["word", "prefix", "substring"]
@@ -41,6 +42,15 @@ _MOST_LISTED: Final = 1_000
 
 Node: TypeAlias = tuple[int, int, int]
 """A run of keys that begin alike: the first, the one behind the last, and how many bytes they share."""
+
+Guards: TypeAlias = "tuple[Thread, ...]"
+"""The partial matches of allowed words that began no later than a banned one, and may excuse it; in ascending order."""
+
+Thread: TypeAlias = "tuple[int, Node, str, Guards | None]"
+"""A partial match: the kind of the last folded character, the node, the marks behind it, and its guards.
+
+Allowed words have no guards. One that begins has ``None`` until its character is read.
+"""
 
 
 class Entry(NamedTuple):
@@ -220,6 +230,11 @@ class Keywords:
         """Tell whether a node begins a longer key."""
         return len(self._keys[node[1] - 1]) > node[2]
 
+    def completed_by_boundary(self, node: Node | None) -> Sequence[int]:
+        """Return the numbers of the keys that a boundary behind a node completes."""
+        closed = None if node is None else self.child(node, BOUNDARY)
+        return () if closed is None else self.ends(closed)
+
     def is_in_gap(self, node: Node) -> bool:
         """Tell whether the last symbol of a node is a gap."""
         low, _, depth = node
@@ -289,3 +304,180 @@ def _begins(marks: str, run: str) -> bool:
 
 def _of_class(marks: str, each: int) -> str:
     return "".join(mark for mark in marks if combining(mark) == each)
+
+
+# ---- a text's way through it ---------------------------------------------------------------------------------------
+
+
+class FoundWord(NamedTuple):
+    """A word that a character completes, of one thread."""
+
+    number: int
+    by_boundary: bool
+    is_here: bool  # whether it ends with the character; else with the last one that was kept
+    guards: Guards | None
+    sources: tuple[int, ...]  # the threads that it comes from
+
+
+Sources: TypeAlias = dict[Thread, set[int]]
+
+Begun: TypeAlias = "tuple[int, Guards | None]"
+"""The source and the guards of threads that begin with a character."""
+
+
+def read_character(
+    words: Keywords,
+    threads: Sequence[Thread],
+    kinds: Iterable[int],
+    readings: Sequence[Sequence[Unit]],
+    begun: Begun | None,
+) -> tuple[Sources, set[FoundWord]]:
+    """Read one character in each of its readings; return the threads behind it with their sources, and what is found.
+
+    ``kinds`` are those of the last folded character, one for each way to read the text; ``begun`` is ``None`` where
+    nothing may begin.
+    """
+    found: set[FoundWord] = set()
+    everything: Sources = {}
+    for units in readings:
+        before, after = set(kinds), {thread: {index} for index, thread in enumerate(threads)}
+        for position, unit in enumerate(units):
+            after = _read_unit(words, after, before, unit, position > 0, begun, found)
+            before = _kinds_behind(before, unit)
+        if not everything:  # nearly always: the first reading is the only one
+            everything = after
+            continue
+        for thread, sources in after.items():
+            everything.setdefault(thread, set()).update(sources)
+    return everything, found
+
+
+def kinds_behind(kinds: Iterable[int], readings: Sequence[Sequence[Unit]]) -> tuple[int, ...]:
+    """Return the kinds of the last folded character behind another character, in ascending order."""
+    everything: set[int] = set()
+    for units in readings:
+        here = set(kinds)
+        for unit in units:
+            here = _kinds_behind(here, unit)
+        everything |= here
+    return tuple(sorted(everything))
+
+
+def _kinds_behind(kinds: set[int], unit: Unit) -> set[int]:
+    return {kind if unit.kind == MARK else unit.kind for kind in kinds}
+
+
+def _read_unit(
+    words: Keywords,
+    threads: Sources,
+    kinds: set[int],
+    unit: Unit,
+    is_inside: bool,
+    begun: Begun | None,
+    found: set[FoundWord],
+) -> Sources:
+    """Read one folded character; ``is_inside``: another one of the same original character stands before it."""
+    after: Sources = {}
+
+    def reach(kind: int, node: Node, marks: str, guards: Guards | None, sources: Iterable[int]) -> None:
+        """Come to a node: note what is complete there, and the thread, if it can go on."""
+        if unit.may_end and (behind := words.behind_marks(node, marks)) is not None:
+            for number in words.ends(behind):
+                found.add(FoundWord(number, False, True, guards, tuple(sources)))
+        if words.goes_on_with(node, marks) if marks else words.goes_on(node):
+            after.setdefault((kind, node, marks, guards), set()).update(sources)
+
+    for (before, node, marks, guards), sources in threads.items():
+        kind = before if unit.kind == MARK else unit.kind
+        behind = words.behind_marks(node, marks) if marks else node
+        if behind is not None and (kind != SPACED or before != SPACED):
+            for number in words.completed_by_boundary(behind):
+                found.add(FoundWord(number, True, is_inside, guards, tuple(sources)))
+        for reached, read in _next(words, node, behind, marks, unit, kind):
+            reach(kind, reached, read, guards, sources)
+    if begun is None:
+        return after
+    new, guards = begun
+    for before in kinds:
+        kind = before if unit.kind == MARK else unit.kind
+        for root in (words.free, words.bound if kind != SPACED or before != SPACED else None):
+            if root is None:
+                continue
+            if combining(unit.character):
+                reach(kind, root, unit.character, guards, (new,))
+            elif (child := words.child(root, unit.utf8)) is not None:
+                reach(kind, child, "", guards, (new,))
+    return after
+
+
+def _next(
+    words: Keywords, node: Node, behind: Node | None, marks: str, unit: Unit, kind: int
+) -> Iterator[tuple[Node, str]]:
+    """Yield the nodes after a folded character, with the marks read behind them.
+
+    ``behind`` is the node after ``marks``, if they are all that stands there in some key.
+    """
+    if combining(unit.character):
+        yield node, with_mark(marks, unit.character)
+    elif behind is not None and (child := words.child(behind, unit.utf8)) is not None:
+        yield child, ""
+    if kind == NON_WORD and behind is not None:
+        if words.is_in_gap(behind):
+            yield behind, ""
+        if (gap := words.child(behind, GAP)) is not None:
+            yield gap, ""
+
+
+# ---- what allowed words excuse -------------------------------------------------------------------------------------
+
+ENDED: Final[Thread] = (-1, (0, 0, 0), "", ())
+"""Among guards: an allowed match has ended with the last character that was kept."""
+
+
+class Fate(NamedTuple):
+    """The effect of a character on guards."""
+
+    after: Guards
+    alive: Guards  # those that may still become complete
+    ended: bool  # whether an allowed match of theirs ends with the last character that was kept before
+    ends: bool  # whether one ends with this character
+
+    def excuses(self, is_late: bool) -> bool:
+        """Tell whether a match is excused that ended with the last character that was kept, or behind it (late)."""
+        return self.ends or (self.ended and not is_late)
+
+
+Fates: TypeAlias = "Callable[[Guards | None], Fate]"
+
+_UNGUARDED: Final = Fate((), (), False, False)
+
+
+def unguarded(_: Guards | None) -> Fate:
+    """Return the fate of guards where nothing is allowed."""
+    return _UNGUARDED
+
+
+def read_allowed(
+    words: Keywords, threads: Guards, kinds: Iterable[int], readings: Sequence[Sequence[Unit]], begins: bool
+) -> tuple[Guards, Fates]:
+    """Read one character for allowed words; return their threads behind it, and the fates of guards.
+
+    Without a reading the character is dropped.
+    """
+    new = len(threads)
+    after: Sources = {thread: {index} for index, thread in enumerate(threads)}
+    found: set[FoundWord] = set()
+    if readings:
+        after, found = read_character(words, threads, kinds, readings, (new, ()) if begins else None)
+
+    @cache
+    def fate(guards: Guards | None) -> Fate:
+        # All of them guard what begins with this character.
+        indices = {*range(new + 1)} if guards is None else {threads.index(each) for each in guards if each != ENDED}
+        had_ended = guards is not None and ENDED in guards
+        ends = [word.is_here for word in found if not indices.isdisjoint(word.sources)]
+        alive = tuple(sorted([thread for thread, sources in after.items() if not indices.isdisjoint(sources)]))
+        stays = True in ends or (had_ended and not readings)
+        return Fate((ENDED, *alive) if stays else alive, alive, had_ended or False in ends, True in ends)
+
+    return tuple(sorted(after)), fate

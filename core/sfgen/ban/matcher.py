@@ -1,29 +1,19 @@
 """Find banned words in a text that is still being written, byte by byte, with exact rollback.
 
 The bytes are decoded to characters, however they are cut, and the characters are read by the automaton of the ban
-(:mod:`sfgen.ban.automaton`). What it finds is a match, unless a longer word that is allowed excuses it
-(:class:`AllowedSpans`): a banned match is excused if an allowed match begins no later and ends no earlier. ``class``
-excuses ``ass``, ``small talk`` excuses ``talk``. While an allowed match that covers a complete banned one may itself
-still become complete, the banned one is *pending*: it is neither reported nor forgotten. It is certain, and reported,
-as soon as no partial match of an allowed word begins early enough.
-
-An allowed match that becomes complete ends at the last character at the earliest, so it covers every match that ended
-before, if it begins early enough. Of many pending matches the one that begins first is therefore the hardest to excuse,
-and the only one that must be remembered; likewise of all allowed matches with the same end. (Characters that are
-dropped make an exception: a pattern's match may end with one, and then nothing that ended before it covers it.)
+(:mod:`sfgen.ban.automaton`).
 """
 
 from __future__ import annotations
 
 import codecs
 import itertools
-from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from sfgen import arguments
-from sfgen.ban.automaton import Automaton, RawMatch, Run, RunMark, State
+from sfgen.ban.automaton import NEVER, ONCE, Automaton, RawMatch, Run, RunMark, State
 from sfgen.ban.characters import Seen
 from sfgen.ban.entries import Entry, Keywords
 
@@ -118,17 +108,16 @@ class Mark:
     _position: int
     pending: bytes
     _run: RunMark = field(repr=False)
-    _allowed: AllowedMark | None = field(repr=False)
 
 
 def mark_of(state: State) -> Mark:
     """Return a mark of a state of the automaton, with offsets that mean nothing."""
-    return Mark(1, b"", RunMark.of(state), None)
+    return Mark(1, b"", RunMark.of(state))
 
 
 def state_of(mark: Mark) -> State | None:
-    """Return the state of the automaton, where it tells all: between characters, and nothing is allowed."""
-    return None if mark.pending or mark._allowed is not None else mark._run.state
+    """Return the state of the automaton, which tells all between characters."""
+    return None if mark.pending else mark._run.state
 
 
 class Matcher:
@@ -165,7 +154,6 @@ class Matcher:
         start = -len(prompt) if start is None else arguments.whole_number("start", start)
         self.automata = automata
         self._run = Run(automata.automaton, start)
-        self._allowed = AllowedSpans() if automata.allow else None
         self._position = start  # where the pending bytes begin
         self._pending = b""  # the beginning of a character
         self._read_all(prompt)
@@ -205,7 +193,7 @@ class Matcher:
     def _read_all(self, data: bytes) -> Sequence[tuple[int, Sequence[RawMatch]]]:
         """Read bytes; return the matches that became certain, with the end of the character that made them so."""
         run = self._run
-        if not (self._pending or self._allowed or run.state.is_in_prompt):  # as nearly always
+        if not (self._pending or run.state.is_in_prompt):  # as nearly always
             try:
                 text = data.decode()
             except UnicodeDecodeError:
@@ -217,7 +205,7 @@ class Matcher:
         certain: list[tuple[int, Sequence[RawMatch]]] = []
         ends_in_prompt = run.state.is_in_prompt and self.length + len(data) > 0
         for text, replaced in self._decode(data):
-            if replaced or ends_in_prompt or self._allowed is not None:
+            if replaced or ends_in_prompt:
                 for character in text:
                     matches = self._read(character, replaced or len(character.encode()))
                     if matches:
@@ -235,7 +223,7 @@ class Matcher:
         The matcher is unchanged afterwards.
         """
         mark = self.mark()
-        matches = [*(self._read("\ufffd", len(self._pending)) if self._pending else ()), *self._at_end()]
+        matches = [*(self._read("\ufffd", len(self._pending)) if self._pending else ()), *self._run.at_end()]
         self.reset(mark)
         return matches
 
@@ -243,7 +231,7 @@ class Matcher:
         """Return the match of :meth:`finish` in its raw form."""
         mark = self.mark()
         matches = self._read("\ufffd", len(self._pending)) if self._pending else ()
-        matches = matches or self._at_end()
+        matches = matches or self._run.at_end()
         self.reset(mark)
         return min(matches, default=None)
 
@@ -263,9 +251,7 @@ class Matcher:
 
     def mark(self) -> Mark:
         """Return the state, for ``reset``."""
-        return Mark(
-            self._position, self._pending, self._run.mark(), None if self._allowed is None else self._allowed.mark()
-        )
+        return Mark(self._position, self._pending, self._run.mark())
 
     def reset(self, mark: Mark) -> None:
         """Return to a mark, any number of times.
@@ -280,8 +266,6 @@ class Matcher:
             raise arguments.refusal("mark", "what mark() returned", mark)
         self._position, self._pending = mark._position, mark.pending
         self._run.reset(mark._run)
-        if self._allowed is not None and mark._allowed is not None:
-            self._allowed.reset(mark._allowed)
 
     def open_from(self) -> int | None:
         """Return where the earliest partial match begins, or ``None``.
@@ -290,12 +274,7 @@ class Matcher:
         The offset may be negative. A half-read character always counts as a partial match, and so does a complete match
         that a longer allowed word may still excuse.
         """
-        run = self._run
-        if not (run.starts or run.waiting or self._pending or self._allowed):
-            return None
-        starts = [*run.banned_starts, *(start for spans in run.waiting for _, start in spans)]
-        if self._allowed:
-            starts += self._allowed.pending_starts()
+        starts = self._run.begins()
         if self._pending:
             starts.append(self._position)
         return min(starts, default=None)
@@ -323,27 +302,15 @@ class Matcher:
         Of two matchers of the same ban in equal states, whatever both read next, both report a match or neither does.
         There are finitely many.
         """
-        run, allowed = self._run, self._allowed
-        return self._pending, run.state, None if allowed is None else allowed.state(run)
+        return self._pending, self._run.state
 
-    def goes_on(self) -> bool:
-        """Watch the partial matches from here on; see :meth:`~sfgen.ban.automaton.Automaton.watched`.
-
-        Returns:
-            Whether one is left of those that had begun when this was first called; a character that was half read then
-            may begin one.
-        """
-        run = self._run
-        run.state = self.automata.automaton.watched(run.state, bool(self._pending))
-        return run.state.has_old or bool(self._allowed and self._allowed.pending_starts())
+    def close(self) -> None:
+        """Begin no more matches; a character that is half read may begin one still."""
+        self._run.state = self.automata.automaton.closed(self._run.state, ONCE if self._pending else NEVER)
 
     def starts(self) -> list[int]:
-        """Return where each partial match began, ordered by ``state``."""
-        run = self._run
-        starts = [*run.banned_starts, *(start for spans in run.waiting for _, start in spans)]
-        if self._allowed:
-            starts += [*run.allowed_starts, *self._allowed.pending_starts()]
-        return starts
+        """Return where each match begins that may still be reported, in an order that ``state`` fixes."""
+        return self._run.begins()
 
     def _decode(self, data: bytes) -> Iterator[tuple[str, int]]:
         """Yield the text that the bytes complete; U+FFFD with the number of bytes that it stands for, else 0."""
@@ -371,122 +338,9 @@ class Matcher:
         self._position = end = start + width
         if end > 0 and run.state.is_in_prompt:
             run.begin()
-        matches = run.step(character, start, end)
-        return matches if self._allowed is None else self._allowed.settle(matches, run)
-
-    def _at_end(self) -> Sequence[RawMatch]:
-        """Return the matches that are certain if the text ends here."""
-        matches = self._run.at_end()
-        return matches if self._allowed is None else self._allowed.at_end(matches, self._run)
+        return run.step(character, start, end)
 
 
 def _is_surrogate(half: bytes) -> bool:
     """Tell whether bytes begin a surrogate, for whose end the decoder waits in vain."""
     return len(half) == 2 and half[0] == 0xED and half[1] >= 0xA0
-
-
-Span: TypeAlias = tuple[int, int]
-"""Start and end."""
-
-
-class AllowedMark(NamedTuple):
-    """The state of allowed spans at one position."""
-
-    spans: tuple[Span, ...]  # the complete allowed matches that may cover one to come, as start and end in bytes
-    pending: tuple[RawMatch, ...]  # the complete banned matches that may still be excused
-
-
-class AllowedSpans:
-    """The allowed matches in one text, and the matches they may excuse."""
-
-    def __init__(self) -> None:
-        self._spans: tuple[Span, ...] = ()  # complete, and may cover what is not complete
-        self._pending: tuple[RawMatch, ...] = ()
-
-    def settle(self, matches: Sequence[RawMatch], run: Run) -> Sequence[RawMatch]:
-        """Judge the matches that one character has completed; return those that are certain now."""
-        if not (matches or self._pending or self._spans):
-            return []
-        banned, allowed = _parted(matches, run)
-        spans = _largest([*self._spans, *((start, end) for end, _, start, _ in allowed)])
-        candidates = [match for match in (*self._pending, *banned) if not _is_covered((match[2], match[0]), spans)]
-        begun = min(run.allowed_starts, default=None)
-        certain = [match for match in candidates if begun is None or match[2] < begun]
-        pending = [match for match in candidates if begun is not None and match[2] >= begun]
-        self._pending = _hardest(pending, run.last)
-        waiting = [(start, end) for ended in run.waiting for end, start in ended]
-        self._spans = tuple(
-            span for span in spans if span[1] >= run.last or any(_is_covered(waits, [span]) for waits in waiting)
-        )
-        return certain
-
-    def at_end(self, matches: Sequence[RawMatch], run: Run) -> list[RawMatch]:
-        """Return the matches that are certain if the text ends here."""
-        banned, allowed = _parted(matches, run)
-        spans = [*self._spans, *((start, end) for end, _, start, _ in allowed)]
-        return [match for match in (*self._pending, *banned) if not _is_covered((match[2], match[0]), spans)]
-
-    def pending_starts(self) -> list[int]:
-        """Return where each pending match begins, ordered by ``state``."""
-        return [start for _, _, start, _ in self._pending]
-
-    def state(self, run: Run) -> Hashable:
-        """Return a key of which partial matches will be excused: the order in which they began."""
-        begun, last = run.allowed_starts, run.last
-        ended = min((start for start, end in self._spans if end >= last), default=None)
-        order = sorted({*begun, *([] if ended is None else [ended])})
-
-        def rank(start: int) -> int:
-            return bisect_right(order, start)
-
-        waiting = []
-        for group in run.waiting:
-            open_spans = [(start, end) for end, start in group if not _is_covered((start, end), self._spans)]
-            waiting.append(
-                tuple(
-                    min((rank(start) for start, end in open_spans if (end > last) == late), default=-1)
-                    for late in (False, True)
-                )
-            )
-        return (
-            tuple(map(rank, begun)),
-            -1 if ended is None else rank(ended),
-            tuple(map(rank, run.banned_starts)),
-            tuple(waiting),
-            tuple((rank(start), end > last) for end, _, start, _ in self._pending),
-        )
-
-    def mark(self) -> AllowedMark:
-        """Return the state, for ``reset``."""
-        return AllowedMark(self._spans, self._pending)
-
-    def reset(self, mark: AllowedMark) -> None:
-        """Return to a mark."""
-        self._spans, self._pending = mark
-
-
-def _parted(matches: Sequence[RawMatch], run: Run) -> tuple[list[RawMatch], list[RawMatch]]:
-    """Part the banned matches from the allowed ones."""
-    first = run.automaton.first_allowed
-    return [match for match in matches if match[3] < first], [match for match in matches if match[3] >= first]
-
-
-def _is_covered(match: Span, spans: Iterable[Span]) -> bool:
-    """Tell whether one of the spans covers a match."""
-    start, end = match
-    return any(allowed_start <= start and end <= allowed_end for allowed_start, allowed_end in spans)
-
-
-def _largest(spans: list[Span]) -> list[Span]:
-    """Return the spans that lie in no other."""
-    kept: list[Span] = []
-    for span in sorted(set(spans), key=lambda span: (span[0], -span[1])):
-        if not _is_covered(span, kept):
-            kept.append(span)
-    return kept
-
-
-def _hardest(pending: list[RawMatch], last: int) -> tuple[RawMatch, ...]:
-    """Return a match that is excused only if all are; two where some end behind the last folded character."""
-    groups = ([match for match in pending if (match[0] > last) == late] for late in (False, True))
-    return tuple(min(group, key=lambda match: (match[2], match)) for group in groups if group)

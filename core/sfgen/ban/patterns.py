@@ -13,7 +13,7 @@ thousand patterns only those are looked at that have begun to match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
 from typing import Final, NamedTuple, TypeAlias
 
@@ -24,6 +24,8 @@ from sfgen.automata.by_character import CharacterMap
 from sfgen.automata.compile import compile_bordered
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.nfa import BORDER
+from sfgen.ban.entries import Fate, Fates, Guards
+from sfgen.ban.entries import Thread as WordThread
 from sfgen.errors import BannedWordsError, PatternError
 
 MOST_LABELS = 20_000
@@ -35,8 +37,11 @@ Labels: TypeAlias = tuple[bytes, ...]
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """End and start of matches, in ascending order; no end comes twice."""
 
-Threads: TypeAlias = tuple[tuple[int, int], ...]
-"""Pattern and state, in ascending order."""
+Thread: TypeAlias = tuple[int, int, Guards]
+"""Pattern and state, and the guards of :mod:`sfgen.ban.automaton`."""
+
+Waiting: TypeAlias = tuple[int, int, Guards, bool]
+"""Pattern and state, and the guards; whether the match is late."""
 
 
 class Contexts:
@@ -50,8 +55,8 @@ class Contexts:
 
     def __init__(self, states: tuple[int, ...]) -> None:
         self.states: Final = states
-        self.steps: Final[dict[int, tuple[Contexts, Threads]]] = {}
-        """By class of characters: what follows, and the threads that begin."""
+        self.steps: Final[dict[int, tuple[Contexts, tuple[tuple[int, int], ...]]]] = {}
+        """By class of characters: what follows, and the patterns that begin, with their states."""
         self._hash = hash(states)
 
     def __eq__(self, other: object) -> bool:
@@ -67,12 +72,12 @@ class Contexts:
 class PatternState(NamedTuple):
     """What is known at a position, but for offsets."""
 
-    contexts: Contexts
-    threads: Threads  # partial matches
-    waiting: Threads  # matches that wait for what follows
+    contexts: Contexts | None  # ``None`` where no match may begin any more
+    threads: tuple[Thread, ...]  # partial matches, in ascending order
+    waiting: tuple[Waiting, ...]  # matches that wait for what follows, in ascending order
 
 
-class Sources(NamedTuple):
+class PatternSources(NamedTuple):
     """The origins of matches that are now in the same state."""
 
     waiting: tuple[int, ...]  # the indices of the states in which matches have waited
@@ -96,8 +101,8 @@ class PatternStep(NamedTuple):
 
     target: PatternState
     threads: tuple[tuple[int, ...], ...]  # the sources of each thread of the target
-    waiting: tuple[Sources, ...]  # the sources of its matches that wait
-    complete: tuple[tuple[int, Sources], ...]  # patterns that match now, and the sources of the matches
+    waiting: tuple[PatternSources, ...]  # the sources of its matches that wait
+    complete: tuple[tuple[int, Guards, bool, PatternSources], ...]  # patterns that match now, as those that wait
 
 
 class PatternAutomata:
@@ -110,54 +115,76 @@ class PatternAutomata:
         self.patterns: Final = tuple(patterns)
         self.automata: Final = tuple(map(_Automaton, self.patterns))
         self._contexts: Final[dict[tuple[int, ...], Contexts]] = {}
-        self.start: Final = PatternState(self._known(tuple([0] * len(self.patterns))), (), ())
+        self.start: Final = PatternState(self._known((0,) * len(self.patterns)), (), ())
 
     def labels(self, character: str) -> Labels:
         """Return what a character is to each pattern."""
         return tuple([automaton.labels[character] for automaton in self.automata])
 
-    def step(self, state: PatternState, number: int, labels: Labels, first: int, in_text: bool) -> PatternStep:
+    def step(
+        self,
+        state: PatternState,
+        number: int,
+        labels: Labels,
+        first: int,
+        in_text: bool,
+        is_kept: bool,
+        fates: Fates,
+    ) -> PatternStep:
         """Compute the effect of a character, not a surrogate, of a class with this number.
 
-        Threads are counted from ``first`` on. Within the prompt no match ends.
+        Threads are counted from ``first`` on. Within the prompt no match ends. ``is_kept``: words see the character.
         """
         contexts, threads, waiting = state
         new = first + len(threads)
-        contexts, begun = contexts.steps.get(number) or self._read_contexts(contexts, number, labels)
-        read: dict[tuple[int, int], list[int]] = {}
-        for index, (pattern, before) in enumerate(threads, first):
+        begun: Iterable[tuple[int, int]] = ()
+        if contexts is not None:
+            contexts, begun = contexts.steps.get(number) or self._read_contexts(contexts, number, labels)
+        read: dict[Thread, list[int]] = {}
+        ends: dict[Waiting, tuple[list[int], list[int]]] = {}  # what has waited, and the threads that end
+        for index, (pattern, before, guards, is_late) in enumerate(waiting):
+            after, fate = self.automata[pattern].read(before, labels[pattern]), fates(guards)
+            if after >= 0 and not fate.excuses(is_late):
+                ends.setdefault(_waiting(pattern, after, fate.alive, is_late and not is_kept), ([], []))[0].append(
+                    index
+                )
+
+        def reach(index: int, pattern: int, after: int, fate: Fate) -> None:
+            read.setdefault((pattern, after, fate.after), []).append(index)
+            ended = self.automata[pattern].read_border(after) if in_text and not fate.ends else -1
+            if ended >= 0:
+                ends.setdefault(_waiting(pattern, ended, fate.alive, not is_kept), ([], []))[1].append(index)
+
+        for index, (pattern, before, guards) in enumerate(threads, first):
             if (after := self.automata[pattern].read(before, labels[pattern])) >= 0:
-                read.setdefault((pattern, after), []).append(index)
-        for thread in begun:
-            read.setdefault(thread, []).append(new)
-        wait: dict[tuple[int, int], tuple[list[int], list[int]]] = {}  # what has waited, and the threads that end
-        for index, (pattern, before) in enumerate(waiting):
-            if (after := self.automata[pattern].read(before, labels[pattern])) >= 0:
-                wait.setdefault((pattern, after), ([], []))[0].append(index)
-        if in_text:
-            for (pattern, before), sources in read.items():
-                if (after := self.automata[pattern].read_border(before)) >= 0:
-                    wait.setdefault((pattern, after), ([], []))[1].extend(sources)
-        complete = [thread for thread in wait if thread[1] == self.automata[thread[0]].anything]
-        found = [(thread[0], _sources(wait.pop(thread))) for thread in sorted(complete)]
+                reach(index, pattern, after, fates(guards))
+        for pattern, after in begun:
+            reach(new, pattern, after, fates(None))
+        complete = sorted([each for each in ends if each[1] == self.automata[each[0]].anything])
+        found = [
+            (pattern, guards, is_late, _sources(ends.pop((pattern, at, guards, is_late))))
+            for pattern, at, guards, is_late in complete
+        ]
         alive = sorted([thread for thread in read if self.automata[thread[0]].goes_on[thread[1]]])
-        waits = sorted(wait)
+        waits = sorted(ends)
         return PatternStep(
             PatternState(contexts, tuple(alive), tuple(waits)),
             tuple([tuple(read[thread]) for thread in alive]),
-            tuple([_sources(wait[thread]) for thread in waits]),
+            tuple([_sources(ends[each]) for each in waits]),
             tuple(found),
         )
 
-    def at_end(self, waiting: Threads) -> tuple[tuple[int, int], ...]:
-        """Return which matches that wait are complete if the text ends: pattern and index."""
-        return tuple(
-            (pattern, index)
-            for index, (pattern, state) in enumerate(waiting)
-            if self.automata[pattern].accepting[state]
-        )
+    def at_end(self, waiting: Sequence[Waiting], excusing: Set[WordThread]) -> list[tuple[int, PatternSources]]:
+        """Return the matches that wait and are complete if the text ends, but for those that guards excuse."""
+        return [
+            (pattern, PatternSources((index,), ()))
+            for index, (pattern, state, guards, is_late) in enumerate(waiting)
+            if self.automata[pattern].accepting[state] and (is_late or excusing.isdisjoint(guards))
+        ]
 
-    def _read_contexts(self, contexts: Contexts, number: int, labels: Labels) -> tuple[Contexts, Threads]:
+    def _read_contexts(
+        self, contexts: Contexts, number: int, labels: Labels
+    ) -> tuple[Contexts, tuple[tuple[int, int], ...]]:
         """Compute the contexts after a character, and the threads that begin with it, and keep them."""
         states, begun = [], []
         for pattern, (automaton, state, label) in enumerate(zip(self.automata, contexts.states, labels, strict=True)):
@@ -178,8 +205,13 @@ class PatternAutomata:
         return self._contexts.setdefault(states, Contexts(states))
 
 
-def _sources(indices: tuple[list[int], list[int]]) -> Sources:
-    return Sources(tuple(indices[0]), tuple(indices[1]))
+def _waiting(pattern: int, state: int, guards: Guards, is_late: bool) -> Waiting:
+    """Return a match that waits; without guards it is all the same whether it is late."""
+    return pattern, state, guards, is_late and bool(guards)
+
+
+def _sources(indices: tuple[list[int], list[int]]) -> PatternSources:
+    return PatternSources(tuple(indices[0]), tuple(indices[1]))
 
 
 class _Automaton:

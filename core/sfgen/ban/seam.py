@@ -199,14 +199,10 @@ class SeamMatcher:
         alone = self._alone.state if self._differ else after
         return after, (None if alone == after else alone)
 
-    def goes_on(self) -> bool:
-        """Watch the partial matches from here on.
-
-        Returns:
-            Whether one is left of those that had begun when this was first called.
-        """
-        begun = [reading.goes_on() for reading in self._readings]
-        return any(begun)
+    def close(self) -> None:
+        """Begin no more matches, so that what is open later is open here; a half-read character may begin one still."""
+        for reading in self._readings:
+            reading.close()
 
     @property
     def _readings(self) -> Sequence[Matcher]:

@@ -126,16 +126,24 @@ class StateTable:
             characters = self._characters[label] = tuple([automaton.classes[character][0] for character in text])
         for number in characters:
             step = automaton.step(state, number)
-            if step.words or step.patterns:
+            if step.certain:
                 return COMPLETE
             state = step.target
-        return GONE if self._only_open and not state.has_old else self._numbered(state, state)
+        return GONE if self._only_open and not state.is_open else self._numbered(state, state)
 
     def read(self, state: int, data: bytes) -> int:
         """Return the state after some bytes."""
         if state in (COMPLETE, GONE):
             return state
-        return COMPLETE if self.at(state).advance(data) is not None else self._number()
+        matcher = self.at(state)
+        if matcher.advance(data) is not None:
+            return COMPLETE
+        if self._only_open and self.is_inside(state) and not matcher.mark().pending:
+            # What begins behind the character that was half read is not open.
+            matcher = self.at(state)
+            matcher.close()
+            matcher.advance(data)
+        return self._number()
 
     def completes(self, state: int, data: bytes) -> bool:
         """Tell whether some bytes complete a match."""
@@ -163,8 +171,10 @@ class StateTable:
     def _number(self) -> int:
         """Return the number of the matcher's state."""
         matcher = self._matcher
-        if self._only_open and not matcher.goes_on():
-            return GONE
+        if self._only_open and not matcher.mark().pending:
+            matcher.close()
+            if matcher.open_from() is None:
+                return GONE
         mark = matcher.mark()
         state = state_of(mark.after) if mark.alone is None else None
         return self._numbered(matcher.state, mark) if state is None else self._numbered(state, state)
