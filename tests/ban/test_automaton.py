@@ -51,7 +51,7 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_STEPS", 10)
     banned = BannedWords(words, ["a.{3}b"], allow=["ab c"])
     matcher, bounded = banned.matcher(b"a "), []
-    automaton = banned.automata.automaton
+    automaton = banned.automata
     for letter in text:
         bounded.append((matcher.advance(letter.encode()), matcher.finish(), matcher.open_from()))
         assert sum(len(state.steps) for state in automaton._states.values()) <= 10
@@ -64,7 +64,7 @@ def test_texts_go_on_from_states_that_were_forgotten(monkeypatch: pytest.MonkeyP
     matcher = banned.matcher()
     assert matcher.advance(b"not small ta") is None
     mark = matcher.mark()
-    banned.automata.automaton._forget()
+    banned.automata._forget()
     assert matcher.advance(b"lk") is None
     assert matcher.finish() == Match("small talk", 4, 14)
     matcher.reset(mark)

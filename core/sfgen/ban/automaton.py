@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, START, Reading, Seen, Unit, case_after, reading_table
 from sfgen.ban.entries import (
     ENDED,
+    Entry,
     Fates,
     FoundWord,
     Guards,
@@ -190,27 +191,50 @@ class _Complete:
 
 
 class Automaton:
-    """The automaton of a ban; threads may share it."""
+    """The automaton of a ban.
+
+    It is immutable but for what it remembers, and threads may share it.
+
+    Attributes:
+        words: The banned words, as the user gave them.
+        patterns: The banned patterns.
+        allow: The words that excuse a match.
+        ignore_case: Whether words are compared by full case folding.
+        normalize: Whether words are compared by the shape of their letters.
+        start: The state before the prompt.
+    """
 
     def __init__(
         self,
-        banned: Keywords | None,
-        allowed: Keywords | None,
-        patterns: PatternAutomata | None,
-        seen: Seen,
-        first_pattern: int,
+        entries: Sequence[Entry],
+        patterns: tuple[str, ...] = (),
+        allowed: Sequence[Entry] = (),
+        *,
+        ignore_case: bool = True,
+        normalize: bool = False,
     ) -> None:
-        self.banned: Final = banned
-        self.allowed: Final = allowed
+        self.words: Final = tuple(entry.word for entry in entries)
         self.patterns: Final = patterns
-        self.first_pattern: Final = first_pattern
-        self.has_words: Final = banned is not None or allowed is not None
-        self.classes: Final = Classes(seen if self.has_words else None, patterns)
-        self._normalize = seen.normalize and self.has_words
+        self.allow: Final = tuple(entry.word for entry in allowed)
+        self.ignore_case: Final = ignore_case
+        self.normalize: Final = normalize
+        self.banned: Final = Keywords([entry.key() for entry in entries]) if entries else None
+        self.allowed: Final = Keywords([entry.key() for entry in allowed]) if allowed else None
+        self.of_patterns: Final = _automata_of(patterns) if patterns else None
+        self.has_words: Final = bool(entries or allowed)
+        self.classes: Final = Classes(self.seen() if self.has_words else None, self.of_patterns)
         self._states: dict[Content, State] = {}
         self._steps = 0
-        contexts = None if patterns is None else patterns.start
+        contexts = None if self.of_patterns is None else self.of_patterns.start
         self.start: Final = self.state(Content(PROMPT, ALWAYS, START, 0, (NON_WORD,), (), contexts))
+
+    def name(self, number: int) -> str:
+        """Return the banned word or pattern of a number; patterns are counted after the words."""
+        return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
+
+    def seen(self) -> Seen:
+        """Return a table of what the words see in characters."""
+        return Seen(self.words + self.allow, self.ignore_case, self.normalize)
 
     def state(self, content: Content) -> State:
         """Return the state of a content."""
@@ -241,8 +265,8 @@ class Automaton:
             state.steps.clear()
         self._states.clear()
         self._steps = 0
-        if self.patterns is not None:
-            self.patterns.forget()
+        if self.of_patterns is not None:
+            self.of_patterns.forget()
 
     def _step(self, state: State, number: int) -> Step:
         reading, labels = self.classes.members[number]
@@ -262,9 +286,9 @@ class Automaton:
                 content = content._replace(threads=tuple(sorted(threads)))
                 moves = [tuple(sorted(threads[thread])) for thread in content.threads]
         waiting: tuple[PatternSources, ...] = ()
-        if self.patterns is not None and before.patterns is not None:
+        if self.of_patterns is not None and before.patterns is not None:
             in_text = before.phase != PROMPT
-            step = self.patterns.step(before.patterns, number, labels, state.words, in_text, bool(units), fates)
+            step = self.of_patterns.step(before.patterns, number, labels, state.words, in_text, bool(units), fates)
             content, waiting = content._replace(patterns=step.target), step.waiting
             moves += step.threads
             for pattern, guards, is_late, sources in step.complete:
@@ -283,7 +307,7 @@ class Automaton:
 
     def _as_read(self, content: Content, reading: Reading) -> tuple[Content, Sequence[Unit], Sequence[Sequence[Unit]]]:
         """Return what is known of case and script behind a character, its foldings, and its other readings."""
-        if not self._normalize:
+        if not (self.normalize and self.has_words):
             return content, reading.units, ()
         others = () if reading.is_capital_i and content.case == CAPITAL else reading.others
         spelling, kept = content.spelling, []
@@ -331,10 +355,16 @@ class Automaton:
             for number in _completed_at_end(self.banned, thread)
         ]
         patterns: Sequence[tuple[int, PatternSources]] = ()
-        if self.patterns is not None and content.patterns is not None:
-            patterns = self.patterns.at_end(content.patterns.waiting, excusing)
+        if self.of_patterns is not None and content.patterns is not None:
+            patterns = self.of_patterns.at_end(content.patterns.waiting, excusing)
         pending = [index for index, (guards, late) in enumerate(content.pending) if late or excusing.isdisjoint(guards)]
         return Found(tuple(words), tuple(patterns), tuple(pending))
+
+
+def _automata_of(patterns: Sequence[str]) -> PatternAutomata:
+    from sfgen.ban.patterns import PatternAutomata  # which loads numpy
+
+    return PatternAutomata(patterns)
 
 
 def _completed_at_end(words: Keywords, thread: Thread) -> Sequence[int]:
@@ -473,7 +503,7 @@ class Run:
 
     def _matches(self, found: Found, begun: Sequence[int], end: int) -> list[RawMatch]:
         """Return matches with their offsets, before a character that ends at ``end`` is read."""
-        first = self.automaton.first_pattern
+        first = len(self.automaton.words)
         return [
             *(
                 (end if here else self.last, by_boundary, min([begun[source] for source in sources]), number)
@@ -512,7 +542,7 @@ class Run:
                 numbers.update(dict.fromkeys(words.longer(behind, most)))
         if content.patterns is not None:
             patterns = {thread[0] for each in content.patterns[1:] for thread in each}
-            numbers.update(dict.fromkeys(automaton.first_pattern + pattern for pattern in sorted(patterns)))
+            numbers.update(dict.fromkeys(len(automaton.words) + pattern for pattern in sorted(patterns)))
         return list(numbers)[:most]
 
     def mark(self) -> RunMark:

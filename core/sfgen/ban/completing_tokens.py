@@ -25,8 +25,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.ban.automaton import Automaton
 from sfgen.ban.character_trie import character_trie, ranges
-from sfgen.ban.matcher import BanAutomata
 from sfgen.ban.seam import SeamMatcher
 from sfgen.ban.state_table import COMPLETE, CUT, GONE, StateTable, endings_of, is_dead, text_classes
 from sfgen.kernels import FlagsOut, Int, Int32s, kernel
@@ -77,7 +77,7 @@ class CompletingTokens:
     (None, [3], [4])
     """
 
-    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
+    def __init__(self, automata: Automaton, trie: TokenTrie) -> None:
         self._walks = TokenWalks(automata, trie)
         self._open = self._walks.states(only_open=True)
         self._all = self._walks.states()
@@ -122,7 +122,7 @@ class CompletingTokens:
 
 
 @lru_cache(maxsize=8)
-def completing_tokens(automata: BanAutomata, trie: TokenTrie) -> CompletingTokens:
+def completing_tokens(automata: Automaton, trie: TokenTrie) -> CompletingTokens:
     """Return the search of a ban and a vocabulary; the last few are kept and shared by texts."""
     return CompletingTokens(automata, trie)
 
@@ -156,7 +156,7 @@ class ForbiddenTokens:
     Forbidden(tokens=array([5], dtype=int32), end=True)
     """
 
-    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
+    def __init__(self, automata: Automaton, trie: TokenTrie) -> None:
         self._automata = automata
         self._walks = TokenWalks(automata, trie)
         self._states = self._walks.states()
@@ -221,7 +221,7 @@ class ForbiddenTokens:
 class TokenWalks:
     """Walks over the characters of all tokens, by states of the matcher."""
 
-    def __init__(self, automata: BanAutomata, trie: TokenTrie) -> None:
+    def __init__(self, automata: Automaton, trie: TokenTrie) -> None:
         self._automata = automata
         self._trie = trie
         self._characters = character_trie(trie)
@@ -389,7 +389,7 @@ class _StopClasses(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _stop_classes(automata: BanAutomata, trie: TokenTrie) -> _StopClasses:
+def _stop_classes(automata: Automaton, trie: TokenTrie) -> _StopClasses:
     """Return the characters of the tokens as classes that a ban tells apart; the last few are kept."""
     characters = character_trie(trie)
     classes = text_classes(automata, characters.texts)

@@ -7,70 +7,14 @@ The bytes are decoded to characters, however they are cut, and the characters ar
 from __future__ import annotations
 
 import codecs
-import itertools
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sfgen import arguments
 from sfgen.ban.automaton import NEVER, ONCE, Automaton, RawMatch, Run, RunMark, State
-from sfgen.ban.characters import Seen
-from sfgen.ban.entries import Entry, Keywords
 
 _NAMED = 5  # words that may become complete, for views
-
-
-@dataclass(frozen=True, eq=False)
-class BanAutomata:
-    """A compiled ban; threads may share it.
-
-    It is immutable but for what its automaton remembers.
-
-    Attributes:
-        words: The banned words, as the user gave them.
-        patterns: The banned patterns.
-        allow: The words that excuse a match.
-        ignore_case: Whether words are compared by full case folding.
-        normalize: Whether words are compared by the shape of their letters.
-        automaton: Finds words, patterns and the words that excuse a match.
-    """
-
-    words: tuple[str, ...]
-    patterns: tuple[str, ...]
-    allow: tuple[str, ...]
-    ignore_case: bool
-    normalize: bool
-    automaton: Automaton
-
-    @classmethod
-    def of(
-        cls,
-        entries: Sequence[Entry],
-        patterns: tuple[str, ...],
-        allowed: Sequence[Entry],
-        *,
-        ignore_case: bool,
-        normalize: bool,
-    ) -> BanAutomata:
-        """Build the automaton."""
-        pattern_automata = None
-        if patterns:
-            from sfgen.ban.patterns import PatternAutomata  # which loads numpy
-
-            pattern_automata = PatternAutomata(patterns)
-        words, allow = tuple(entry.word for entry in entries), tuple(entry.word for entry in allowed)
-        automaton = Automaton(
-            Keywords([entry.key() for entry in entries]) if entries else None,
-            Keywords([entry.key() for entry in allowed]) if allowed else None,
-            pattern_automata,
-            Seen(itertools.chain(words, allow), ignore_case, normalize),
-            len(words),
-        )
-        return cls(words, patterns, allow, ignore_case, normalize, automaton)
-
-    def name(self, number: int) -> str:
-        """Return the banned word or pattern of a number; patterns are counted after the words."""
-        return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +92,12 @@ class Matcher:
     True
     """
 
-    def __init__(self, automata: BanAutomata, prompt: bytes = b"", *, start: int | None = None) -> None:
-        arguments.instance("automata", automata, BanAutomata, hint="Give BannedWords(...).automata.")
+    def __init__(self, automata: Automaton, prompt: bytes = b"", *, start: int | None = None) -> None:
+        arguments.instance("automata", automata, Automaton, hint="Give BannedWords(...).automata.")
         prompt = arguments.data("prompt", prompt)
         start = -len(prompt) if start is None else arguments.whole_number("start", start)
         self.automata = automata
-        self._run = Run(automata.automaton, start)
+        self._run = Run(automata, start)
         self._position = start  # where the pending bytes begin
         self._pending = b""  # the beginning of a character
         self._read_all(prompt)
@@ -306,7 +250,7 @@ class Matcher:
 
     def close(self) -> None:
         """Begin no more matches; a character that is half read may begin one still."""
-        self._run.state = self.automata.automaton.closed(self._run.state, ONCE if self._pending else NEVER)
+        self._run.state = self.automata.closed(self._run.state, ONCE if self._pending else NEVER)
 
     def starts(self) -> list[int]:
         """Return where each match begins that may still be reported, in an order that ``state`` fixes."""

@@ -422,7 +422,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], Any] | None:
 def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[int, list[_Span]]:
     """Find matches by the automata, by the number of the pattern."""
     shift = wanted[0].end - 1  # what ends at 0 or before is no match to them
-    run, first = Run(words.automata.automaton, -shift), len(words.words)
+    run, first = Run(words.automata, -shift), len(words.words)
     starts = [step.start for step in wanted]
     spans: dict[int, list[_Span]] = {}
 

@@ -17,10 +17,10 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sfgen import arguments
-from sfgen.ban.matcher import BanAutomata, Certain, Mark, Match, Matcher
+from sfgen.ban.matcher import Certain, Mark, Match, Matcher
 
 if TYPE_CHECKING:
-    from sfgen.ban.automaton import RawMatch
+    from sfgen.ban.automaton import Automaton, RawMatch
     from sfgen.vocabulary import Vocabulary
 
 SPECIAL: Final = "\ufffc".encode()
@@ -94,7 +94,7 @@ class SeamMatcher:
     (Match(word='talk', start=-2, end=2), Match(word='talk', start=0, end=4))
     """
 
-    def __init__(self, automata: BanAutomata, prompt: bytes = b"") -> None:
+    def __init__(self, automata: Automaton, prompt: bytes = b"") -> None:
         self.automata = automata
         self._after = Matcher(automata, prompt)
         self._alone = Matcher(automata)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.by_character import BLOCK, CharacterMap, distinct, paired
-from sfgen.ban.automaton import State
+from sfgen.ban.automaton import Automaton, State
 from sfgen.ban.characters import (
     CASES,
     KINDS,
@@ -46,7 +46,7 @@ from sfgen.ban.confusables import (
     letter_symbols,
     symbols,
 )
-from sfgen.ban.matcher import BanAutomata, mark_of, state_of
+from sfgen.ban.matcher import mark_of, state_of
 from sfgen.ban.patterns import PatternAutomata
 from sfgen.ban.seam import SeamMark, SeamMatcher
 from sfgen.protocols import Int32
@@ -69,9 +69,9 @@ class StateTable:
     It belongs to one thread. Numbers are valid until :meth:`forget`.
     """
 
-    def __init__(self, automata: BanAutomata, members: Sequence[bytes], *, only_open: bool = False) -> None:
+    def __init__(self, automata: Automaton, members: Sequence[bytes], *, only_open: bool = False) -> None:
         self._matcher = SeamMatcher(automata)
-        self._automaton = automata.automaton
+        self._automaton = automata
         self._members = members
         self._characters: list[tuple[int, ...] | None] = [None] * len(members)  # their classes in the automaton
         self._only_open = only_open
@@ -232,7 +232,7 @@ class Endings(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
+def endings_of(automata: Automaton, beginnings: tuple[bytes, ...]) -> Endings:
     """Find the characters that some beginnings may become; the last few results are kept."""
     by_beginning = [_codes(automata, pending)[0] for pending in beginnings]
     classes = np.concatenate([np.empty(0, np.int32), *by_beginning])
@@ -242,12 +242,12 @@ def endings_of(automata: BanAutomata, beginnings: tuple[bytes, ...]) -> Endings:
 
 
 @lru_cache(maxsize=4096)
-def _endings(automata: BanAutomata, pending: bytes) -> tuple[bytes, ...]:
+def _endings(automata: Automaton, pending: bytes) -> tuple[bytes, ...]:
     """Return the bytes that complete a character, one for each class that ``pending`` may become."""
     return tuple(chr(code).encode()[len(pending) :] for code in _codes(automata, pending)[1].tolist())
 
 
-def _codes(automata: BanAutomata, pending: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _codes(automata: Automaton, pending: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the classes of characters that begin with ``pending``, and one code point of each."""
     length = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
     bits, lowest, highest = _LENGTHS[length]
@@ -287,7 +287,7 @@ class CharacterClasses(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClasses:
+def character_classes(automata: Automaton, ascii_only: bool) -> CharacterClasses:
     r"""Partition the characters into classes that the ban tells apart.
 
     >>> from sfgen.ban import BannedWords
@@ -298,38 +298,38 @@ def character_classes(automata: BanAutomata, ascii_only: bool) -> CharacterClass
     last = _ASCII if ascii_only else _EVERY
     unseen = folding(automata.ignore_case, automata.normalize, last)
     classes = unseen.classes.copy()
-    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
+    seen = automata.seen()
     numbers = dict(unseen.numbers)
     for letter in seen.alphabet.union(*(unseen.made_of.get(piece, ()) for piece in seen.alphabet)):
         if ord(letter) < last:
             classes[ord(letter)] = _number(seen[letter], numbers)
     labels = CharacterMap.of_numbers(classes)
-    if automata.automaton.patterns is not None:
-        for automaton in automata.automaton.patterns.automata:
+    if automata.of_patterns is not None:
+        for automaton in automata.of_patterns.automata:
             labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
 
 
-def text_classes(automata: BanAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
+def text_classes(automata: Automaton, texts: Sequence[str]) -> NDArray[np.int32]:
     """Partition texts, mostly single characters, into classes, int32 ``[texts]``.
 
     Texts of a class do the same to every match. The numbers are not those of :func:`character_classes`.
     """
-    if automata.automaton.patterns is None:
+    if automata.of_patterns is None:
         labels = _labels_by_words(automata, tuple(texts))
     else:
-        labels = _labels_by_characters(automata, automata.automaton.patterns, texts)
+        labels = _labels_by_characters(automata, automata.of_patterns, texts)
     return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
 
-def _labels_by_characters(automata: BanAutomata, patterns: PatternAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
+def _labels_by_characters(automata: Automaton, patterns: PatternAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
     """Give equal numbers to texts whose characters are of equal classes."""
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = np.cumsum(lengths) - lengths
     codes, which = np.unique(
         np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32), return_inverse=True
     )
-    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
+    seen = automata.seen()
     numbers: dict[Hashable, int] = {}
     keys = [numbers.setdefault(seen[chr(code)], len(numbers)) for code in codes.tolist()]
     classes = np.array(keys, dtype=np.int64)
@@ -346,10 +346,10 @@ def _labels_by_characters(automata: BanAutomata, patterns: PatternAutomata, text
     return labels
 
 
-def _labels_by_words(automata: BanAutomata, texts: tuple[str, ...]) -> NDArray[np.int32]:
+def _labels_by_words(automata: Automaton, texts: tuple[str, ...]) -> NDArray[np.int32]:
     """Number texts by what the words of a ban see in them; some number may be left out."""
     unseen = _unseen_texts(texts, automata.ignore_case, automata.normalize)
-    seen = Seen(automata.words + automata.allow, automata.ignore_case, automata.normalize)
+    seen = automata.seen()
     labels, numbers = unseen.labels.copy(), dict(unseen.numbers)
     for position in {position for piece in seen.alphabet for position in unseen.made_of.get(piece, ())}:
         key = tuple([seen[character] for character in texts[position]])

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final, TextIO, get_args
 
 from sfgen import arguments
+from sfgen.ban.automaton import Automaton
 from sfgen.ban.entries import MatchMode, check_word, parse_all, unstar
-from sfgen.ban.matcher import BanAutomata
 from sfgen.ban.seam import SeamMatcher
 from sfgen.errors import BannedWordsError, InputError, NothingBanned, PatternError, UsageError
 from sfgen.parameter_text import ParameterText
@@ -82,7 +82,7 @@ class BannedWords:
         self.entries: Final = parse_all(self.words, "banned", match, ignore_case, normalize)
         mode: MatchMode = "word" if match == "word" else "substring"
         self.allowed_entries: Final = parse_all(self.allow, "allowed", mode, ignore_case, normalize)
-        self.automata: Final = BanAutomata.of(
+        self.automata: Final = Automaton(
             self.entries, self.patterns, self.allowed_entries, ignore_case=ignore_case, normalize=normalize
         )
 
@@ -233,7 +233,7 @@ class WordBias:
         self.ignore_case: Final = arguments.flag("ignore_case", ignore_case)
         self.normalize: Final = arguments.flag("normalize", normalize)
         entries = parse_all(words, "biased", match, ignore_case, normalize)
-        self.automata: Final = BanAutomata.of(entries, (), (), ignore_case=ignore_case, normalize=normalize)
+        self.automata: Final = Automaton(entries, (), (), ignore_case=ignore_case, normalize=normalize)
 
     @property
     def _key(self) -> tuple[Any, ...]:

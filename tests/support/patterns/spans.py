@@ -8,7 +8,6 @@ from functools import lru_cache
 from tests.support.patterns.random_patterns import compiled
 
 from sfgen.ban.automaton import Automaton, RawMatch, Run
-from sfgen.ban.characters import Seen
 from sfgen.ban.patterns import PatternAutomata
 
 
@@ -41,7 +40,7 @@ def offsets(prompt: str, text: str) -> list[int]:
 @lru_cache(maxsize=64)
 def automaton_of(automata: PatternAutomata) -> Automaton:
     """The automaton of patterns alone."""
-    return Automaton(None, None, automata, Seen((), True, False), 0)
+    return Automaton((), automata.patterns)
 
 
 class PatternThreads(Run):
