@@ -15,7 +15,6 @@ from tests.support.models.vocabularies import loaded
 from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Vocabulary
-from sfgen.ban.character_trie import character_trie
 from sfgen.ban.completing_tokens import ForbiddenTokens
 from sfgen.ban.state_table import COMPLETE
 
@@ -139,25 +138,3 @@ def test_real_tokenizers(real_tokenizer_directory: Callable[[str], Path], name: 
     tails = {vocabulary.tokens[token] for token in forbidden.verdict(states[b"I talk"]).tokens.tolist()}
     assert b"\xf0" not in tails  # there are letters beyond U+10000
     assert b"\xd0" not in tails  # Cyrillic letters
-
-
-def test_a_character_trie_says_where_characters_end() -> None:
-    tokens = [b"a", b"ab", b"a\xc3\xa9", b"a\xc3", b"\xc3", b"\xa9", b"\xc3\xa9b", b"\xf0\x9fa", None]
-    parts = character_trie(Vocabulary(tokens).trie)
-    texts: dict[bytes, int] = {}
-    depth = np.zeros(len(parts.parents), dtype=int)
-    for stop, parent in enumerate(parts.parents.tolist()):
-        depth[stop] = 1 if parent < 0 else depth[parent] + 1
-        assert parent < stop
-        assert parent < 0 or parts.first[parent] <= stop < parts.after[parent]
-        assert (parent < 0) == (stop < parts.roots)
-    last_stops = np.repeat(np.arange(-1, len(parts.nodes)), np.diff(parts.edges))
-    for token, stop, tail in zip(parts.tokens.tolist(), last_stops.tolist(), parts.tails.tolist(), strict=True):
-        data = tokens[token]
-        assert data is not None
-        assert data.endswith(parts.tail_texts[tail])
-        assert bool(tail) == (data[-1:] in (b"\xc3", b"\xf0"))
-        texts[data] = 0 if stop < 0 else int(depth[stop])
-    assert texts == {
-        b"a": 1, b"ab": 2, b"a\xc3\xa9": 2, b"a\xc3": 1, b"\xc3": 0, b"\xa9": 1, b"\xc3\xa9b": 2, b"\xf0\x9fa": 1,
-    }  # fmt: skip

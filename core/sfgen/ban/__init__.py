@@ -18,9 +18,7 @@ In reading order: the list that a user gives, its matcher in one text, the token
 * :mod:`~sfgen.ban.automaton`: words and patterns as one automaton over classes of characters, made as it is walked;
 * :mod:`~sfgen.ban.matcher`: that over bytes that arrive in pieces, with exact rollback, less what allowed words excuse;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
-* :mod:`~sfgen.ban.json_strings`: the strings of a JSON text, each read by itself;
 * :mod:`~sfgen.ban.state_table`: states and classes of characters as numbers, to read many tokens at once;
-* :mod:`~sfgen.ban.character_trie`: the tokens of a vocabulary, read character by character;
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, for rollback and for masks;
 * :mod:`~sfgen.ban.difference`: a constraint's automaton without the banned texts;
 * :mod:`~sfgen.ban.tokenizations`: the token sequences that spell a word;

@@ -1,9 +1,9 @@
 """The tokens that complete a banned match.
 
 Where a match is open, some of the tokens that could come next complete it, and none of them needs to be tried. They
-are found in one walk over the characters of all tokens (:mod:`sfgen.ban.character_trie`), with the matcher's states as
-numbers (:mod:`sfgen.ban.state_table`): a generation of characters is one look-up in the table of steps. The walk
-stops where a match is complete (then it is whatever follows), and where nothing is left of what was open.
+are found in one walk over the characters of all tokens (:mod:`sfgen.vocabulary.character_trie`), with the states of the
+automaton as numbers (:mod:`sfgen.ban.state_table`): a generation of characters is one look-up in the table of steps.
+The walk stops where a match is complete (then it is whatever follows), and where nothing is left of what was open.
 
 A token that ends inside a character completes nothing yet. But after ``talk`` the first half of an emoji is *dead*
 where ``talk`` is banned: whichever emoji it becomes, it ends the word.
@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.ban.automaton import Automaton
-from sfgen.ban.character_trie import character_trie, ranges
 from sfgen.ban.seam import SeamMatcher
 from sfgen.ban.state_table import COMPLETE, CUT, GONE, StateTable, endings_of, is_dead, text_classes
 from sfgen.kernels import FlagsOut, Int, Int32s, kernel
 from sfgen.protocols import Int32
+from sfgen.vocabulary.character_trie import character_trie, ranges
 from sfgen.vocabulary.trie import TokenTrie
 
 Flags = NDArray[np.bool_]

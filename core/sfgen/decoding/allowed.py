@@ -25,7 +25,7 @@ from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from sfgen.ban import BannedWords, SeamMatcher
-    from sfgen.ban.json_strings import StringsMatcher
+    from sfgen.decoding.json_strings import StringsMatcher
 
 
 TakesOut: TypeAlias = "Callable[[GuideSource, BannedWords, bytes], GuideSource | None]"
@@ -55,7 +55,7 @@ class Allowed:
         constraint = getattr(self.source, "constraint", None)
         if constraint is None or self.guided is not self.source or self.clean is not None:
             return None
-        from sfgen.ban.json_strings import StringsMatcher
+        from sfgen.decoding.json_strings import StringsMatcher
         from sfgen.schema.json_schema import JsonSchema
         from sfgen.template.sequence import Sequence
 

@@ -30,9 +30,9 @@ from sfgen.decoding.strategies import Resample, Strategy
 from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Matcher
 
 if TYPE_CHECKING:
-    from sfgen.ban.json_strings import StringsMatcher
     from sfgen.ban.seam import SeamMark
     from sfgen.ban.words import WordBias
+    from sfgen.decoding.json_strings import StringsMatcher
 
 
 @dataclass

@@ -7,7 +7,8 @@
 
 A tokenizer is read in steps, each in its file: ``hub`` locates it, ``pretrained`` loads it by transformers,
 ``tokenizer_files`` without, ``tokenizer`` reads the bytes of its tokens and checks them against the tokenizer itself,
-``decoder`` decodes one token. ``shapes`` is the trie of what tokens look like.
+``decoder`` decodes one token. ``shapes`` is the trie of what tokens look like, ``character_trie`` the one of their
+characters.
 """
 
 from sfgen.vocabulary.trie import TokenTrie

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.kernels import Int, Int32s, Int32sOut, UInt8s, kernel
-from sfgen.protocols import Int32
 from sfgen.vocabulary.trie import TokenTrie
+
+Int32 = NDArray[np.int32]
 
 
 class CharacterTrie(NamedTuple):

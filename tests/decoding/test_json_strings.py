@@ -16,7 +16,7 @@ from tests.support.running.tried import tried
 
 from sfgen import BannedWords, Finished, Index, JsonSchema, Template, TextReleased, generate, stream
 from sfgen.ban import scan
-from sfgen.ban.json_strings import StringsMatcher
+from sfgen.decoding.json_strings import StringsMatcher
 from sfgen.decoding.strategies import StrategyName
 
 CHARACTERS = st.sampled_from('ab1 n}"\\\n\té🙂')
