@@ -176,6 +176,8 @@ class _Complete:
 
     def parted(self) -> tuple[Found, dict[tuple[Guards, bool], Found]]:
         """Return what is certain, and what is pending by its guards: late or not, what is hardest to excuse."""
+        if not self._groups:  # as nearly always
+            return _NOTHING, {}
         found = {
             key: Found(tuple(words), tuple(patterns), tuple(pending))
             for key, (words, patterns, pending) in self._groups.items()
@@ -271,25 +273,26 @@ class Automaton:
     def _step(self, state: State, number: int) -> Step:
         reading, labels = self.classes.members[number]
         before = state.content
-        content, units, others = self._as_read(before, reading)
+        case, spelling, units, others = self._as_read(before, reading)
         readings = (units, *others) if units and self.has_words else ()
+        allowed: Guards = ()
         fates: Fates = unguarded
         if self.allowed is not None:
             allowed, fates = read_allowed(self.allowed, before.allowed, before.kinds, readings, bool(before.begins))
-            content = content._replace(allowed=allowed)
-        complete = _Complete()
+        kinds, threads, patterns = before.kinds, before.threads, before.patterns
         moves: list[tuple[int, ...]] = [(index,) for index in range(state.words)]
+        complete = _Complete()
         if readings:
-            content = content._replace(kinds=kinds_behind(before.kinds, readings))
+            kinds = kinds_behind(kinds, readings)
             if self.banned is not None:
-                threads = self._read_banned(state, self.banned, readings, fates, complete)
-                content = content._replace(threads=tuple(sorted(threads)))
-                moves = [tuple(sorted(threads[thread])) for thread in content.threads]
+                read = self._read_banned(state, self.banned, readings, fates, complete)
+                threads = tuple(sorted(read))
+                moves = [tuple(sorted(read[thread])) for thread in threads]
         waiting: tuple[PatternSources, ...] = ()
-        if self.of_patterns is not None and before.patterns is not None:
+        if self.of_patterns is not None and patterns is not None:
             in_text = before.phase != PROMPT
-            step = self.of_patterns.step(before.patterns, number, labels, state.words, in_text, bool(units), fates)
-            content, waiting = content._replace(patterns=step.target), step.waiting
+            step = self.of_patterns.step(patterns, number, labels, state.words, in_text, bool(units), fates)
+            patterns, waiting = step.target, step.waiting
             moves += step.threads
             for pattern, guards, is_late, sources in step.complete:
                 complete.group(guards, is_late)[1].append((pattern, sources))
@@ -298,24 +301,23 @@ class Automaton:
             if not fate.excuses(is_late):
                 complete.group(fate.alive, is_late and not units)[2].append(index)
         certain, pending = complete.parted()
-        content = content._replace(pending=tuple(pending))
-        if before.begins == ONCE:
-            content = _closed(content, NEVER)
-        after = self.state(content._replace(phase=TEXT) if units and content.phase == SEAM else content)
+        phase = TEXT if units and before.phase == SEAM else before.phase
+        content = Content(phase, before.begins, case, spelling, kinds, threads, patterns, allowed, tuple(pending))
+        after = self.state(_closed(content, NEVER) if before.begins == ONCE else content)
         acts = state.is_open or after.is_open or bool(certain)
         return Step(after, acts, bool(units), tuple(moves), waiting, tuple(pending.values()), certain)
 
-    def _as_read(self, content: Content, reading: Reading) -> tuple[Content, Sequence[Unit], Sequence[Sequence[Unit]]]:
-        """Return what is known of case and script behind a character, its foldings, and its other readings."""
+    def _as_read(self, content: Content, reading: Reading) -> tuple[int, int, Sequence[Unit], Sequence[Sequence[Unit]]]:
+        """Return the case and the family of scripts behind a character, its foldings, and its other readings."""
         if not (self.normalize and self.has_words):
-            return content, reading.units, ()
+            return content.case, content.spelling, reading.units, ()
         others = () if reading.is_capital_i and content.case == CAPITAL else reading.others
         spelling, kept = content.spelling, []
         for unit in reading.units:
             if unit.kind != MARK or unit.spelling == spelling:  # else a stray mark
                 kept.append(unit)
                 spelling = unit.spelling
-        return content._replace(case=case_after(content.case, reading), spelling=spelling), kept, others
+        return case_after(content.case, reading), spelling, kept, others
 
     def _read_banned(
         self,

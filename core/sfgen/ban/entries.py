@@ -354,6 +354,8 @@ def read_character(
 
 def kinds_behind(kinds: Iterable[int], readings: Sequence[Sequence[Unit]]) -> tuple[int, ...]:
     """Return the kinds of the last folded character behind another character, in ascending order."""
+    if len(readings) == 1 and len(readings[0]) == 1 and readings[0][0].kind != MARK:  # as nearly always
+        return (readings[0][0].kind,)
     everything: set[int] = set()
     for units in readings:
         here = set(kinds)

@@ -59,9 +59,9 @@ def mark_of(state: State) -> Mark:
     return Mark(1, b"", RunMark.of(state))
 
 
-def state_of(mark: Mark) -> State | None:
+def state_of(mark: Mark) -> State:
     """Return the state of the automaton, which tells all between characters."""
-    return None if mark.pending else mark._run.state
+    return mark._run.state
 
 
 class Matcher:

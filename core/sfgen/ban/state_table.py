@@ -47,7 +47,6 @@ from sfgen.ban.confusables import (
     symbols,
 )
 from sfgen.ban.matcher import mark_of, state_of
-from sfgen.ban.patterns import PatternAutomata
 from sfgen.ban.seam import SeamMark, SeamMatcher
 from sfgen.protocols import Int32
 
@@ -80,8 +79,8 @@ class StateTable:
     def forget(self) -> None:
         """Forget all states."""
         self._numbers: dict[Hashable, int] = {}
-        # By number: the state of the automaton, where that tells all; else a mark of the matcher.
-        self._states: list[State | SeamMark | None] = [None, None]
+        # By number: the states of the automaton in both readings, once if they are equal; within a character a mark.
+        self._states: list[tuple[State, ...] | SeamMark | None] = [None, None]
         self.steps: Int32 = np.full((64, len(self._members)), UNKNOWN, dtype=np.int32)
         self.steps[COMPLETE], self.steps[GONE] = COMPLETE, GONE
         self._ends = {COMPLETE: True}
@@ -115,21 +114,24 @@ class StateTable:
         """Compute the steps of states (first column) with classes (second column)."""
         for state, label in pairs.tolist():
             known = self._states[state]
-            answer = self._step(known, label) if isinstance(known, State) else self.read(state, self._members[label])
+            if known is None or isinstance(known, SeamMark):
+                answer = self.read(state, self._members[label])
+            else:
+                answer = self._step(known, label)
             self.steps[state, label] = answer  # there may be more room than before
 
-    def _step(self, state: State, label: int) -> int:
+    def _step(self, states: tuple[State, ...], label: int) -> int:
         """Return the number of the state after a member of a class."""
         automaton, characters = self._automaton, self._characters[label]
         if characters is None:
             text = self._members[label].decode()
             characters = self._characters[label] = tuple([automaton.classes[character][0] for character in text])
         for number in characters:
-            step = automaton.step(state, number)
-            if step.certain:
+            steps = [automaton.step(state, number) for state in states]
+            if any(step.certain for step in steps):
                 return COMPLETE
-            state = step.target
-        return GONE if self._only_open and not state.is_open else self._numbered(state, state)
+            states = tuple(dict.fromkeys([step.target for step in steps]))
+        return self._numbered(states, states)
 
     def read(self, state: int, data: bytes) -> int:
         """Return the state after some bytes."""
@@ -165,22 +167,26 @@ class StateTable:
         """Return a matcher in a state, valid until another method is called."""
         known = self._states[state]
         assert known is not None
-        self._matcher.reset(known if isinstance(known, SeamMark) else SeamMark(mark_of(known), None))
+        if not isinstance(known, SeamMark):
+            known = SeamMark(mark_of(known[0]), mark_of(known[1]) if len(known) == 2 else None)
+        self._matcher.reset(known)
         return self._matcher
 
     def _number(self) -> int:
         """Return the number of the matcher's state."""
         matcher = self._matcher
-        if self._only_open and not matcher.mark().pending:
+        if matcher.mark().pending:
+            return self._numbered(matcher.state, matcher.mark())
+        if self._only_open:
             matcher.close()
-            if matcher.open_from() is None:
-                return GONE
         mark = matcher.mark()
-        state = state_of(mark.after) if mark.alone is None else None
-        return self._numbered(matcher.state, mark) if state is None else self._numbered(state, state)
+        states = tuple(dict.fromkeys([state_of(each) for each in (mark.after, mark.alone) if each is not None]))
+        return self._numbered(states, states)
 
-    def _numbered(self, key: Hashable, state: State | SeamMark) -> int:
+    def _numbered(self, key: Hashable, state: tuple[State, ...] | SeamMark) -> int:
         """Return the number of a state, a new one if need be."""
+        if self._only_open and not isinstance(state, SeamMark) and not any(each.is_open for each in state):
+            return GONE
         number = self._numbers.setdefault(key, len(self._states))
         if number == len(self._states):
             self._states.append(state)
@@ -297,16 +303,14 @@ def character_classes(automata: Automaton, ascii_only: bool) -> CharacterClasses
     """
     last = _ASCII if ascii_only else _EVERY
     unseen = folding(automata.ignore_case, automata.normalize, last)
-    classes = unseen.classes.copy()
     seen = automata.seen()
-    numbers = dict(unseen.numbers)
-    for letter in seen.alphabet.union(*(unseen.made_of.get(piece, ()) for piece in seen.alphabet)):
-        if ord(letter) < last:
-            classes[ord(letter)] = _number(seen[letter], numbers)
+    classes, numbers = unseen.classes.copy(), dict(unseen.numbers)
+    for code in {*map(ord, seen.alphabet), *_made_of(seen, unseen)}:
+        if code < last:
+            classes[code] = _number(seen[chr(code)], numbers)
     labels = CharacterMap.of_numbers(classes)
-    if automata.of_patterns is not None:
-        for automaton in automata.of_patterns.automata:
-            labels, _ = paired(labels, automaton.labels.classes())
+    for automaton in automata.of_patterns.automata if automata.of_patterns is not None else ():
+        labels, _ = paired(labels, automaton.labels.classes())
     return _with_members(labels)
 
 
@@ -315,82 +319,74 @@ def text_classes(automata: Automaton, texts: Sequence[str]) -> NDArray[np.int32]
 
     Texts of a class do the same to every match. The numbers are not those of :func:`character_classes`.
     """
-    if automata.of_patterns is None:
-        labels = _labels_by_words(automata, tuple(texts))
-    else:
-        labels = _labels_by_characters(automata, automata.of_patterns, texts)
-    return np.unique(labels, return_inverse=True)[1].reshape(-1).astype(np.int32)
-
-
-def _labels_by_characters(automata: Automaton, patterns: PatternAutomata, texts: Sequence[str]) -> NDArray[np.int32]:
-    """Give equal numbers to texts whose characters are of equal classes."""
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    starts = np.cumsum(lengths) - lengths
-    codes, which = np.unique(
-        np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32), return_inverse=True
-    )
+    codes, by_length = _characters_of(tuple(texts))
+    unseen = _unseen(codes.tobytes(), automata.ignore_case, automata.normalize)
     seen = automata.seen()
-    numbers: dict[Hashable, int] = {}
-    keys = [numbers.setdefault(seen[chr(code)], len(numbers)) for code in codes.tolist()]
-    classes = np.array(keys, dtype=np.int64)
-    for automaton in patterns.automata:
+    classes, numbers = unseen.classes.copy(), dict(unseen.numbers)
+    for position in _made_of(seen, unseen):
+        classes[position] = _number(seen[chr(codes[position])], numbers)
+    for automaton in automata.of_patterns.automata if automata.of_patterns is not None else ():
         by_pattern = automaton.labels.of(codes)
-        classes = np.unique(classes * (int(by_pattern.max(initial=0)) + 2) + by_pattern, return_inverse=True)[1]
-    characters = classes.reshape(-1)[which.reshape(-1)].astype(np.int32)
+        pairs = classes.astype(np.int64) * (int(by_pattern.max(initial=0)) + 2) + by_pattern
+        classes = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int32)
     labels, count = np.empty(len(texts), dtype=np.int32), 0
-    for length in np.unique(lengths):
-        those = np.flatnonzero(lengths == length)
-        chosen, number = distinct(characters[starts[those, None] + np.arange(length)])
+    for those, characters in by_length:
+        chosen, number = distinct(classes[characters])
         labels[those] = count + number
         count += len(chosen)
     return labels
 
 
-def _labels_by_words(automata: Automaton, texts: tuple[str, ...]) -> NDArray[np.int32]:
-    """Number texts by what the words of a ban see in them; some number may be left out."""
-    unseen = _unseen_texts(texts, automata.ignore_case, automata.normalize)
-    seen = automata.seen()
-    labels, numbers = unseen.labels.copy(), dict(unseen.numbers)
-    for position in {position for piece in seen.alphabet for position in unseen.made_of.get(piece, ())}:
-        key = tuple([seen[character] for character in texts[position]])
-        labels[position] = numbers.setdefault(key, len(numbers))
-    return labels
-
-
-class _UnseenTexts(NamedTuple):
-    """Texts as a ban without words would see them."""
-
-    labels: NDArray[np.int32]  # the class of each text, int32
-    numbers: dict[Hashable, int]
-    # for each folded character the texts that are read as it, or as others and it: their positions
-    made_of: dict[str, list[int]]
-
-
 @lru_cache(maxsize=4)
-def _unseen_texts(texts: tuple[str, ...], ignore_case: bool, normalize: bool) -> _UnseenTexts:
-    """Classify texts as a ban without words would; the last few results are kept for the next bans."""
-    seen, table = Seen((), ignore_case, normalize), reading_table(ignore_case, normalize)
-    numbers: dict[Hashable, int] = {}
-    labels = [numbers.setdefault(tuple([seen[letter] for letter in text]), len(numbers)) for text in texts]
-    made_of: defaultdict[str, list[int]] = defaultdict(list)
-    for position, text in enumerate(texts):
-        for letter in text:
-            for unit in table[letter].every_unit:
-                made_of[unit.character].append(position)
-    return _UnseenTexts(np.array(labels, dtype=np.int32), numbers, dict(made_of))
+def _characters_of(
+    texts: tuple[str, ...],
+) -> tuple[NDArray[np.uint32], Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]]:
+    """Return the code points of texts, each once; and for each length the texts and the positions of their characters.
+
+    The last few results are kept for the next bans.
+    """
+    data = "".join(texts).encode("utf-32-le", "surrogatepass")
+    codes, positions = np.unique(np.frombuffer(data, np.uint32), return_inverse=True)
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    starts = np.cumsum(lengths) - lengths
+    by_length = [
+        (those, positions.reshape(-1)[starts[those, None] + np.arange(length)])
+        for length in np.unique(lengths)
+        for those in [np.flatnonzero(lengths == length)]
+    ]
+    return codes, by_length
 
 
 class _Unseen(NamedTuple):
-    """The characters as a list without words would see them."""
+    """Some characters as a list without words would see them."""
 
-    classes: NDArray[np.int32]  # the class of each character, int32; -1 for surrogates
+    classes: NDArray[np.int32]  # the class of each, int32; -1 for surrogates
     numbers: dict[Hashable, int]  # what these classes are, but for the extended kinds
-    made_of: dict[str, list[str]]  # for each folded character those that are read as it, or as others and it
+    made_of: dict[str, list[int]]  # for each folded character the positions of those read as it, or as others and it
+
+
+def _made_of(seen: Seen, unseen: _Unseen) -> set[int]:
+    """Return the positions of the characters that words may see in another way than a list without words."""
+    return {position for piece in seen.alphabet for position in unseen.made_of.get(piece, ())}
 
 
 def _number(key: Hashable, numbers: dict[Hashable, int]) -> int:
     """Return the class of a key of :class:`Seen`, a new one if need be."""
     return key if isinstance(key, int) else numbers.setdefault(key, KINDS + len(numbers))
+
+
+@lru_cache(maxsize=4)
+def _unseen(codes: bytes, ignore_case: bool, normalize: bool) -> _Unseen:
+    """Classify code points, uint32; the last few results are kept for the next bans."""
+    seen, table = Seen((), ignore_case, normalize), reading_table(ignore_case, normalize)
+    numbers: dict[Hashable, int] = {}
+    made_of: defaultdict[str, list[int]] = defaultdict(list)
+    classes = []
+    for position, letter in enumerate(map(chr, np.frombuffer(codes, np.uint32).tolist())):
+        classes.append(_number(seen[letter], numbers))
+        for unit in table[letter].every_unit:
+            made_of[unit.character].append(position)
+    return _Unseen(np.array(classes, dtype=np.int32), numbers, dict(made_of))
 
 
 def _with_members(labels: CharacterMap) -> CharacterClasses:
@@ -440,12 +436,12 @@ def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
     may_change[_SURROGATES] = False
     seen = Seen((), ignore_case, normalize)
     numbers: dict[Hashable, int] = {}
-    made_of: defaultdict[str, list[str]] = defaultdict(list)
+    made_of: defaultdict[str, list[int]] = defaultdict(list)
     table = reading_table(ignore_case, normalize)
     for letter in map(chr, np.flatnonzero(may_change).tolist()):
         kinds[ord(letter)] = _number(seen[letter], numbers)
         for unit in table[letter].every_unit:
-            made_of[unit.character].append(letter)
+            made_of[unit.character].append(ord(letter))
     return _Unseen(kinds, numbers, dict(made_of))
 
 
