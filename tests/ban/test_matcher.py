@@ -338,3 +338,25 @@ def test_a_long_run_inside_a_phrase_keeps_its_start_in_little_memory(separator: 
     length = len(head) + 2000 * len(separator.encode()) + len(tail)
     assert matcher.advance(tail.encode()) is None
     assert matcher.finish() == Match(phrase, 0, length)
+
+
+@tried("some")
+@given(cases(), st.integers(0, 12))
+def test_a_closed_matcher_finds_what_was_open(case: Case, length: int) -> None:
+    before, after = case.text[:length].encode("utf-8", "replace"), case.text[length:].encode("utf-8", "replace")
+    found = []
+    for is_closed in (False, True):
+        matcher = Matcher(case.words.automata, before)
+        if is_closed:
+            matcher.close()
+        matches = {*matcher.all_certain(after), *matcher.all_at_end()}
+        found.append({match for match in matches if is_closed or match[2] < 0})
+    assert found[0] == found[1]
+
+
+def test_a_character_that_was_half_read_may_begin_a_match_of_a_closed_matcher() -> None:
+    for text, expected in (("聊天", Match("聊天", 0, 6)), ("聊, 聊天", None)):
+        matcher = BannedWords(["聊天"]).matcher()
+        matcher.advance(text.encode()[:2])
+        matcher.close()
+        assert matcher.advance(text.encode()[2:]) == expected

@@ -15,8 +15,9 @@ In reading order: the list that a user gives, its matcher in one text, the token
 * :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
 * :mod:`~sfgen.ban.confusables`: characters that look alike, as one;
 * :mod:`~sfgen.ban.patterns`: the automata of patterns;
-* :mod:`~sfgen.ban.automaton`: words and patterns as one automaton over classes of characters, made as it is walked;
-* :mod:`~sfgen.ban.matcher`: that over bytes that arrive in pieces, with exact rollback, less what allowed words excuse;
+* :mod:`~sfgen.ban.automaton`: words, patterns and the words that excuse a match as one automaton over classes of
+  characters, made as it is walked;
+* :mod:`~sfgen.ban.matcher`: that over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.state_table`: states and classes of characters as numbers, to read many tokens at once;
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, for rollback and for masks;

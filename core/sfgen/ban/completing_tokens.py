@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from sfgen.ban.automaton import Automaton
 from sfgen.ban.seam import SeamMatcher
-from sfgen.ban.state_table import COMPLETE, CUT, GONE, StateTable, endings_of, is_dead, text_classes
+from sfgen.ban.state_table import COMPLETE, CUT, GONE, StateTable, characters_from, is_dead, text_classes
 from sfgen.kernels import FlagsOut, Int, Int32s, kernel
 from sfgen.protocols import Int32
 from sfgen.vocabulary.character_trie import character_trie, ranges
@@ -363,11 +363,17 @@ class TokenWalks:
         elif finds is Finds.LAST or (finds is Finds.FORBIDDEN and not self._writes_any_ending):
             tails[1:] = states.ends_in_match(cut)
         elif finds is not Finds.COMPLETING and states.ends_in_match(cut) and states.completes(cut, CUT):
-            endings = endings_of(self._automata, self._characters.tail_texts[1:])
-            complete = np.zeros(len(endings.members), dtype=np.bool_)
-            for label in endings.used:
-                complete[label] = states.completes(state, endings.members[label])
-            tails[1:] = np.logical_and.reduceat(complete[endings.classes], endings.starts)
+            known: dict[int, bool] = {}  # by class of characters: whether one completes a match
+
+            def completes(label: int, character: bytes) -> bool:
+                if label not in known:
+                    known[label] = states.completes(state, character)
+                return known[label]
+
+            tails[1:] = [
+                all(completes(*each) for each in characters_from(self._automata, tail))
+                for tail in self._characters.tail_texts[1:]
+            ]
         return tails
 
     def _is_found_without_tail(self, states: StateTable, finds: Finds, state: int) -> bool:

@@ -219,7 +219,8 @@ def is_dead(matcher: SeamMatcher) -> bool:
     if not mark.pending or matcher.finish() is None:
         return False
     try:
-        for ending in (CUT, *_endings(matcher.automata, mark.pending)):
+        endings = [whole[len(mark.pending) :] for _, whole in characters_from(matcher.automata, mark.pending)]
+        for ending in (CUT, *endings):
             matcher.reset(mark)
             if matcher.advance(ending) is None:
                 return False
@@ -228,33 +229,9 @@ def is_dead(matcher: SeamMatcher) -> bool:
     return True
 
 
-class Endings(NamedTuple):
-    """The characters that some beginnings may become, by class."""
-
-    classes: NDArray[np.int32]  # int32, the classes of what each beginning may become, one beginning after the other
-    starts: NDArray[np.int64]  # int64 ``[beginnings]``, where those of each beginning start
-    used: tuple[int, ...]
-    members: tuple[bytes, ...]
-
-
-@lru_cache(maxsize=8)
-def endings_of(automata: Automaton, beginnings: tuple[bytes, ...]) -> Endings:
-    """Find the characters that some beginnings may become; the last few results are kept."""
-    by_beginning = [_codes(automata, pending)[0] for pending in beginnings]
-    classes = np.concatenate([np.empty(0, np.int32), *by_beginning])
-    starts = np.cumsum([0, *map(len, by_beginning)])[:-1]
-    members = tuple(member.encode() for member in character_classes(automata, False).members)
-    return Endings(classes, starts, tuple(np.unique(classes).tolist()), members)
-
-
 @lru_cache(maxsize=4096)
-def _endings(automata: Automaton, pending: bytes) -> tuple[bytes, ...]:
-    """Return the bytes that complete a character, one for each class that ``pending`` may become."""
-    return tuple(chr(code).encode()[len(pending) :] for code in _codes(automata, pending)[1].tolist())
-
-
-def _codes(automata: Automaton, pending: bytes) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the classes of characters that begin with ``pending``, and one code point of each."""
+def characters_from(automata: Automaton, pending: bytes) -> tuple[tuple[int, bytes], ...]:
+    """Return the characters that ``pending`` may become: each class, with one character of it."""
     length = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
     bits, lowest, highest = _LENGTHS[length]
     code = pending[0] & bits
@@ -267,7 +244,10 @@ def _codes(automata: Automaton, pending: bytes) -> tuple[NDArray[np.int32], NDAr
     numbers, positions = np.unique(labels.rows[rows], return_index=True)
     is_text = numbers >= 0  # surrogates have no number
     row, column = np.divmod(positions[is_text], BLOCK)
-    return numbers[is_text], (first + blocks[row]) * BLOCK + column
+    codes = (first + blocks[row]) * BLOCK + column
+    return tuple(
+        (number, chr(code).encode()) for number, code in zip(numbers[is_text].tolist(), codes.tolist(), strict=True)
+    )
 
 
 # ---- classes of characters -------------------------------------------------------------------------------------------
