@@ -166,9 +166,7 @@ class _Complete:
     """The matches that are complete and not excused, by the guards that are left."""
 
     def __init__(self) -> None:
-        self._groups: dict[
-            tuple[Guards, bool], tuple[list[FoundWord], list[tuple[int, PatternSources]], list[int]]
-        ] = {}
+        self._groups: dict[tuple[Guards, bool], _Group] = {}
 
     def group(self, guards: Guards, is_late: bool) -> _Group:
         """Return the words, patterns and pending matches that have these guards."""

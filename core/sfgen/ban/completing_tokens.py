@@ -87,8 +87,8 @@ class CompletingTokens:
     def of(self, matcher: SeamMatcher) -> Int32:
         """Return the tokens that complete a partial match, int32, ascending; read-only.
 
-        A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Of the tokens that
-        complete one which begins within them, some may be found, too. All that is found does complete a match.
+        A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Behind a character that
+        is half read, tokens that complete one which begins within them may be found, too.
         """
         if matcher.open_from() is None:
             return np.empty(0, np.int32)
