@@ -249,11 +249,18 @@ class Matcher:
         return self._pending, self._run.state
 
     def close(self) -> None:
-        """Begin no more matches; a character that is half read may begin one still."""
+        """Begin no more matches.
+
+        A character that is half read may begin one still.
+        """
         self._run.state = self.automata.closed(self._run.state, ONCE if self._pending else NEVER)
 
     def starts(self) -> list[int]:
-        """Return where each match begins that may still be reported, in an order that ``state`` fixes."""
+        """Return where each match begins that may still be reported.
+
+        Returns:
+            The offsets, in an order that ``state`` fixes.
+        """
         return self._run.begins()
 
     def _decode(self, data: bytes) -> Iterator[tuple[str, int]]:

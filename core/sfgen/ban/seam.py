@@ -200,7 +200,10 @@ class SeamMatcher:
         return after, (None if alone == after else alone)
 
     def close(self) -> None:
-        """Begin no more matches, so that what is open later is open here; a half-read character may begin one still."""
+        """Begin no more matches: what is open later is open here.
+
+        A character that is half read may begin one still.
+        """
         for reading in self._readings:
             reading.close()
 
