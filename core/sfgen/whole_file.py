@@ -15,7 +15,7 @@ from sfgen.errors import InputError, SfgenError
 from sfgen.printable import shown_name
 
 LONGEST_TEXT = 16 * 2**20
-"""Bytes of a prompt, and of all that is no larger: words, patterns, grammars, conversations."""
+"""Bytes of a prompt, and of all that is no larger: patterns, choices, grammars, conversations."""
 
 
 class Readable(Protocol):

@@ -105,7 +105,8 @@ WORDS = st.lists(st.from_regex(r"[ab]{1,4}( [ab]{1,2})?", fullmatch=True), min_s
 def brute_force(vocabulary: Vocabulary, words: list[str]) -> dict[tuple[int, ...], str]:
     """Every sequence of tokens, by extending all that are a beginning of a word; with its word."""
     spelled = {space + word.encode(): word for word in reversed(words) for space in (b"", b" ")}
-    tokens = [(number, token) for number, token in enumerate(vocabulary.tokens) if token and not token.isspace()]
+    tokens = [(number, token) for number, token in enumerate(vocabulary.tokens) if token]
+    joins_blanks = any(b" " in token and token.strip() for _, token in tokens)
     found = {}
     open_routes: list[tuple[tuple[int, ...], bytes]] = [((), b"")]
     while open_routes:
@@ -113,6 +114,8 @@ def brute_force(vocabulary: Vocabulary, words: list[str]) -> dict[tuple[int, ...
         if text in spelled:
             found[route] = spelled[text]
         for number, token in tokens:
+            if token.isspace() and (joins_blanks or not text):
+                continue
             if any(word.startswith(text + token) for word in spelled):
                 open_routes.append(((*route, number), text + token))
     return found
@@ -173,6 +176,11 @@ def test_a_word_with_a_billion_routes() -> None:
 def test_tokens_of_white_space_alone_do_not_count() -> None:
     vocabulary = Vocabulary([b"f", b"g", b" ", b" g", b"\t", "\u3000".encode(), b" f"])
     assert ids_of(Routes(vocabulary, ["f g", "f\tg", "f\u3000g"])) == [(0, 3), (6, 3)]
+
+
+def test_white_space_alone_counts_within_a_phrase_where_no_token_joins_it() -> None:
+    routes = Routes(Vocabulary([b"f", b"g", b" ", b"  ", b"fg"]), ["f g", "f  g", "fg"])
+    assert ids_of(routes) == [(4,), (0, 1), (0, 2, 1), (0, 3, 1), (0, 2, 2, 1)]
 
 
 def test_special_and_end_tokens_do_not_count() -> None:

@@ -227,6 +227,17 @@ def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (banned.words, banned.patterns, banned.normalize, banned.allow) == (tuple(expected), ("x",), True, ("talk",))
 
 
+def test_a_file_of_millions_of_words_is_read_but_none_without_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"#" * (17 << 20) + b"\ntalk\n")
+    assert read_words(path) == ["talk"]
+    monkeypatch.setattr("sfgen.ban.words._LONGEST_FILE", 1 << 20)
+    with pytest.raises(InputError, match="is longer than 1,048,576 bytes"):
+        read_words(path)
+
+
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [

@@ -32,6 +32,11 @@ def test_the_routes_of_the_embedded_model(sfgen: Sfgen, tokens: tuple[bytes | No
     assert sum(state == -1 for row in record["transitions"].values() for _, state in row) == record["count"]
 
 
+def test_a_phrase_has_routes_where_spaces_are_tokens_of_their_own(sfgen: Sfgen) -> None:
+    (record,) = sfgen(*ROUTES, "--words", "small talk", "--json").records
+    assert record["routes"][0]["tokens"] == ["small", " ", "talk"]
+
+
 def test_the_table_has_a_route_on_each_line(sfgen: Sfgen) -> None:
     (record,) = sfgen(*ROUTES, "--words", "talk,listen", "--json").records
     done = sfgen(*ROUTES, "--words", "talk,listen")

@@ -61,8 +61,9 @@ class Routes:
 
     Iterating makes them lazily, since a word can have millions. They are ordered by their number of tokens, then by
     their last token's id, then by the one before, and so on. A word is taken as it is written (a star that stands for a
-    prefix is no part of it), with and without a space before it. Tokens of white space alone never count, so that ``f|
-    |g`` is not a tokenization of ``f g``; nor does a byte-fallback token where another token writes the same byte.
+    prefix is no part of it), with and without a space before it. Tokens of white space alone do not count (``f| |g`` is
+    no tokenization of ``f g``), except between the words of a phrase where no token joins white space with anything
+    else. Nor does a byte-fallback token count where another token writes the same byte.
 
     >>> routes = Routes(Vocabulary([b"t", b"alk", b" talk", b"talk", b"ta", b"lk"]), ["talk"])
     >>> routes.count, [route.token_ids for route in routes]
@@ -194,14 +195,20 @@ class _Pieces:
 
     def __init__(self, vocabulary: Vocabulary, longest: int) -> None:
         ids: defaultdict[bytes, list[int]] = defaultdict(list)
+        joins_blanks = any(token and token.strip() and token.split() != [token] for token in vocabulary.tokens)
         for token_id in vocabulary.text_token_ids.tolist():
             token = vocabulary.tokens[token_id]
-            if token is not None and len(token) <= longest and not token.decode(errors="replace").isspace():
+            if token is not None and len(token) <= longest and not (joins_blanks and _is_blank(token)):
                 ids[token].append(token_id)
         single = {token: token_ids for token, token_ids in ids.items() if len(token) == 1}
         ids.update(_without_fallback(single))
         self.ids = {token: tuple(token_ids) for token, token_ids in ids.items()}
         self.sizes = sorted(set(map(len, self.ids)))
+
+
+def _is_blank(token: bytes) -> bool:
+    """Tell whether a token is white space alone."""
+    return token.decode(errors="replace").isspace()
 
 
 def _without_fallback(ids: Mapping[bytes, list[int]]) -> dict[bytes, list[int]]:
@@ -232,7 +239,7 @@ def _cut(word: str, text: bytes, pieces: _Pieces) -> _Spelling:
             start = end - size
             if start < 0:
                 break
-            if lengths[start] and (ids := pieces.ids.get(text[start:end])):
+            if lengths[start] and (ids := pieces.ids.get(text[start:end])) and (start or not _is_blank(text[:end])):
                 here.append((start, ids))
                 reached |= lengths[start] << 1
                 count += counts[start] * len(ids)

@@ -395,6 +395,7 @@ def read_words(
     return words
 
 
+_LONGEST_FILE: Final = 64 << 20  # bytes: some millions of phrases
 _COMMENT: Final = re.compile(r"^\s*#|\s#(?=\s|$)")
 _QUOTES: Final = ('""', "''", "``", "“”", "‘’", "«»", "„“", "「」")
 
@@ -426,7 +427,7 @@ def _read(source: str | Path | TextIO, title: str | None) -> tuple[str, str]:
     if isinstance(source, (str, Path)):
         name = title or str(source)
         try:
-            data = read_file(source, name)
+            data = read_file(source, name, most=_LONGEST_FILE)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"cannot read the banned words in {name}: {reason}", hint="Check the path.") from None
@@ -436,7 +437,7 @@ def _read(source: str | Path | TextIO, title: str | None) -> tuple[str, str]:
         buffer = getattr(source, "buffer", None)  # a stream that was opened as another encoding is read as UTF-8 too
         if buffer is None:
             return name, source.read().removeprefix("\ufeff")
-        data = read_stream(buffer, name)
+        data = read_stream(buffer, name, most=_LONGEST_FILE)
     try:
         return name, data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
