@@ -381,6 +381,9 @@ def read_words(
     name, text = _read(source, title)
     words: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
+        if line.replace(" ", "").isalnum():  # as nearly all lines of a long list
+            words.append(line.strip())
+            continue
         word = _COMMENT.split(line, maxsplit=1)[0].strip()
         if warn is not None:
             for doubt in _doubts(word or line.strip()):
