@@ -59,6 +59,19 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bounded == unbounded
 
 
+def test_states_with_many_threads_are_bounded_by_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word that overlaps itself has a thread for each of its beginnings."""
+    monkeypatch.setattr(module, "MOST_STEPS", 200)
+    word = "=" * 400
+    banned = BannedWords([word], match="substring")
+    matcher = banned.matcher()
+    for _ in word[1:]:
+        assert matcher.advance(b"=") is None
+        assert sum(state.words for state in banned.automata._states.values()) < 3000
+    assert matcher.open_from() == 0
+    assert matcher.advance(b"=") == Match(word, 0, 400)
+
+
 def test_texts_go_on_from_states_that_were_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     banned = BannedWords(["small talk"], [r"\bnot\b.*\bbut\b"])
     matcher = banned.matcher()

@@ -50,6 +50,7 @@ from sfgen.ban.entries import (
     Keywords,
     Sources,
     Thread,
+    add_sources,
     kinds_behind,
     read_allowed,
     read_character,
@@ -60,7 +61,9 @@ if TYPE_CHECKING:
     from sfgen.ban.patterns import Labels, PatternAutomata, PatternSources, PatternState, Spans
 
 MOST_STEPS: Final = 50_000
-"""Steps that are remembered."""
+"""Steps that are remembered; one with many threads counts for several."""
+
+_THREADS_OF_A_STEP: Final = 8
 
 _MOST_CHARACTERS: Final = 20_000
 """Characters whose classes are remembered."""
@@ -255,8 +258,8 @@ class Automaton:
         if step is None:
             if self._steps >= MOST_STEPS:
                 self._forget()
-            self._steps += 1
             step = state.steps[number] = self._step(state, number)
+            self._steps += 1 + len(step.moves) // _THREADS_OF_A_STEP
         return step
 
     def _forget(self) -> None:
@@ -285,7 +288,7 @@ class Automaton:
             if self.banned is not None:
                 read = self._read_banned(state, self.banned, readings, fates, complete)
                 threads = tuple(sorted(read))
-                moves = [tuple(sorted(read[thread])) for thread in threads]
+                moves = [read[thread] for thread in threads]
         waiting: tuple[PatternSources, ...] = ()
         if self.of_patterns is not None and patterns is not None:
             in_text = before.phase != PROMPT
@@ -328,17 +331,18 @@ class Automaton:
         """Read one character for the banned words; note what is complete, and return the threads behind it."""
         content = state.content
         new = state.registers[0]
-        read, found = read_character(
-            words, content.threads, content.kinds, readings, (new, None) if content.begins else None
-        )
+        begun = (new, () if self.allowed is None else None) if content.begins else None
+        read, found = read_character(words, content.threads, content.kinds, readings, begun)
         for word in found:
             fate = fates(word.guards)
             in_text = content.phase == TEXT or (content.phase == SEAM and word.is_here)
             if in_text and not fate.excuses(word.is_here):
                 complete.group(fate.alive, False)[0].append(word)
+        if self.allowed is None:
+            return read
         threads: Sources = {}
         for (kind, node, marks, guards), sources in read.items():
-            threads.setdefault((kind, node, marks, fates(guards).after), set()).update(sources)
+            add_sources(threads, (kind, node, marks, fates(guards).after), sources)
         return threads
 
     def at_end(self, state: State) -> Found:

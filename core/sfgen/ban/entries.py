@@ -319,10 +319,18 @@ class FoundWord(NamedTuple):
     sources: tuple[int, ...]  # the threads that it comes from
 
 
-Sources: TypeAlias = dict[Thread, set[int]]
+Sources: TypeAlias = dict[Thread, tuple[int, ...]]
+"""The threads behind a character, each with those that it comes from, in ascending order."""
 
 Begun: TypeAlias = "tuple[int, Guards | None]"
 """The source and the guards of threads that begin with a character."""
+
+
+def add_sources(threads: Sources, thread: Thread, sources: tuple[int, ...]) -> None:
+    """Note that a thread comes from these as well."""
+    known = threads.setdefault(thread, sources)
+    if known != sources:
+        threads[thread] = tuple(sorted({*known, *sources}))
 
 
 def read_character(
@@ -340,7 +348,8 @@ def read_character(
     found: set[FoundWord] = set()
     everything: Sources = {}
     for units in readings:
-        before, after = set(kinds), {thread: {index} for index, thread in enumerate(threads)}
+        before = set(kinds)
+        after: Sources = {thread: (index,) for index, thread in enumerate(threads)}
         for position, unit in enumerate(units):
             after = _read_unit(words, after, before, unit, position > 0, begun, found)
             before = _kinds_behind(before, unit)
@@ -348,7 +357,7 @@ def read_character(
             everything = after
             continue
         for thread, sources in after.items():
-            everything.setdefault(thread, set()).update(sources)
+            add_sources(everything, thread, sources)
     return everything, found
 
 
@@ -381,20 +390,20 @@ def _read_unit(
     """Read one folded character; ``is_inside``: another one of the same original character stands before it."""
     after: Sources = {}
 
-    def reach(kind: int, node: Node, marks: str, guards: Guards | None, sources: Iterable[int]) -> None:
+    def reach(kind: int, node: Node, marks: str, guards: Guards | None, sources: tuple[int, ...]) -> None:
         """Come to a node: note what is complete there, and the thread, if it can go on."""
         if unit.may_end and (behind := words.behind_marks(node, marks)) is not None:
             for number in words.ends(behind):
-                found.add(FoundWord(number, False, True, guards, tuple(sources)))
+                found.add(FoundWord(number, False, True, guards, sources))
         if words.goes_on_with(node, marks) if marks else words.goes_on(node):
-            after.setdefault((kind, node, marks, guards), set()).update(sources)
+            add_sources(after, (kind, node, marks, guards), sources)
 
     for (before, node, marks, guards), sources in threads.items():
         kind = before if unit.kind == MARK else unit.kind
         behind = words.behind_marks(node, marks) if marks else node
         if behind is not None and (kind != SPACED or before != SPACED):
             for number in words.completed_by_boundary(behind):
-                found.add(FoundWord(number, True, is_inside, guards, tuple(sources)))
+                found.add(FoundWord(number, True, is_inside, guards, sources))
         for reached, read in _next(words, node, behind, marks, unit, kind):
             reach(kind, reached, read, guards, sources)
     if begun is None:
@@ -467,7 +476,7 @@ def read_allowed(
     Without a reading the character is dropped.
     """
     new = len(threads)
-    after: Sources = {thread: {index} for index, thread in enumerate(threads)}
+    after: Sources = {thread: (index,) for index, thread in enumerate(threads)}
     found: set[FoundWord] = set()
     if readings:
         after, found = read_character(words, threads, kinds, readings, (new, ()) if begins else None)
