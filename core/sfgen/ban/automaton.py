@@ -32,13 +32,15 @@ see. It is *late*, and no allowed match that ended with that character covers it
 A step is computed once, from what the state is made of, and kept with the state. Most steps meet no thread at all, and
 then a character costs two look-ups, whatever is banned. Equal states are one object while they are remembered. Beyond
 :data:`MOST_STEPS` all are forgotten, and made again where texts need them: a text holds its state, and a state holds
-what it is made of. So memory is bounded, and an automaton is handed to another process as the words that it is made of.
+what it is made of. So memory is bounded. A list of words is handed to another process as it was given, and what was compiled
+(:mod:`sfgen.compiled_form`) without what is remembered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, START, Reading, Seen, Unit, case_after, reading_table
 from sfgen.ban.entries import (
@@ -225,11 +227,25 @@ class Automaton:
         self.allowed: Final = Keywords([entry.key() for entry in allowed]) if allowed else None
         self.of_patterns: Final = _automata_of(patterns) if patterns else None
         self.has_words: Final = bool(entries or allowed)
-        self.classes: Final = Classes(self.seen() if self.has_words else None, self.of_patterns)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make all that is remembered, which is at first the state before the prompt."""
+        self.classes = Classes(self.seen() if self.has_words else None, self.of_patterns)
         self._states: dict[Content, State] = {}
         self._steps = 0
         contexts = None if self.of_patterns is None else self.of_patterns.start
-        self.start: Final = self.state(Content(PROMPT, ALWAYS, START, 0, (NON_WORD,), (), contexts))
+        self.start = self.state(Content(PROMPT, ALWAYS, START, 0, (NON_WORD,), (), contexts))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        for remembered in ("classes", "start", "_states", "_steps"):
+            del state[remembered]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
 
     def name(self, number: int) -> str:
         """Return the banned word or pattern of a number; patterns are counted after the words."""
@@ -397,17 +413,19 @@ class Classes(dict[str, tuple[int, int]]):
         self._seen = seen
         self._patterns = patterns
         self._numbers: dict[Hashable, int] = {}
-        self.members: Final[list[tuple[Reading, Labels]]] = []
+        self.members: Final[dict[int, tuple[Reading, Labels]]] = {}
         """Of each class what one of its characters is to words and to patterns."""
+        self._next = count()
         self._table = reading_table(True, False) if seen is None else reading_table(seen.ignore_case, seen.normalize)
 
     def __missing__(self, character: str) -> tuple[int, int]:
         labels = () if self._patterns is None else self._patterns.labels(character)
         seen = None if self._seen is None else self._seen[character]
         number = self._numbers.get((seen, labels))
-        if number is None:
-            self.members.append((self._table[character], labels))
-            number = self._numbers.setdefault((seen, labels), len(self.members) - 1)
+        if number is None:  # threads may come to it at once, and of their numbers one is used
+            new = next(self._next)
+            self.members[new] = self._table[character], labels
+            number = self._numbers.setdefault((seen, labels), new)
         code = ord(character)
         width = 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
         if len(self) >= _MOST_CHARACTERS:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,11 +111,14 @@ class PatternAutomata:
     They are immutable but for what they remember.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
+    def __init__(self, patterns: Sequence[str], compiled: tuple[_Automaton, ...] | None = None) -> None:
         self.patterns: Final = tuple(patterns)
-        self.automata: Final = tuple(map(_Automaton, self.patterns))
+        self.automata: Final = tuple(map(_Automaton.of, self.patterns)) if compiled is None else compiled
         self._contexts: Final[dict[tuple[int, ...], Contexts]] = {}
         self.start: Final = PatternState(self._known((0,) * len(self.patterns)), (), ())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PatternAutomata, (self.patterns, self.automata)
 
     def labels(self, character: str) -> Labels:
         """Return what a character is to each pattern."""
@@ -215,9 +218,24 @@ def _sources(indices: tuple[list[int], list[int]]) -> PatternSources:
 
 
 class _Automaton:
-    """One pattern."""
+    """One pattern, compiled; it is pickled so."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, automaton: Deterministic, symbols: CharacterMap, anything: int) -> None:
+        self._compiled: Final = automaton, symbols, anything
+        transitions, byte_classes, accepting = automaton
+        self.labels: Final = _Labels(symbols, byte_classes.tobytes())
+        self._classes = transitions.shape[1]
+        self._border = int(byte_classes[BORDER])
+        self.transitions = transitions.reshape(-1).data
+        self.accepting: Final[list[bool]] = accepting.tolist()
+        self.anything: Final = anything
+        # Whether a match that has come so far can go on; another can only end here.
+        goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
+        self.goes_on: Final[list[bool]] = goes_on.tolist()
+
+    @classmethod
+    def of(cls, pattern: str) -> _Automaton:
+        """Compile a pattern."""
         automaton, anything, symbols = compile_bordered(pattern)
         transitions, byte_classes, accepting = automaton
         if not accepting.any():
@@ -234,15 +252,10 @@ class _Automaton:
                 f"the banned pattern {pattern!r} matches the empty text and would ban {scope}",
                 hint="Let it match one character at least, as a+ does in place of a*.",
             )
-        self.labels: Final = _Labels(symbols.numbers, byte_classes.tobytes())
-        self._classes = transitions.shape[1]
-        self._border = int(byte_classes[BORDER])
-        self.transitions = transitions.reshape(-1).data
-        self.accepting: Final[list[bool]] = accepting.tolist()
-        self.anything: Final = _state_of_all_texts(automaton, anything, len(symbols.members))
-        # Whether a match that has come so far can go on; another can only end here.
-        goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
-        self.goes_on: Final[list[bool]] = goes_on.tolist()
+        return cls(automaton, symbols.numbers, _state_of_all_texts(automaton, anything, len(symbols.members)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Automaton, self._compiled
 
     def read(self, state: int, label: Iterable[int]) -> int:
         """Return the state after the byte classes of a character; -1: none."""

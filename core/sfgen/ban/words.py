@@ -105,7 +105,8 @@ class BannedWords:
         return BannedWords, self._key
 
     def __compiled__(self) -> tuple[Any, ...]:
-        return object.__new__, (BannedWords,), self.__dict__
+        kept = {name: value for name, value in self.__dict__.items() if name != "_hash"}  # it differs by process
+        return object.__new__, (BannedWords,), kept
 
     @classmethod
     def of(cls, banned: BannedWords | Iterable[str]) -> BannedWords:
