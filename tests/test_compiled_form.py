@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from tests.support import golden
 
-from sfgen import Dfa, Grammar, Index, JsonSchema, Substring, Template, load_model
+from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Substring, Template, load_model
+from sfgen.ban import scan
 from sfgen.compiled_form import CompiledForm, Later, compiled_form, of_compiled_form
 from sfgen.decoding.plain_forms import source_of
 from sfgen.errors import SfgenError
@@ -219,6 +220,85 @@ def test_another_process_compiles(tmp_path: Path) -> None:
     form = pickle.loads(done.stdout)
     assert isinstance(form, CompiledForm)
     assert walked(of_compiled_form(form)) == walked(JsonSchema(SCHEMA, order="any"))
+
+
+BANS: dict[str, Callable[[], BannedWords]] = {
+    "words": lambda: BannedWords(["talk*", "small fry", "c++", "hé"], allow=["talking head", "e"], normalize=True),
+    "patterns": lambda: BannedWords([], [r"[0-9]{3}\b", r"(?i)\bse.{0,5}t", r"(?<!\w)é+"]),
+    "both": lambda: BannedWords(["ass", "no talk"], ["a.?b", r"\p{Script=Han}"], "substring", allow=["class", "ab ba"]),
+}
+BANNED_TEXTS = (
+    "12 345 ",
+    "so talking heads",
+    "Small... fry!",
+    "in c++.",
+    "the class asses",
+    "ab ba",
+    "set",
+    "éé 漢",
+    "Ｔalk",
+)
+
+
+def found_in(banned: BannedWords, text: str) -> list[Any]:
+    """What is found in a text, and what may still be, at each character; alone and after a prompt."""
+    matchers = [banned.matcher(), banned.matcher(b"no t")]
+    return [
+        (matcher.advance(letter.encode()), matcher.finish(), matcher.open_from(), matcher.under_way())
+        for letter in text
+        for matcher in matchers
+    ]
+
+
+@pytest.mark.parametrize("make", BANS.values(), ids=BANS)
+def test_a_ban_is_not_compiled_again(make: Callable[[], BannedWords], monkeypatch: pytest.MonkeyPatch) -> None:
+    banned = make()
+    form = compiled_form(banned)
+    before = [found_in(banned, text) for text in BANNED_TEXTS]
+    marks = banned.matcher(b"no t").mark()
+    assert compiled_form(banned).nbytes == form.nbytes, "what texts have met is not in it"
+    monkeypatch.setattr("sfgen.ban.patterns.compile_bordered", refuse)
+    monkeypatch.setattr("sfgen.ban.words.parse_all", refuse)
+    twin = of_compiled_form(form)
+    assert [found_in(twin, text) for text in BANNED_TEXTS] == before
+    assert (twin, hash(twin), repr(twin), len(twin)) == (banned, hash(banned), repr(banned), len(banned))
+    assert [scan(text, twin, prompt="no t") for text in BANNED_TEXTS] == [
+        scan(text, banned, prompt="no t") for text in BANNED_TEXTS
+    ]
+    matcher = twin.matcher()
+    matcher.reset(marks)
+    assert matcher.state == banned.matcher(b"no t").state, "marks are of both"
+    again_twin = again(twin)
+    assert [found_in(again_twin, text) for text in BANNED_TEXTS] == before
+
+
+@pytest.mark.parametrize("make", BANS.values(), ids=BANS)
+def test_a_pickle_of_a_ban_is_what_it_was_made_of(make: Callable[[], BannedWords]) -> None:
+    banned, twin = make(), again(make())
+    for text in BANNED_TEXTS:
+        found_in(twin, text)
+    assert len(pickle.dumps(twin)) == len(pickle.dumps(banned))
+    assert pickle.loads(pickle.dumps(twin)) == banned
+
+
+def test_the_form_of_a_pattern_is_small() -> None:
+    """It knows all letters of all scripts, in runs."""
+    assert compiled_form(BannedWords([], [r"(?i)\btalk\b"])).nbytes < 20_000
+
+
+def test_another_process_compiles_a_ban() -> None:
+    script = (
+        "import pickle, sys\n"
+        "from sfgen.ban import BannedWords\n"
+        "from sfgen.compiled_form import compiled_form\n"
+        "banned = BannedWords(['talk'], ['[0-9]{3}'])\n"
+        "hash(banned)  # texts have other hashes here\n"
+        "sys.stdout.buffer.write(pickle.dumps(compiled_form(banned)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    twin, banned = of_compiled_form(pickle.loads(done.stdout)), BannedWords(["talk"], ["[0-9]{3}"])
+    assert (twin, hash(twin)) == (banned, hash(banned))
+    assert found_in(twin, "we talk 123") == found_in(banned, "we talk 123")
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -48,12 +48,12 @@ class CharacterMap(NamedTuple):
         return cls(np.append(rows[chosen], np.full((1, BLOCK), -1), axis=0), np.append(row_of_block, others))
 
     @classmethod
-    def of_runs(cls, firsts: NDArray[np.int64], numbers: NDArray[np.int32]) -> CharacterMap:
+    def of_runs(cls, firsts: NDArray[np.int32], numbers: NDArray[np.int32]) -> CharacterMap:
         """Build the map of runs of characters that have a number in common.
 
         ``firsts`` is where each run begins, ascending; the characters before the first one have no number.
 
-        >>> letters = CharacterMap.of_runs(np.array([65, 91, 97]), np.array([0, -1, 1], dtype=np.int32))
+        >>> letters = CharacterMap.of_runs(np.array([65, 91, 97], dtype=np.int32), np.array([0, -1, 1], dtype=np.int32))
         >>> [letters.number(ord(letter)) for letter in " AZ[az"]
         [-1, 0, 0, -1, 1, 1]
         """

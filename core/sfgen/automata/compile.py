@@ -11,6 +11,7 @@ though ``\w`` has 770 ranges: with up to 128 symbols each is one byte.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -134,15 +135,24 @@ def _automaton(tree: Node, pattern: str) -> Deterministic:
 class Symbols(NamedTuple):
     """The characters by what a tree sees in them."""
 
-    numbers: CharacterMap  # the symbol of each character; -1 for surrogates, which are in no text
+    firsts: NDArray[np.int32]  # where each run of characters begins that are one symbol, int32, from 0 on
+    numbers: NDArray[np.int32]  # the symbol of each run, int32; -1 for surrogates, which are in no text
     members: tuple[str, ...]
+
+    def map(self) -> CharacterMap:
+        """Return the symbols of all characters."""
+        return CharacterMap.of_runs(self.firsts, self.numbers)
+
+    def number(self, character: str) -> int:
+        """Return the symbol of a character."""
+        return self.numbers.data[bisect_right(self.firsts.data, ord(character)) - 1]
 
 
 def by_symbol(tree: Node) -> tuple[Node, Symbols]:
     """Replace characters by symbols.
 
     >>> tree, symbols = by_symbol(Characters(((97, 99), (101, 101))))
-    >>> tree, symbols.members, [symbols.numbers.number(ord(letter)) for letter in "abcde"]
+    >>> tree, symbols.members, [symbols.number(letter) for letter in "abcde"]
     (Characters(ranges=((1, 1),)), ('\\x00', 'a'), [1, 1, 1, 0, 1])
     """
     sets = list(dict.fromkeys([TEXT, *_sets(tree)]))
@@ -158,7 +168,7 @@ def by_symbol(tree: Node) -> tuple[Node, Symbols]:
         for ranges, inside in zip(sets, is_in[:, runs[chosen]], strict=True)
     }
     members = tuple(map(chr, cuts[runs[chosen]].tolist()))
-    return _replaced(tree, over_symbols), Symbols(CharacterMap.of_runs(cuts, numbers), members)
+    return _replaced(tree, over_symbols), Symbols(cuts.astype(np.int32), numbers, members)
 
 
 @lru_cache(maxsize=64)

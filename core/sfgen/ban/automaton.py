@@ -32,8 +32,8 @@ see. It is *late*, and no allowed match that ended with that character covers it
 A step is computed once, from what the state is made of, and kept with the state. Most steps meet no thread at all, and
 then a character costs two look-ups, whatever is banned. Equal states are one object while they are remembered. Beyond
 :data:`MOST_STEPS` all are forgotten, and made again where texts need them: a text holds its state, and a state holds
-what it is made of. So memory is bounded. A list of words is handed to another process as it was given, and what was compiled
-(:mod:`sfgen.compiled_form`) without what is remembered.
+what it is made of. So memory is bounded, and what was compiled is handed to another process without what is remembered
+(:mod:`sfgen.compiled_form`).
 """
 
 from __future__ import annotations

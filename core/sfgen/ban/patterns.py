@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.automata.by_character import CharacterMap
-from sfgen.automata.compile import compile_bordered
+from sfgen.automata.compile import Symbols, compile_bordered
 from sfgen.automata.determinize import Deterministic
 from sfgen.automata.nfa import BORDER
 from sfgen.ban.entries import Fate, Fates, Guards
@@ -220,7 +220,7 @@ def _sources(indices: tuple[list[int], list[int]]) -> PatternSources:
 class _Automaton:
     """One pattern, compiled; it is pickled so."""
 
-    def __init__(self, automaton: Deterministic, symbols: CharacterMap, anything: int) -> None:
+    def __init__(self, automaton: Deterministic, symbols: Symbols, anything: int) -> None:
         self._compiled: Final = automaton, symbols, anything
         transitions, byte_classes, accepting = automaton
         self.labels: Final = _Labels(symbols, byte_classes.tobytes())
@@ -252,7 +252,7 @@ class _Automaton:
                 f"the banned pattern {pattern!r} matches the empty text and would ban {scope}",
                 hint="Let it match one character at least, as a+ does in place of a*.",
             )
-        return cls(automaton, symbols.numbers, _state_of_all_texts(automaton, anything, len(symbols.members)))
+        return cls(automaton, symbols, _state_of_all_texts(automaton, anything, len(symbols.members)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Automaton, self._compiled
@@ -273,33 +273,35 @@ class _Automaton:
 class _Labels(dict[str, bytes]):
     """Character → the byte classes of its symbol, filled as characters are met."""
 
-    def __init__(self, symbols: CharacterMap, byte_classes: bytes) -> None:
+    def __init__(self, symbols: Symbols, byte_classes: bytes) -> None:
         super().__init__()
         self._symbols = symbols
         self._byte_classes = byte_classes
 
     def __missing__(self, character: str) -> bytes:
-        label = chr(self._symbols.number(ord(character))).encode().translate(self._byte_classes)
+        label = chr(self._symbols.number(character)).encode().translate(self._byte_classes)
         if len(self) >= MOST_LABELS:
             self.clear()
         self[character] = label
         return label
 
     @cached_property
-    def _of_symbols(self) -> NDArray[np.int32]:
-        """The number of the label of each symbol, int32; equal ones for equal labels."""
+    def _of_runs(self) -> NDArray[np.int32]:
+        """The number of the label of each run of characters, int32; equal ones for equal labels, -1 for surrogates."""
         numbers: dict[bytes, int] = {}
-        symbols = range(int(self._symbols.rows.max()) + 1)
+        symbols = range(len(self._symbols.members))
         labels = [chr(symbol).encode().translate(self._byte_classes) for symbol in symbols]
-        return np.array([numbers.setdefault(label, len(numbers)) for label in labels], dtype=np.int32)
+        of_symbols = [*(numbers.setdefault(label, len(numbers)) for label in labels), -1]
+        return np.array(of_symbols, dtype=np.int32)[self._symbols.numbers]
 
     def of(self, codes: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """Number characters, equal numbers for equal labels, int32; -1 for surrogates."""
-        return np.append(self._of_symbols, np.int32(-1))[self._symbols.numbers(codes)]
+        """Number characters in ascending order, equal numbers for equal labels, int32; -1 for surrogates."""
+        ends = np.searchsorted(codes, self._symbols.firsts[1:])
+        return np.repeat(self._of_runs, np.diff(ends, prepend=0, append=len(codes)))
 
     def classes(self) -> CharacterMap:
         """Number all characters, equal numbers for equal labels."""
-        return self._symbols.renumbered(self._of_symbols)
+        return CharacterMap.of_runs(self._symbols.firsts, self._of_runs)
 
 
 def _state_of_all_texts(automaton: Deterministic, texts: Deterministic, symbols: int) -> int:

@@ -74,14 +74,14 @@ def make_lexer(
     assert isinstance(together, Alternation)
     over_symbols, blanks = list(together.branches[: len(trees)]), together.branches[-1]
     assert isinstance(blanks, Characters)
-    characters = len(symbols.members)
+    characters, of_characters = len(symbols.members), symbols.map()
     codes = list[bytes]()
     for number in np.flatnonzero(asks_for_token).tolist():  # a symbol of its own, which is no character
         symbol = characters + len(codes)
         codes.append(code_of(tables.terminals[number].pattern))
         used.append(number)
         over_symbols.append(Characters(((symbol, symbol),)))
-    quoting = _Quoting(automata, symbols.numbers, characters + len(codes))
+    quoting = _Quoting(automata, of_characters, characters + len(codes))
     over_symbols = [quoting.replaced(tree) for tree in over_symbols] if automata else over_symbols
     programs = Programs(quoting.over_symbols)
     starts = {
@@ -92,7 +92,7 @@ def make_lexer(
     blank_symbols = frozenset(symbol for low, high in blanks.ranges for symbol in range(low, high + 1))
     lexer_states = LexerStates(tables, machine, starts, blank_symbols, max_blanks, layout)
     merged = _merge(lexer_states, characters + len(codes), len(tables.contexts))
-    return _over_bytes(merged, symbols.numbers, codes)
+    return _over_bytes(merged, of_characters, codes)
 
 
 class _Quoting:
