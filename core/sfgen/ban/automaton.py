@@ -297,14 +297,15 @@ class Automaton:
         if self.allowed is not None:
             allowed, fates = read_allowed(self.allowed, before.allowed, before.kinds, readings, bool(before.begins))
         kinds, threads, patterns = before.kinds, before.threads, before.patterns
-        moves: list[tuple[int, ...]] = [(index,) for index in range(state.words)]
         complete = _Complete()
         if readings:
             kinds = kinds_behind(kinds, readings)
-            if self.banned is not None:
-                read = self._read_banned(state, self.banned, readings, fates, complete)
-                threads = tuple(sorted(read))
-                moves = [read[thread] for thread in threads]
+        if readings and self.banned is not None:
+            read = self._read_banned(state, self.banned, readings, fates, complete)
+            threads = tuple(sorted(read))
+            moves = [read[thread] for thread in threads]
+        else:
+            moves = [(index,) for index in range(state.words)]
         waiting: tuple[PatternSources, ...] = ()
         if self.of_patterns is not None and patterns is not None:
             in_text = before.phase != PROMPT

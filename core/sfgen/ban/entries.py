@@ -37,6 +37,7 @@ BOUNDARY: Final = b"\xfe"
 GAP: Final = b"\xfd"
 """Symbols beside characters: no byte of UTF-8 is one of them, nor comes behind them."""
 
+_WORD_ENDS: Final = (BOUNDARY, GAP)
 _FIRST_MARK: Final = "\u0300".encode()
 _MOST_LISTED: Final = 1_000
 
@@ -221,6 +222,8 @@ class Keywords:
     def ends(self, node: Node) -> Sequence[int]:
         """Return the numbers of the keys that are complete at a node."""
         low, high, depth = node
+        if len(self._keys[low]) > depth:  # as nearly always
+            return ()
         behind = low
         while behind < high and len(self._keys[behind]) == depth:
             behind += 1
@@ -229,6 +232,10 @@ class Keywords:
     def goes_on(self, node: Node) -> bool:
         """Tell whether a node begins a longer key."""
         return len(self._keys[node[1] - 1]) > node[2]
+
+    def is_at_word_end(self, node: Node) -> bool:
+        """Tell whether a boundary or a gap follows a node in some key: their symbols come behind all others."""
+        return self._keys[node[1] - 1].startswith(_WORD_ENDS, node[2])
 
     def completed_by_boundary(self, node: Node | None) -> Sequence[int]:
         """Return the numbers of the keys that a boundary behind a node completes."""
@@ -348,11 +355,12 @@ def read_character(
     found: set[FoundWord] = set()
     everything: Sources = {}
     for units in readings:
-        before = set(kinds)
+        before: Iterable[int] = kinds
         after: Sources = {thread: (index,) for index, thread in enumerate(threads)}
         for position, unit in enumerate(units):
+            if position:
+                before = _kinds_behind(before, units[position - 1])
             after = _read_unit(words, after, before, unit, position > 0, begun, found)
-            before = _kinds_behind(before, unit)
         if not everything:  # nearly always: the first reading is the only one
             everything = after
             continue
@@ -374,14 +382,14 @@ def kinds_behind(kinds: Iterable[int], readings: Sequence[Sequence[Unit]]) -> tu
     return tuple(sorted(everything))
 
 
-def _kinds_behind(kinds: set[int], unit: Unit) -> set[int]:
+def _kinds_behind(kinds: Iterable[int], unit: Unit) -> set[int]:
     return {kind if unit.kind == MARK else unit.kind for kind in kinds}
 
 
 def _read_unit(
     words: Keywords,
     threads: Sources,
-    kinds: set[int],
+    kinds: Iterable[int],
     unit: Unit,
     is_inside: bool,
     begun: Begun | None,
@@ -392,20 +400,30 @@ def _read_unit(
 
     def reach(kind: int, node: Node, marks: str, guards: Guards | None, sources: tuple[int, ...]) -> None:
         """Come to a node: note what is complete there, and the thread, if it can go on."""
-        if unit.may_end and (behind := words.behind_marks(node, marks)) is not None:
+        if unit.may_end and (behind := words.behind_marks(node, marks) if marks else node) is not None:
             for number in words.ends(behind):
                 found.add(FoundWord(number, False, True, guards, sources))
         if words.goes_on_with(node, marks) if marks else words.goes_on(node):
             add_sources(after, (kind, node, marks, guards), sources)
 
+    character, utf8, is_mark = unit.character, unit.utf8, combining(unit.character) > 0
     for (before, node, marks, guards), sources in threads.items():
         kind = before if unit.kind == MARK else unit.kind
         behind = words.behind_marks(node, marks) if marks else node
-        if behind is not None and (kind != SPACED or before != SPACED):
-            for number in words.completed_by_boundary(behind):
-                found.add(FoundWord(number, True, is_inside, guards, sources))
-        for reached, read in _next(words, node, behind, marks, unit, kind):
-            reach(kind, reached, read, guards, sources)
+        if is_mark:
+            reach(kind, node, with_mark(marks, character), guards, sources)
+        if behind is None:  # marks that no key has in this order
+            continue
+        if not is_mark and (child := words.child(behind, utf8)) is not None:
+            reach(kind, child, "", guards, sources)
+        if kind == NON_WORD and words.is_in_gap(behind):
+            reach(kind, behind, "", guards, sources)
+        if words.is_at_word_end(behind):
+            if kind != SPACED or before != SPACED:
+                for number in words.completed_by_boundary(behind):
+                    found.add(FoundWord(number, True, is_inside, guards, sources))
+            if kind == NON_WORD and (gap := words.child(behind, GAP)) is not None:
+                reach(kind, gap, "", guards, sources)
     if begun is None:
         return after
     new, guards = begun
@@ -414,29 +432,11 @@ def _read_unit(
         for root in (words.free, words.bound if kind != SPACED or before != SPACED else None):
             if root is None:
                 continue
-            if combining(unit.character):
-                reach(kind, root, unit.character, guards, (new,))
-            elif (child := words.child(root, unit.utf8)) is not None:
+            if is_mark:
+                reach(kind, root, character, guards, (new,))
+            elif (child := words.child(root, utf8)) is not None:
                 reach(kind, child, "", guards, (new,))
     return after
-
-
-def _next(
-    words: Keywords, node: Node, behind: Node | None, marks: str, unit: Unit, kind: int
-) -> Iterator[tuple[Node, str]]:
-    """Yield the nodes after a folded character, with the marks read behind them.
-
-    ``behind`` is the node after ``marks``, if they are all that stands there in some key.
-    """
-    if combining(unit.character):
-        yield node, with_mark(marks, unit.character)
-    elif behind is not None and (child := words.child(behind, unit.utf8)) is not None:
-        yield child, ""
-    if kind == NON_WORD and behind is not None:
-        if words.is_in_gap(behind):
-            yield behind, ""
-        if (gap := words.child(behind, GAP)) is not None:
-            yield gap, ""
 
 
 # ---- what allowed words excuse -------------------------------------------------------------------------------------
