@@ -42,11 +42,18 @@ class Template:
 
 
 class Caller(ScriptedModel):
-    """A model that wants to write a text, and has a chat template that is told of tools."""
+    """A model that wants to write a text, and has a chat template that is told of tools.
 
-    def __init__(self, wished: str, form: ToolForm | None = NAMED["hermes"]) -> None:
+    Args:
+        wished: The text.
+        form: The form of calls that its template has.
+        later: What it wants to write after its first answer in a conversation; ``None``: the same.
+    """
+
+    def __init__(self, wished: str, form: ToolForm | None = NAMED["hermes"], later: str | None = None) -> None:
         super().__init__(BYTES, self.wish)
         self.wished = wished.encode()
+        self.later = None if later is None else later.encode()
         self.tool_form = form
         self.asked: list[str] = []
 
@@ -57,8 +64,9 @@ class Caller(ScriptedModel):
 
     def wish(self, tokens: tuple[int, ...]) -> NDArray[np.floating]:
         scores = np.linspace(1, 0, len(BYTES), dtype=np.float32)
-        written = bytes(token for token in tokens if token < 256).rpartition(b"[assistant]")[2]
-        _, mark, calls = self.wished.partition(b"<tool_call>")  # without the text before them where that is not allowed
-        wished = next((text for text in (self.wished, mark + calls) if text.startswith(written)), b"")
+        before, _, written = bytes(token for token in tokens if token < 256).rpartition(b"[assistant]")
+        whole = self.wished if self.later is None or b"[assistant ]" not in before else self.later
+        _, mark, calls = whole.partition(b"<tool_call>")  # without the text before them where that is not allowed
+        wished = next((text for text in (whole, mark + calls) if text.startswith(written)), b"")
         scores[[*wished[len(written) :], 256][0]] = 9
         return scores
