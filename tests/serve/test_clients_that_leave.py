@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import sys
 import time
@@ -43,6 +44,14 @@ class Case:
         told = json.loads(connection.getresponse().read())["models"]["slow"]
         connection.close()
         return told["running"], told["waiting"]
+
+    def ends(self) -> dict[str, int]:
+        """How many texts have ended, by how they did."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=PATIENCE)
+        connection.request("GET", "/metrics")
+        told = connection.getresponse().read().decode()
+        connection.close()
+        return {end: int(count) for end, count in re.findall(r'sfgen_texts_total{end="(\w+)",.*} (\d+)', told)}
 
     def until_load(self, *load: int, passes: int = 0) -> None:
         """Wait for a load; allow so many passes at each look."""
@@ -141,6 +150,17 @@ class TestLeaving:
             for connection in connections:
                 connection.close()
             case.until_load(0, 0, passes=1)
+
+
+def test_nobody_waits_for_texts_beside_one_that_has_failed(case: Case) -> None:
+    connection = case.post("x", n=3, temperature=1)
+    case.until_load(1, 2)
+    case.model.fault = ValueError("the model breaks")
+    case.model.allow(1)
+    assert b" 500 " in connection.recv(100)
+    case.until_load(0, 0)
+    assert case.ends() == {"error": 1, "left": 2}
+    connection.close()
 
 
 def test_a_full_line_says_when_to_ask_again(case: Case) -> None:

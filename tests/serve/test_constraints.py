@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
@@ -92,6 +93,26 @@ class TestKept:
             with pytest.raises(PatternError):
                 await constraints.of(wrong, VOCABULARY)
             assert len(calls) == 1
+
+        run(body)
+
+    def test_what_is_kept_of_a_refusal_holds_no_request(self) -> None:
+        async def body(constraints: Constraints) -> None:
+            asked = own("regex", "[0-9")
+            requests = [weakref.ref(asked)]
+            for _ in range(2):
+                with pytest.raises(PatternError, match="unterminated"):
+                    await constraints.of(asked, VOCABULARY)
+                asked = replace(asked)
+                requests.append(weakref.ref(asked))
+            del asked
+            await asyncio.sleep(0)  # the event loop holds what it has just told
+            gc.collect()
+            assert [request() for request in requests] == [None] * 3
+            assert len(constraints._refused) == 1
+            with pytest.raises(PatternError):
+                await constraints.of(own("regex", "[" + "0" * 2**15), VOCABULARY)
+            assert len(constraints._refused) == 1, "a large text is in the error"
 
         run(body)
 
@@ -553,6 +574,20 @@ class TestBans:
             assert not constraints._judges
 
         run(body)
+
+    @pytest.mark.parametrize("asked", [ban(*map(str, range(999))), ban(words=tuple(map(str, range(999))))])
+    def test_many_are_not(self, asked: Ban, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*given: Any) -> Any:
+            raise AssertionError("it is looked at here")
+
+        async def body(constraints: Constraints) -> None:
+            with monkeypatch.context() as here:
+                here.setattr(judge, "is_quick", refuse)
+                here.setattr(Ban, "compiled", refuse)
+                found = await constraints.banned(asked)
+            assert [found.matcher().advance(text) is None for text in (b"a 998 b", b"a one b")] == [False, True]
+
+        run(body, seconds=120)
 
     @pytest.mark.parametrize("pattern", ["a[ab][ab][ab]", "[^a]b", "[^a]z", "ab|c", "a+", r"a\b", "(?i:a)[a-c]"])
     def test_a_pattern_is_not(self, pattern: str) -> None:

@@ -79,6 +79,12 @@ def test_openmetrics_where_it_is_asked_for(client: TestClient) -> None:
     assert "sfgen_kept_bytes" in {family.name for family in read_openmetrics(answer.text)}  # type: ignore[no-untyped-call]
 
 
+def test_a_version_that_is_not_a_number_is_not_looked_at(client: TestClient) -> None:
+    for kind in ("application/openmetrics-text", "text/plain"):
+        answer = client.get("/metrics", headers={"Accept": f"{kind}; version=newest"})
+        assert answer.headers["content-type"].startswith("text/plain; version=")
+
+
 def test_nothing_of_a_request_is_told(client: TestClient) -> None:
     client.post(COMPLETIONS, json={"prompt": "a secret", "max_tokens": 2, "user": "Ada Lovelace"})
     client.get("/secret/path")

@@ -480,10 +480,13 @@ class Server:
             async for event in text.events():
                 choice.read(event)
 
+        tasks = [asyncio.create_task(written(*pair)) for pair in zip(texts, choices, strict=True)]
         try:
-            await asyncio.gather(*(written(*pair) for pair in zip(texts, choices, strict=True)))
+            await asyncio.gather(*tasks)
             return JSONResponse(reply.whole(choices, usage_of(prompt_tokens, choices)))
         finally:
+            for task in tasks:  # those beside one that has failed would wait for ever
+                task.cancel()
             for text in texts:
                 text.leave()
 

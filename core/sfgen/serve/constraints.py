@@ -5,9 +5,10 @@ it is refused, would take a minute or passes: what was made is handed over as a 
 depends on the vocabulary is made of it. What is short has a process of its own, and does not wait for what is large.
 Only a short list of choices and a small pattern are compiled here: that takes less than to ask.
 
-Banned patterns are compiled, and banned words taken out of constraints, by these processes, too. Each is made once,
-however many ask for it at a time, and kept by its digest, those used last in a bounded number of bytes. When nobody
-waits for a verdict any more, its process ends. All of them begin with the server: the first who asks finds them there.
+Bans are compiled, but for a few words and texts, and banned words taken out of constraints, by these processes, too.
+Each is made once, however many ask for it at a time, and kept by its digest, those used last in a bounded number of
+bytes. When nobody waits for a verdict any more, its process ends. All of them begin with the server: the first who asks
+finds them there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import multiprocessing
+import pickle
 import sys
 import threading
 import time
@@ -68,6 +70,7 @@ FORMS = 2
 _NOTHING = 1024  # bytes of what is kept of no index
 
 REFUSED_KEPT = 1024
+REFUSED_BYTES = 2**14  # of an error: a larger one, which has a large text in it, is found again
 REFUSED_SECONDS = 60.0  # a verdict about time or memory is about this minute, too
 
 Key: TypeAlias = tuple[Hashable, ...]
@@ -126,7 +129,7 @@ class Constraints:
         self._most_bytes = most_bytes
         self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()  # with the bytes that each takes
         self._bytes = 0
-        self._refused: OrderedDict[Key, tuple[SfgenError, float]] = OrderedDict()  # with when that was
+        self._refused: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # pickled, with when that was
         self._under_way: dict[Key, _Making] = {}
         self._quick = ThreadPoolExecutor(1, "sfgen-compile")
         self._slow = ThreadPoolExecutor(1, "sfgen-compile-large")
@@ -167,7 +170,7 @@ class Constraints:
             Busy: Too many others are compiled.
             SfgenError: One of them cannot be read, or bans everything.
         """
-        if all(map(judge.is_quick, ban.patterns)):
+        if ban.length < LARGE and all(map(judge.is_quick, ban.patterns)):
             return await asyncio.to_thread(ban.compiled)
         return await self._once((ban.digest,), lambda making: self._ban(making, ban))
 
@@ -318,7 +321,9 @@ class Constraints:
             self._add(key, task.result(), making.nbytes)
             self._freeze(making.is_form)
         elif isinstance(error, SfgenError) and not isinstance(error, Stopping):
-            self._refused[key] = error, time.monotonic()
+            told = pickle.dumps(error)  # the error itself holds the requests that it was told to
+            if len(told) <= REFUSED_BYTES:
+                self._refused[key] = told, time.monotonic()
             if len(self._refused) > REFUSED_KEPT:
                 self._refused.popitem(last=False)
 
@@ -337,14 +342,15 @@ class Constraints:
         Raises:
             SfgenError: It was.
         """
-        error, when = self._refused.get(key, (None, 0.0))
-        if error is None:
+        told, when = self._refused.get(key, (None, 0.0))
+        if told is None:
             return
+        error: SfgenError = pickle.loads(told)
         if isinstance(error, CompileTimeout | OutOfMemory) and time.monotonic() - when > REFUSED_SECONDS:
             del self._refused[key]
             return
         self._refused.move_to_end(key)
-        raise error.with_traceback(None)
+        raise error
 
     def close(self) -> None:
         """End the threads and the processes; those who wait are told so."""

@@ -60,7 +60,10 @@ class Metrics:
 
     def exposed(self, accept: str) -> tuple[bytes, str]:
         """Return everything that was counted, and the type of this content, in the form that a client accepts."""
-        encode, kind = choose_encoder(accept)
+        try:
+            encode, kind = choose_encoder(accept)
+        except TypeError:  # the version that it names is not a number
+            encode, kind = choose_encoder("")
         return encode(self._registry), kind
 
     def answered(self, path: str, status: int) -> None:
