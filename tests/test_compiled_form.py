@@ -13,7 +13,18 @@ import numpy as np
 import pytest
 from tests.support import golden
 
-from sfgen import BannedWords, Dfa, Grammar, Index, JsonSchema, Substring, Template, load_model
+from sfgen import (
+    BannedWords,
+    Dfa,
+    Grammar,
+    Index,
+    JsonSchema,
+    Substring,
+    Template,
+    ToolCalls,
+    Vocabulary,
+    load_model,
+)
 from sfgen.ban import scan
 from sfgen.compiled_form import CompiledForm, Later, compiled_form, of_compiled_form
 from sfgen.decoding.plain_forms import source_of
@@ -35,6 +46,10 @@ SCHEMA: dict[str, Any] = {
     "required": ["name"],
 }
 LARK = 'start: NAME "(" [start ("," start)*] ")" | NAME\nNAME: /[a-z]+/\n%ignore " "'
+TOOLS: Any = [
+    {"name": "look", "parameters": {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}},
+    {"name": "stop"},
+]
 MAKERS: dict[str, Callable[[], Any]] = {
     "regex": lambda: Dfa.from_regex("[0-9]{4}-[0-9]{2}(?=x)x"),
     "choices": lambda: Dfa.from_choices(["hot", "cold"]),
@@ -50,6 +65,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "template of rules": lambda: Template.inline("{{a: schema name, age int}} and {{b: regex [0-9]+}}"),
     "template with a copy": lambda: Template("{{name: regex [A-Z][a-z]+}}: {{name}} {{a: schema tags str[]}}"),
     "quotation": lambda: Substring("to be or not to be", "word"),
+    "calls": lambda: ToolCalls(TOOLS, "hermes", at_most=3),
+    "calls in text": lambda: ToolCalls(TOOLS, "hermes", in_text=True, at_most=None),
+    "calls of arguments one by one": lambda: ToolCalls(TOOLS, "qwen3-coder"),
 }
 
 
@@ -73,6 +91,8 @@ def nothing_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sfgen.template.sequence.automaton_of", refuse)
     monkeypatch.setattr("sfgen.template.sequence.network_of", refuse)
     monkeypatch.setattr("sfgen.template.sequence.segments_of", refuse)
+    monkeypatch.setattr("sfgen.tools.tool_calls.CallWriter", refuse)
+    monkeypatch.setattr("sfgen.tools.tool_calls.network_of", refuse)
     monkeypatch.setattr("sfgen.automata.dfa.compile_pattern", refuse)
     monkeypatch.setattr("sfgen.substring.document._sorted_suffixes", refuse)
 
@@ -129,6 +149,29 @@ def test_what_a_schema_tells_beside_its_masks() -> None:
     assert [fault.path for fault in twin.validate({"name": "x"})] == ["$.name"]
 
 
+def test_calls_with_special_tokens_are_compiled_for_a_vocabulary(request: pytest.FixtureRequest) -> None:
+    names = {300: "<tool_call>", 301: "</tool_call>", 302: "<other>"}
+    tokens = [*(bytes([byte]) for byte in range(256)), *[None] * 47]
+    special = Vocabulary(tokens, end_token_ids=[256], names=names)
+    calls = ToolCalls(TOOLS, "hermes", in_text=True)
+    expected = Index(calls, special).guide()
+    calls.compile_for(names.values())
+    form = compiled_form(calls)
+    request.getfixturevalue("nothing_compiles")
+    guide = Index(of_compiled_form(form), special).guide()
+    for token in (*b"Well: ", 300, *b'\n{"name": "look", "arguments": {'):
+        assert guide.mask().tobytes() == expected.mask().tobytes()
+        guide.advance(token)
+        expected.advance(token)
+
+
+def test_calls_of_a_compiled_form_are_read(request: pytest.FixtureRequest) -> None:
+    form = compiled_form(ToolCalls(TOOLS, "qwen3-coder"))
+    request.getfixturevalue("nothing_compiles")
+    text = "<tool_call>\n<function=look>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>"
+    assert of_compiled_form(form).calls(text) == [{"name": "look", "arguments": {"city": "Rome"}}]
+
+
 def test_what_a_grammar_tells_beside_its_masks() -> None:
     for name in ("gbnf", "lark"):
         grammar = MAKERS[name]()
@@ -156,8 +199,6 @@ def test_what_is_refused_is_refused_as_before(wrong: Callable[[], JsonSchema]) -
 
 
 def test_no_tokens_write_any_text_of_it() -> None:
-    from sfgen import Vocabulary
-
     form = compiled_form(JsonSchema({"const": "é"}))
     few = Vocabulary([b'"', b"e", None], end_token_ids=[2])
     with pytest.raises(SfgenError) as expected:

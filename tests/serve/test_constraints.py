@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from sfgen import Dfa, Index, JsonSchema, Sampler, generate, load_model
+from sfgen import Dfa, Index, JsonSchema, Sampler, ToolCalls, Vocabulary, generate, load_model
 from sfgen.ban import patterns as patterns_module
 from sfgen.ban.difference import Start, without_banned
 from sfgen.errors import BannedWordsError, OutOfMemory, PatternError, SfgenError
@@ -169,6 +169,7 @@ LARGE_ONES = {
     "grammar": own("grammar", "root ::= " + "(" * 90 + " | ".join(f'"word {n}" root?' for n in range(20)) + ")" * 90),
     "lark": own("grammar", "start: " + " | ".join(f'"word {number}" start?' for number in range(20))),
     "template": own("template", "It is {{a: choices hot, cold}}, {{b: schema name, age int}}" + " and so on" * 30),
+    "tools": own("tools", {"tools": [{"name": "f", "parameters": members(9)}], "tool_format": "hermes"}),
     "substring": own("substring", "Call me Ishmael. Some years ago, never mind how long. " * 9),
 }
 
@@ -195,6 +196,31 @@ class TestCompiledElsewhere:
                     break
                 for guide in guides:
                     guide.advance(int(one[step % len(one)]))
+
+        run(body)
+
+    def test_calls_with_special_tokens_are_not_compiled_here(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        names = {len(VOCABULARY): "<tool_call>", len(VOCABULARY) + 1: "</tool_call>"}
+        special = Vocabulary([*VOCABULARY.tokens, None, None], VOCABULARY.end_token_ids, names=names)
+        told = {"tools": [{"name": "f", "parameters": members(9)}], "tool_format": "hermes"}
+        asked, ban = own("tools", told), Ban(("cat",), (), "substring", True, False, ())
+        expected = judge.compiled(asked, special).guide().mask().tobytes()
+
+        def refuse(*given: object) -> Any:
+            raise AssertionError("it is compiled here")
+
+        monkeypatch.setattr("sfgen.tools.tool_calls.CallWriter", refuse)
+
+        async def body(constraints: Constraints) -> None:
+            index = await constraints.of(asked, special)
+            assert index.guide().mask().tobytes() == expected
+            assert isinstance(index.constraint, ToolCalls)
+            text = '<tool_call>\n{"name": "f", "arguments": {"property 7": "x"}}\n</tool_call>'
+            assert index.constraint.reader.calls(text) == [{"name": "f", "arguments": {"property 7": "x"}}]
+            clean = await constraints.without(asked, ban, Start(ban.compiled(), b""), index)
+            assert clean is not None
+            assert clean is not index
+            clean.guide().mask()
 
         run(body)
 

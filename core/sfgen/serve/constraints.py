@@ -80,6 +80,11 @@ def _key(own: OwnConstraint, vocabulary: Vocabulary) -> Key:
     return vocabulary.fingerprint, sha256(f"{own.kind} {own.numbers} {own.written}".encode()).digest()
 
 
+def _names(own: OwnConstraint, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """The names of special tokens, for calls of tools: some models have such ones in them."""
+    return tuple(vocabulary.names.values()) if own.kind == "tools" else ()
+
+
 class CompileTimeout(GenerationError):
     """A constraint that takes longer to compile than a request allows."""
 
@@ -223,12 +228,13 @@ class Constraints:
         if not is_large and judge.is_cheap(own):
             making.is_judged = True
             return await self._here(is_large, partial(judge.compiled, own, vocabulary))
-        form = await self._judge(is_large, making, judge.judged, own)
+        form = await self._judge(is_large, making, judge.judged, own, _names(own, vocabulary))
         return await self._here(is_large, partial(judge.taken, form, vocabulary))
 
     async def _clean(self, making: _Making, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
         is_large = len(own.written) + ban.length >= LARGE
-        form = await self._judge(is_large, making, judge.cleaned, own, ban, start.prompt)
+        names = _names(own, index.vocabulary)
+        form = await self._judge(is_large, making, judge.cleaned, own, ban, start.prompt, names)
         return await self._here(is_large, partial(judge.taken_clean, form, index))
 
     async def _ban(self, making: _Making, ban: Ban) -> BannedWords:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,6 +20,7 @@ from sfgen.jobs.own_jobs import read_constraint
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.regex.ast import Atomic, Characters, Concatenation, Look, Node, Repeat, children
 from sfgen.regex.parse import parse
+from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -104,9 +105,12 @@ def _over(constraint: Any, vocabulary: Vocabulary) -> Index:
     return index
 
 
-def judged(own: OwnConstraint) -> SfgenError | CompiledForm:
-    """Compile a constraint in a process of a pool; return what was made, or the error."""
-    return _form_of(lambda: _compiled(own))
+def judged(own: OwnConstraint, names: Collection[str] = ()) -> SfgenError | CompiledForm:
+    """Compile a constraint in a process of a pool; return what was made, or the error.
+
+    ``names`` are those of the special tokens of the vocabulary that it is for, where calls of tools may have some.
+    """
+    return _form_of(lambda: _compiled(own, names))
 
 
 def banned(ban: Ban) -> SfgenError | CompiledForm:
@@ -114,26 +118,34 @@ def banned(ban: Ban) -> SfgenError | CompiledForm:
     return _form_of(ban.compiled)
 
 
-def cleaned(own: OwnConstraint, ban: Ban, prompt: bytes) -> SfgenError | CompiledForm:
+def cleaned(own: OwnConstraint, ban: Ban, prompt: bytes, names: Collection[str]) -> SfgenError | CompiledForm:
     """Take banned words out of a constraint in a process of a pool; return the form of what was made, or the error.
 
     It is whether nothing was taken out, and the other constraint; ``None`` where a matcher must watch over the text.
     """
-    return _form_of(lambda: _cleaned(own, ban, prompt))
+    return _form_of(lambda: _cleaned(own, ban, prompt, names))
 
 
-def _compiled(own: OwnConstraint) -> Any:
+def _compiled(own: OwnConstraint, names: Collection[str] = ()) -> Any:
     constraint = read_constraint(own)
-    constraint.shortest()  # schemas and grammars make their rules on demand: now, not between two tokens of others
+    _complete(constraint, names)
     return constraint
 
 
-def _cleaned(own: OwnConstraint, ban: Ban, prompt: bytes) -> tuple[bool, Any]:
+def _complete(constraint: Any, names: Collection[str]) -> None:
+    """Let a constraint make what it makes on demand: now, not between two tokens of others."""
+    if isinstance(constraint, ToolCalls):
+        constraint.compile_for(names)
+    else:
+        constraint.shortest()
+
+
+def _cleaned(own: OwnConstraint, ban: Ban, prompt: bytes, names: Collection[str]) -> tuple[bool, Any]:
     constraint = read_constraint(own)
     clean: Any = clean_constraint(constraint, ban.compiled(), prompt)
     if clean is None or clean is constraint:
         return clean is not None, None
-    clean.shortest()
+    _complete(clean, names)
     return False, clean
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sfgen import arguments
+from sfgen.compiled_form import Later
 from sfgen.errors import BannedWordsError, SchemaError, SchemaTooLarge, UsageError
 from sfgen.grammar.network.completion import shortest_text
+from sfgen.grammar.network.distances import RuleDistances, portable, with_distances
 from sfgen.grammar.network.network import Network, network_of
 from sfgen.grammar.network.positions import NetworkPositions
 from sfgen.grammar.network.read import NetworkReader
@@ -26,7 +28,7 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Guide, Superset
 from sfgen.schema.json_schema import JsonSchema
 from sfgen.schema.reading.from_tools import ToolsDocument, tools_document
-from sfgen.schema.writing.arguments import CompiledArguments
+from sfgen.schema.writing.arguments import ArgumentList
 from sfgen.schema.writing.layout import WritingOptions
 from sfgen.tools.reading import CallReader, NoCallError
 from sfgen.tools.writing import CallOptions, CallWriter, checked_form, specials_of
@@ -39,13 +41,21 @@ _KEPT = 16  # calls without banned words
 
 
 class _Made(NamedTuple):
-    """The grammar for a set of special tokens, and all that is made with it."""
+    """The grammar for a set of special tokens, and all that is made with it.
 
-    grammar: GrammarRules
+    Attributes:
+        grammar: The rules.
+        network: Their automata.
+        symbols: The special tokens in them.
+        is_clean: Whether banned words were taken out of all strings.
+        lists: The arguments of each tool by its name, where they are written one by one.
+    """
+
+    grammar: Later[GrammarRules]
     network: Network
     symbols: SymbolTokens
     is_clean: bool
-    arguments: Mapping[str, CompiledArguments]
+    lists: Mapping[str, tuple[ArgumentList, ...]]
 
 
 class ToolCalls:
@@ -130,6 +140,28 @@ class ToolCalls:
     def __reduce__(self) -> tuple[Any, ...]:
         return ToolCalls._of, (self._document, self._form, self._options)
 
+    def __compiled__(self) -> tuple[Any, ...]:
+        _ = self._of_any
+        with self._lock:
+            made = dict(self._made)
+        forms = [(specials, each, portable(each.network)[1]) for specials, each in made.items()]
+        return ToolCalls._of_compiled, (*self.__reduce__()[1], forms)
+
+    @classmethod
+    def _of_compiled(
+        cls,
+        document: ToolsDocument,
+        form: ToolForm,
+        options: CallOptions,
+        forms: Sequence[tuple[tuple[str, ...], _Made, RuleDistances]],
+    ) -> ToolCalls:
+        """Return the calls of a compiled form."""
+        calls = cls._of(document, form, options)
+        for specials, made, distances in forms:
+            with_distances(made.network, distances)
+            calls._made[specials] = made
+        return calls
+
     def __repr__(self) -> str:
         """One line.
 
@@ -189,6 +221,10 @@ class ToolCalls:
                 self._made[specials] = self._make(specials)
             return self._made[specials]
 
+    def compile_for(self, names: Iterable[str]) -> None:
+        """Compile for vocabularies whose special tokens have some names."""
+        self._of_specials(specials_of(self._form, names, in_text=self.in_text))
+
     def _make(self, specials: tuple[str, ...]) -> _Made:
         codes = dict(zip(specials, codes_of(len(specials)), strict=True))
         writer = CallWriter(self._form, self._document, self._options, codes)
@@ -200,12 +236,19 @@ class ToolCalls:
             reason = f"the automaton of {rule!r} passes the limit of {error.limit}"
             raise SchemaTooLarge(f"the tool {tool!r}: {reason}", hint=error.hint) from None
         symbols = SymbolTokens({TokenSymbol(name, 0, name, (), False): code for name, code in codes.items()})
-        return _Made(grammar, network, symbols, writer.is_clean, writer.compiled)
+        lists = {name: each.lists for name, each in writer.compiled.items()}
+        return _Made(Later(grammar), network, symbols, writer.is_clean, lists)
 
     @property
     def _of_text(self) -> _Made:
         """The grammar where all is text, with all that is made with it."""
         return self._of_specials(())
+
+    @property
+    def _of_any(self) -> _Made:
+        """One that is made, for what all of them have in common."""
+        with self._lock:
+            return next(iter(self._made.values()), None) or self._of_text
 
     @cached_property
     def _reader(self) -> NetworkReader:
@@ -214,7 +257,7 @@ class ToolCalls:
     @cached_property
     def reader(self) -> CallReader:
         """The reader of calls in a text."""
-        return CallReader(self._form, {name: each.lists for name, each in self._of_text.arguments.items()})
+        return CallReader(self._form, self._of_any.lists)
 
     @cached_property
     def schema(self) -> JsonSchema:
@@ -253,7 +296,7 @@ class ToolCalls:
 
     @cached_property
     def _superset(self) -> Superset | None:
-        return regular_superset(self._of_text.grammar)
+        return regular_superset(self._of_text.grammar.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the calls as plain data for JSON.
