@@ -20,12 +20,12 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 FOLDER = Path(os.environ.get("SFGEN_CHAT_TEMPLATES") or REPOSITORY.parent / "shared" / "chat-templates")
 REAL: dict[str, ThoughtForm | None] = {
     "Qwen-Qwen3-0.6B": ThoughtForm("</think>", False, "<think>\n"),
-    "HuggingFaceTB-SmolLM3-3B": ThoughtForm("</think>", False),
+    "HuggingFaceTB-SmolLM3-3B": ThoughtForm("</think>", False, "<think>\n"),
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": ThoughtForm("</think>", False),
     "deepseek-ai-DeepSeek-V3.1": ThoughtForm("</think>", True),
-    "google-gemma-4-31B-it": ThoughtForm("<channel|>", True),
+    "google-gemma-4-31B-it": ThoughtForm("<channel|>", True, "<|channel>thought\n"),
     "openai-gpt-oss-120b": ThoughtForm(
-        "<|end|><|start|>assistant<|channel|>final<|message|>", False, "<|channel|>analysis<|message|>"
+        "<|end|><|start|>assistant<|channel|>final<|message|>", False, "<|channel|>analysis<|message|>", False
     ),
     "meta-llama-Llama-3.1-8B-Instruct": None,
     "Qwen-Qwen2.5-7B-Instruct": None,
@@ -38,21 +38,26 @@ SHAPES: dict[str, tuple[str, ThoughtForm | None]] = {
     "no thought": (BEGIN + "[me]{{ m.content }}" + END + PROMPT, None),
     "a field of the message": (
         BEGIN + "[me]<think>\n{{ m.reasoning_content }}\n</think>\n\n{{ m.content }}" + END + PROMPT,
-        ThoughtForm("</think>", False, "<think>\n"),
+        ThoughtForm("</think>", False, "<think>\n", False),
+    ),
+    "begun by the prompt, and a field of the message": (
+        BEGIN + "[me]<think>\n{{ m.reasoning_content }}\n</think>\n\n{{ m.content }}" + END + PROMPT
+        + "{% if add_generation_prompt %}<think>\n{% endif %}",
+        ThoughtForm("</think>", False),
     ),
     "channels": (
         BEGIN + "[me]<|c|>hm<|m|>{{ m.thinking }}<|e|><|s|>a<|c|>end<|m|>{{ m.content }}" + END + PROMPT,
-        ThoughtForm("<|e|><|s|>a<|c|>end<|m|>", False, "<|c|>hm<|m|>"),
+        ThoughtForm("<|e|><|s|>a<|c|>end<|m|>", False, "<|c|>hm<|m|>", False),
     ),
     "parts of the message": (
-        BEGIN + "{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
+        BEGIN + "[me]{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}"
         "{% if p.type == 'text' %}{{ p.text }}{% else %}[THINK]{{ p.thinking }}[/THINK]{% endif %}{% endfor %}"
         "{% endif %}" + END + PROMPT,
-        ThoughtForm("[/THINK]", False),
+        ThoughtForm("[/THINK]", False, "[THINK]", False),
     ),
     "switched off by a variable": (
         BEGIN + "[me]{{ m.content }}" + END + PROMPT + "{% if enable_thinking is false %}<t>\n\n</t>\n{% endif %}",
-        ThoughtForm("</t>", False),
+        ThoughtForm("</t>", False, "<t>\n"),
     ),
     "off, and switched on by a variable": (
         BEGIN + "[me]{{ m.content }}" + END + PROMPT + "<t>{% if not thinking %}</t>{% endif %}",

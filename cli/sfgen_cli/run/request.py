@@ -414,9 +414,8 @@ class Request:
         if form.is_off:
             note("sfgen: no thought is written: the chat template has an empty one", quiet=self.options.quiet)
             return None
-        end, calls = form.end, self.constraint.tool_calls
-        if calls is not None and not calls.in_text and calls.form.lead and end.startswith(calls.form.lead):
-            end = calls.form.lead  # behind which a call comes in place of an answer
+        calls = self.constraint.tool_calls
+        end = form.end_before(None if calls is None or calls.in_text else calls.form.lead)
         note(f"sfgen: a thought comes first, up to {visible(end)}", quiet=self.options.quiet)
         return end
 

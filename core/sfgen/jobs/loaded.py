@@ -16,7 +16,7 @@ from sfgen.decoding.plain_forms import source_of, vocabulary_of, word_bias_of
 from sfgen.decoding.prepare import loop_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError
-from sfgen.models.chat_forms import thought_of
+from sfgen.models.chat_forms import special_in, thought_of, with_thought_begun
 from sfgen.models.messages import ChatPrompt, Tools, chat_ids, sees_tools
 from sfgen.models.spec import ModelSpec
 from sfgen.protocols import GuideSource, Model
@@ -98,15 +98,9 @@ class LoadedJob:
         form = None if after is None else thought_of(self.model)
         # Behind a thought calls of tools may come where its end would go on with a text that begins an answer.
         calls = getattr(getattr(self.index, "constraint", None), "form", None)
-        lead = getattr(calls, "lead", None) or None
-        encode = getattr(self.model, "encode_inside", None)
-        goes_on = getattr(ids, "begun", None) is not None
-        if form is None or not form.begin or after not in (form.end, lead) or encode is None or goes_on:
+        if form is None or after not in (form.end, form.end_before(getattr(calls, "lead", None))):
             return ids
-        begin = encode(form.begin)
-        if all(self.model.vocabulary.tokens[token] is not None for token in begin):
-            return ids
-        return ChatPrompt([*ids, *begin], text=getattr(ids, "text", "") + form.begin)
+        return with_thought_begun(self.model, ids, form) if special_in(self.model, form.begin) else ids
 
     @cached_property
     def _last_encoded(self) -> dict[str, Sequence[int]]:

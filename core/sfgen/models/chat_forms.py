@@ -11,9 +11,12 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
+from sfgen.models.messages import ChatPrompt
 from sfgen.models.tool_forms import MARK
+from sfgen.protocols import Model
 
 Tools = Sequence[Mapping[str, Any]]
 
@@ -42,11 +45,26 @@ class ThoughtForm:
         end: The text behind it, without blanks around it.
         is_off: Whether the prompt has an empty thought, so that none is written.
         begin: The text that begins it behind the prompt; empty where the prompt has begun it, or that is not known.
+        is_usual: Whether the template begins thoughts itself, or can switch them off, so that a model writes one where
+            they are on. Else it may only pass on those of earlier answers.
     """
 
     end: str
     is_off: bool
     begin: str = ""
+    is_usual: bool = True
+
+    def end_before(self, lead: str | None) -> str:
+        """Return what ends a thought where a call follows in place of an answer, before which a form writes a lead."""
+        return lead if lead and self.end.startswith(lead) else self.end
+
+    def is_off_in(self, prompt: str) -> bool:
+        """Tell whether a prompt ends with an empty thought, so that none is written behind it."""
+        return prompt.rstrip().endswith(self.end)
+
+    def is_begun_in(self, prompt: str) -> bool:
+        """Tell whether a prompt ends with the beginning of a thought, as far as that is known."""
+        return not self.begin or prompt.rstrip().endswith(self.begin.rstrip())
 
 
 def thought_of(model: object) -> ThoughtForm | None:
@@ -59,6 +77,21 @@ def thought_of(model: object) -> ThoughtForm | None:
         ``None`` where the template shows none, or there is no template.
     """
     return getattr(model, "thought", None)
+
+
+def special_in(model: Model, text: str) -> bool:
+    """Tell whether a model writes some of a text by special tokens, which free text does not have."""
+    encode = getattr(model, "encode_inside", None)
+    return encode is not None and any(model.vocabulary.tokens[token] is None for token in encode(text))
+
+
+def with_thought_begun(model: Model, prompt: Sequence[int], form: ThoughtForm) -> Sequence[int]:
+    """Return a conversation up to where a thought has begun, unless its end is an empty thought or a begun answer."""
+    encode, text = getattr(model, "encode_inside", None), getattr(prompt, "text", "")
+    goes_on = getattr(prompt, "begun", None) is not None
+    if goes_on or encode is None or form.is_off_in(text) or form.is_begun_in(text):
+        return prompt
+    return ChatPrompt([*prompt, *encode(form.begin)], text=text + form.begin)
 
 
 class Renders(Protocol):
@@ -83,14 +116,17 @@ def thought_form(render: Renders) -> ThoughtForm | None:
     ...     off = "<think></think>" if variables.get("enable_thinking") is False else ""
     ...     return text + ("[me]" + off if begins_answer else "")
     >>> thought_form(render)
-    ThoughtForm(end='</think>', is_off=False, begin='')
+    ThoughtForm(end='</think>', is_off=False, begin='<think>', is_usual=True)
     """
     probe = Probe(render)
     prompts = probe.prompts()
     end = next((found for found in probe.ends(prompts) if found), None)
     if end is None:
         return None
-    return ThoughtForm(end, bool(prompts) and end in prompts[0], probe.begin(prompts[0]) if prompts else "")
+    if not prompts:
+        return ThoughtForm(end, is_off=False, is_usual=False)
+    begin, is_switched = probe.begin(prompts, end), any(end in prompt for prompt in prompts)
+    return ThoughtForm(end, end in prompts[0], begin, is_switched or probe.is_begun(prompts[0]))
 
 
 @dataclass(frozen=True)
@@ -104,10 +140,18 @@ class Probe:
         told = (self._behind_question([], each, begins_answer=True, tools=tools) for each in _VARIABLES)
         return [text for text in told if text is not None]
 
-    def begin(self, prompt: str) -> str:
-        """The text between the prompt and a thought."""
-        before, thought, _ = (self._thought(ANSWER) or "").partition(THOUGHT)
-        return before.removeprefix(prompt) if thought and before.startswith(prompt) else ""
+    def begin(self, prompts: Sequence[str], end: str) -> str:
+        """The text between the usual prompt and a thought, told by an answer that has one, or by an empty thought."""
+        before, _ = self._around_thought
+        if before and before.startswith(prompts[0]):
+            return before.removeprefix(prompts[0])
+        empty, found, _ = self._empty(prompts).partition(end)
+        return empty.rstrip() + ("\n" if "\n" in empty[len(empty.rstrip()) :] else "") if found else ""
+
+    def is_begun(self, prompt: str) -> bool:
+        """Whether the usual prompt begins a thought."""
+        before, _ = self._around_thought
+        return before.rstrip() == prompt.rstrip() if before else self._of_begun([prompt]) is not None
 
     def _thought(self, content: object) -> str | None:
         """The text behind the question, with an answer that has a thought."""
@@ -115,26 +159,31 @@ class Probe:
 
     def ends(self, prompts: Sequence[str]) -> Iterator[str | None]:
         """Each end of a thought that shows itself, the surest first."""
-        yield self._between()
+        yield self._around_thought[1] or None
         yield self._of_empty(prompts)
         yield self._of_begun(prompts)
 
-    def _between(self) -> str | None:
-        """The text between a thought and its answer."""
+    @cached_property
+    def _around_thought(self) -> tuple[str, str]:
+        """The texts before a thought and between it and its answer; empty where the template shows none."""
         parts = [{"type": "thinking", "thinking": THOUGHT}, {"type": "text", "text": ANSWER}]
         for told in (self._thought(ANSWER) or "", self.answered({"content": parts}) or ""):
-            _, thought, rest = told.partition(THOUGHT)
+            before, thought, rest = told.partition(THOUGHT)
             between, found, _ = rest.partition(ANSWER)
             if thought and found and LAST_MARK.search(between):
-                return between.strip()
-        return None
+                return before, between.strip()
+        return "", ""
 
     def _of_empty(self, prompts: Sequence[str]) -> str | None:
         """The end of an empty thought by which one prompt is longer than another."""
+        found = LAST_MARK.search(self._empty(prompts))
+        return found[0].strip() if found else None
+
+    def _empty(self, prompts: Sequence[str]) -> str:
+        """The text by which one prompt is longer than another."""
         pairs = itertools.permutations(dict.fromkeys(prompts), 2)
         more = [longer.removeprefix(shorter) for shorter, longer in pairs if longer.startswith(shorter)]
-        found = LAST_MARK.search(max(more, key=len, default=""))
-        return found[0].strip() if found else None
+        return max(more, key=len, default="")
 
     def _of_begun(self, prompts: Sequence[str]) -> str | None:
         """The end that belongs to a thought which the prompt begins, if a template leaves out what is before it."""
