@@ -133,6 +133,50 @@ def check_limits(model: Model, result: Result, config: GenerationConfig) -> None
     assert before <= config.after_tokens + len(config.after) + len(result.healed or "")
 
 
+@tried("many")
+@given(models(), configs(), st.sampled_from(["a", "b "]), st.integers(0, 12))
+def test_one_limit_counts_thought_and_text(model: Model, config: GenerationConfig, prompt: str, limit: int) -> None:
+    """It leaves room for a text of the constraint; without a constraint it may end the text in the thought."""
+    config = replace(config, after_tokens=None, max_tokens=limit)
+    after, index = config.after or "", config.index
+    try:
+        loop = prepare(model, prompt, config)
+        scored = loop.scored_tokens(1)
+        ((_, finished),) = [(0, event) for _, event in drive_batch([loop], batch_of(model, 1), 1)][-1:]
+    except LimitTooSmall:
+        assert index is not None
+        assert limit < len(after) + len(sfgen.Dfa.from_regex(str(index)).shortest())
+        return
+    except BannedWordsError:
+        assume(False)
+    assume(isinstance(finished, Finished))
+    assert isinstance(finished, Finished)
+    result = finished.result
+    assert result.thought is not None
+    tokens = written(model, result, config).decode()
+    healed = sum(1 for _ in tokens[: len(result.healed or "")])
+    assert len(result.token_ids) <= limit + healed
+    whole = (result.healed or "") + result.thought + after + result.text
+    if loop.text.in_thought:
+        assert (index, result.text, result.finish_reason) == (None, "", "limit")
+        assert tokens == (result.healed or "") + result.thought
+        assert not scored
+    else:
+        assert tokens.startswith(whole)
+        assert "".join(bytes_of_scored(model, scored)).endswith(result.text) or config.stop
+        assert len(scored) == len(result.token_ids) - loop.thought_tokens or config.stop
+    assert after not in result.thought
+    assert index is None or sfgen.Dfa.from_regex(str(index)).accepts(result.text)
+    if config.banned is not None:
+        banned = BannedWords.of(config.banned)
+        assert not scan(result.thought.encode(), banned, prompt=prompt.encode())
+        assert not scan(result.text.encode(), banned)
+
+
+def bytes_of_scored(model: Model, scored: Any) -> list[str]:
+    return [(model.vocabulary.tokens[each.token_id] or b"").decode() for each in scored]
+
+
 @tried("some")
 @given(models(), configs(bans=False), st.sampled_from(["a", "b "]))
 def test_what_follows_the_marker_is_what_follows_it_in_a_prompt(

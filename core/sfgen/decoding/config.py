@@ -89,7 +89,9 @@ class GenerationConfig:
             follows it, read by itself and read after all before. ``max_tokens`` counts the tokens that write some of
             the text.
         after_tokens: The most tokens of the thought; then ``after`` must follow, whose own tokens are not counted.
-            Where the model's context is too small, the thought becomes shorter first.
+            Where the model's context is too small, the thought becomes shorter first. ``None``: it has no limit of its
+            own, and ``max_tokens`` counts all; a thought leaves room for the shortest text of the constraint, and
+            without one the limit may end the text before the thought has ended.
         when: The text is free, and from each of these on comes a text of ``index``, as long as it can be, and then free
             text again, until the model ends. It may be the name of a special token. ``max_tokens`` counts all.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
@@ -151,7 +153,7 @@ class GenerationConfig:
     stop: str | Iterable[str] = ()
     max_tokens: int = 256
     after: str | None = None
-    after_tokens: int = 1024
+    after_tokens: int | None = 1024
     when: str | None = None
     strategy: AnyStrategyName = "resample"
     max_rollbacks: int = 10_000
@@ -180,7 +182,8 @@ class GenerationConfig:
         keep("max_passes", arguments.whole_number("max_passes", self.max_passes, least=1))
         keep("max_memory", arguments.whole_number("max_memory", self.max_memory, least=0))
         keep("max_tokens", arguments.whole_number("max_tokens", self.max_tokens, least=0))
-        keep("after_tokens", arguments.whole_number("after_tokens", self.after_tokens, least=0))
+        if self.after_tokens is not None:
+            keep("after_tokens", arguments.whole_number("after_tokens", self.after_tokens, least=0))
         keep("max_rollbacks", arguments.whole_number("max_rollbacks", self.max_rollbacks, least=0))
         if self.heal is not None:
             keep("heal", arguments.flag("heal", self.heal))

@@ -234,13 +234,13 @@ class ScoredToken:
     """
 
     token_id: int
-    offset: int  # the bytes of the text before it
+    offset: int  # the bytes of the text before it; negative where it ends the thought, too
     logprob: float  # of it; not a number where the model scores several tokens infinite
     likeliest: TopLogprobs
 
 
 class ScoredTokens:
-    """The tokens of one text that are never taken back, with the likeliest ones at each.
+    """The tokens of one text that are never taken back, with the likeliest ones at each; none of a thought before it.
 
     What is noted of a position holds while the session has read the tokens before it. Tokens that were taken back and
     chosen again are not read again: then it holds again.
@@ -249,7 +249,8 @@ class ScoredTokens:
     def __init__(self, text: Text, cursor: SessionCursor, count: int) -> None:
         self.all: list[ScoredToken] = []
         """The first tokens of the text. It only grows, so that another thread may read it."""
-        self._path, self._prompt = text.path, len(text.prompt_ids)
+        self._text, self._path, self._prompt = text, text.path, len(text.prompt_ids)
+        self._looked_at = 0  # tokens of the path: those of the thought, and those of the list
         self._cursor = cursor
         self._count = count
         self._likeliest: list[TopLogprobs] = []  # by position
@@ -284,15 +285,21 @@ class ScoredTokens:
     def _tell(self) -> None:
         """Add the tokens that stay and are scored."""
         path = self._path
-        for index in range(len(self.all), min(len(path), len(self._likeliest))):
+        for index in range(self._looked_at, min(len(path), len(self._likeliest))):
             if not self._stays(index) or not self._cursor.has_read(self._prompt + index):
                 break
+            start = self._text.start
+            if start is None and self._end is None:
+                break  # it may cross into the text
+            self._looked_at += 1
+            if start is None or (start and path.nodes[index + 1].offset <= start):
+                continue
             token, likeliest = path.token_ids[index], self._likeliest[index]
             if token in likeliest.best:
                 logprob = likeliest.log_probabilities[likeliest.best.index(token)]
             else:
                 logprob = self._scores[index] - likeliest.log_total
-            self.all.append(ScoredToken(token, path.nodes[index].offset, logprob, likeliest))
+            self.all.append(ScoredToken(token, path.nodes[index].offset - start, logprob, likeliest))
 
     def _stays(self, index: int) -> bool:
         """Tell whether a token is never taken back: one without text, if what follows it is not."""

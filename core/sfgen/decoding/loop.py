@@ -77,7 +77,7 @@ class Loop:
     observe: bool = False  # whether events tell the likeliest tokens, and the partial matches of the ban
     logprobs: bool = False
     # Called with the bytes of the finished text, and of the thought before it; ``check`` raises if a guarantee fails.
-    check: Callable[[bytes, bytes | None], None] | None = None
+    check: Callable[..., None] | None = None
     banned_in: Callable[[bytes, bytes | None], BannedPart | None] | None = None
     # Called with the bytes of the finished text: the value that it stands for, the instance of a Python type, the named
     # parts, and the values of the calls in it.
@@ -122,8 +122,9 @@ class Loop:
     def scored_tokens(self, count: int) -> Sequence[ScoredToken]:
         """Return a list of the tokens that are never taken back, each with the ``count`` likeliest at its position.
 
-        To be called before ``run``. The list grows before the text of its tokens is told, or later where they are not
-        scored yet. Before ``Finished`` it has all tokens; of a text that a stop string ended, those that begin before.
+        To be called before ``run``. It has no tokens that write only the thought before the text, or its end. The list
+        grows before the text of its tokens is told, or later where they are not scored yet. Before ``Finished`` it has
+        all tokens; of a text that a stop string ended, those that begin before.
         """
         self._scored_tokens = ScoredTokens(self.text, self.passes.cursor, count)
         self.observe_scores(self._scored_tokens.observe)
@@ -145,6 +146,11 @@ class Loop:
         return self.text.prompt_ids
 
     @property
+    def thought_tokens(self) -> int:
+        """The number of tokens that write only the thought and what ends it, or the end of the prompt again."""
+        return 0 if self.text.marker is None else len(self.text) - self.text.text_tokens
+
+    @property
     def forward_passes(self) -> int:
         """The number of forward passes, for the result."""
         return self.passes.count
@@ -155,7 +161,7 @@ class Loop:
             return "stop"
         if self.text.guide.is_finished:
             return "complete"
-        if not self.constrained and self.text.text_tokens >= self.text.max_tokens:
+        if not self.constrained and self.text.counted_tokens >= self.text.max_tokens:
             return "limit"
         return None
 
@@ -481,7 +487,8 @@ class Loop:
         has_begun = start is not None and (end > start or final)
         if self.text.marker is not None:
             until = end if thought_end is None else min(end, thought_end)
-            thought = self.thought_release.until(data, max(until, self.thought_release.length), final=has_begun)
+            is_over = has_begun or (final and self.text.in_thought)
+            thought = self.thought_release.until(data, max(until, self.thought_release.length), final=is_over)
             if thought:
                 yield ThoughtReleased(thought)
         if start is None or not has_begun:
@@ -508,12 +515,14 @@ class Loop:
 
     def _finish(self, reason: FinishReason) -> Generator[Ask | Event, Scores | None, Result]:
         """Check the finished text, release the rest of it, and tell the result."""
-        thought_end, start = self.text.thought_end, self.text.start or 0
+        start, thought = self.text.start, None
+        if self.text.marker is not None:  # without its end, where the limit has ended it
+            thought = bytes(self.path.data[: self.text.thought_end])
+        start = len(self.path.data) if start is None else start
         data = bytes(self.path.data[start : self.text.end])
-        thought = None if thought_end is None else bytes(self.path.data[:thought_end])
         yield from self.passes.finish()
         if self.check:
-            self.check(data, thought)
+            self.check(data, thought, in_thought=self.text.in_thought)
         if self._scored_tokens is not None:
             self._scored_tokens.finish(self.text.end)
         yield from self._release(start + len(data), final=True)

@@ -40,6 +40,7 @@ class Text:
     has_temperatures: bool = False  # whether the guide has a temperature of its own at each position
     marker: Marker | None = None  # ends the thought before the text; ``None``: the text begins at once
     special: Mapping[int, bytes] = field(default_factory=dict)  # the bytes of special tokens that stand for a text
+    counts_thought: bool = False  # whether ``max_tokens`` counts the tokens of the thought, too
 
     def __post_init__(self) -> None:
         self.path = Path(self.ban.matcher.mark() if self.ban else None, self.healed)
@@ -64,6 +65,11 @@ class Text:
         return bytes(self.path.data[-_SHOWN:]).decode("utf-8", "replace")
 
     @property
+    def in_thought(self) -> bool:
+        """Whether the thought goes on."""
+        return self.start is None
+
+    @property
     def thought_end(self) -> int | None:
         """The first byte of the marker after the thought; ``None``: no thought, or it goes on."""
         return None if self.marker is None or self.start is None else self.start - len(self.marker.data)
@@ -79,6 +85,11 @@ class Text:
         while first and self.path.nodes[first].offset > self.start:
             first -= 1
         return len(self.path) - first
+
+    @property
+    def counted_tokens(self) -> int:
+        """The number of tokens that the limit counts."""
+        return self.path.text_tokens if self.counts_thought else self.text_tokens
 
     @property
     def open_from(self) -> int:

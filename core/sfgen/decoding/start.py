@@ -28,14 +28,16 @@ class ThoughtBefore:
     """The thought before the text of a constraint, with its limits."""
 
     marker: Marker  # between thought and text
-    max_thought: int  # tokens of the thought
+    max_thought: int | None  # tokens of the thought; ``None``: those of the text count them
     max_tokens: int  # tokens of the text
 
     @classmethod
-    def within(cls, room: int | None, marker: Marker, max_thought: int, max_tokens: int) -> ThoughtBefore:
+    def within(cls, room: int | None, marker: Marker, max_thought: int | None, max_tokens: int) -> ThoughtBefore:
         """Share the tokens that the context leaves; ``None``: any number. The thought becomes shorter first."""
         if room is None:
             return cls(marker, max_thought, max_tokens)
+        if max_thought is None:
+            return cls(marker, None, min(max_tokens, room))
         written = marker.longest  # each byte may be a token of its own
         left = room - written
         if left < 0:
@@ -169,7 +171,7 @@ def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Sta
             guide = _after(seam.healed, behind, None if allowed.guided is None else budget.limit)
             clean = allowed.clean
             beside = None if clean is None else _after(seam.healed, budget.source(clean), budget.limit)
-            if (budget.limit or budget.thought) and guide.crosses:
+            if (budget.limit or (budget.thought and budget.thought.max_thought is not None)) and guide.crosses:
                 return Start(seam.prompt_ids, budget.limit, guide, beside, seam.healed)
         except (InputError, LimitTooSmall):  # the context is too small for it
             continue

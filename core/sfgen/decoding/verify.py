@@ -44,15 +44,15 @@ class Guarantees:
     max_tokens: int  # the most tokens of the text
     marker: Marker | None = None  # between the thought, if there is one, and the text
 
-    def check(self, data: bytes, thought: bytes | None = None) -> None:
-        """Check a finished text, and the thought before it."""
-        refusal = None if self.source is None else self.source.refusal(data)
+    def check(self, data: bytes, thought: bytes | None = None, *, in_thought: bool = False) -> None:
+        """Check a finished text, and the thought before it; ``in_thought``: the limit has ended it in the thought."""
+        refusal = None if self.source is None or in_thought else self.source.refusal(data)
         if refusal is not None:
             refused_by = refusal.pop("refused by")
             facts = {name: _shown(fact) for name, fact in refusal.items()}
             raise self._broken("the text does not match the pattern", data, {**facts, "refused by": refused_by})
         if thought is not None and self.marker is not None:
-            self._check_thought(thought, self.marker)
+            self._check_thought(thought, self.marker, in_thought)
         banned = self.banned_in(data, thought)
         if banned is not None and banned.reading is None:
             raise self._broken(f"the text contains the banned word {banned.word!r}", data, {})
@@ -63,8 +63,8 @@ class Guarantees:
             if string in data:
                 raise self._broken(f"the text contains the stop string {string.decode()!r}", data, {})
 
-    def _check_thought(self, thought: bytes, marker: Marker) -> None:
-        if marker.data in (thought + marker.data)[:-1]:
+    def _check_thought(self, thought: bytes, marker: Marker, in_thought: bool) -> None:
+        if marker.data in (thought if in_thought else (thought + marker.data)[:-1]):
             raise self._broken("the thought contains the text that ends it", thought, {})
         if self.banned is None or not thought:
             return

@@ -443,7 +443,8 @@ class Thought(Chain):
     Args:
         marker: The text that ends the free text.
         source: The constraint.
-        max_thought: The most tokens of the free text; what after them writes only the marker is not counted.
+        max_thought: The most tokens of the free text; what after them writes only the marker is not counted. ``None``:
+            any number, and the limit of a guide counts all.
 
     Attributes:
         marker: The text that ends the free text.
@@ -460,13 +461,15 @@ class Thought(Chain):
     ([1, 2], b'.1')
     """
 
-    def __init__(self, marker: Marker, source: GuideSource, max_thought: int) -> None:
+    def __init__(self, marker: Marker, source: GuideSource, max_thought: int | None) -> None:
         arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
-        max_thought = arguments.whole_number("max_thought", max_thought, least=0)
+        counts = max_thought is None
+        if max_thought is not None:
+            max_thought = arguments.whole_number("max_thought", max_thought, least=0)
         arguments.instance("marker", marker, Marker)
         (data, token), *rest = marker.pieces or ((marker.data, marker.token),)
-        literals = [Fixed(data, counts=False, token=token) for data, token in rest]
-        super().__init__([Free(Marker(data, token), max_thought, counts=False, title="thought"), *literals, source])
+        literals = [Fixed(data, counts=counts, token=token) for data, token in rest]
+        super().__init__([Free(Marker(data, token), max_thought, counts=counts, title="thought"), *literals, source])
         self.marker, self.source = marker, source
 
 
