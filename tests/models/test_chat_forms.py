@@ -41,7 +41,10 @@ SHAPES: dict[str, tuple[str, ThoughtForm | None]] = {
         ThoughtForm("</think>", False, "<think>\n", False),
     ),
     "begun by the prompt, and a field of the message": (
-        BEGIN + "[me]<think>\n{{ m.reasoning_content }}\n</think>\n\n{{ m.content }}" + END + PROMPT
+        BEGIN
+        + "[me]<think>\n{{ m.reasoning_content }}\n</think>\n\n{{ m.content }}"
+        + END
+        + PROMPT
         + "{% if add_generation_prompt %}<think>\n{% endif %}",
         ThoughtForm("</think>", False),
     ),

@@ -14,8 +14,9 @@ from sfgen.protocols import Model
 Message: TypeAlias = Mapping[str, Any]
 """A message: its ``role`` and its ``content``, and maybe the ``name`` of who wrote it, for templates that tell it.
 
-The assistant's may have ``tool_calls``, each ``{"type": "function", "id": …, "function": {"name": …, "arguments":
-{…}}}``, and a tool's answer the ``tool_call_id`` of the call that it is for.
+The assistant's may have ``reasoning_content``, the thought before it, and ``tool_calls``, each ``{"type": "function",
+"id": …, "function": {"name": …, "arguments": {…}}}``, and a tool's answer the ``tool_call_id`` of the call that it is
+for.
 """
 
 Tools: TypeAlias = Sequence[Mapping[str, Any]]
@@ -178,7 +179,7 @@ def _first(items: Sequence[Any]) -> Any:
     return items[0] if len(items) else None
 
 
-_OF_ROLES = {"tool_calls": "assistant", "tool_call_id": "tool"}
+_OF_ROLES = {"reasoning_content": "assistant", "tool_calls": "assistant", "tool_call_id": "tool"}
 
 
 def _checked(place: int, message: object) -> Message:
@@ -193,7 +194,7 @@ def _checked(place: int, message: object) -> Message:
         if key not in message:
             raise UsageError(f"{where} has no {key}", hint=_FORM)
     arguments.one_of(f"{where}.role", message["role"], ROLES)
-    keys = [key for key in ("content", "name", "tool_call_id") if key in message]
+    keys = [key for key in ("content", "name", "reasoning_content", "tool_call_id") if key in message]
     texts = {key: arguments.text(f"{where}.{key}", message[key]) for key in keys}
     for key, text in texts.items():
         if arguments.utf8(f"{where}.{key}", text) is None:

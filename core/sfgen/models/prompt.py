@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import Any, Protocol
 
 from sfgen.errors import ModelError, UsageError, first_line
-from sfgen.models.chat_forms import ThoughtForm, thought_form
+from sfgen.models.chat_forms import FIELDS, ThoughtForm, thought_form
 from sfgen.models.messages import (
     ChatPrompt,
     Message,
@@ -270,7 +270,15 @@ class _Written:
             ) from error
 
     def _told(self, messages: Sequence[Message]) -> str:
-        return self.tokenizer.rendered(messages, self.tools, self.variables, begins_answer=self.begun is None)
+        told = [_with_thought_named(message) for message in messages]
+        return self.tokenizer.rendered(told, self.tools, self.variables, begins_answer=self.begun is None)
+
+
+def _with_thought_named(message: Message) -> Message:
+    """A message whose thought has all names by which templates know one."""
+    if "reasoning_content" not in message:
+        return message
+    return {**message, **dict.fromkeys(FIELDS, message["reasoning_content"])}
 
 
 def _with_arguments_as_text(message: Message) -> Message:

@@ -34,7 +34,7 @@ from sfgen.decoding.plain_forms import model_of, vocabulary_of
 from sfgen.decoding.prepare import bytes_of, loop_of
 from sfgen.errors import InternalError, SfgenError
 from sfgen.index import Index
-from sfgen.models.messages import chat_ids, sees_tools
+from sfgen.models.messages import sees_tools
 from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.models.tool_forms import tool_form_of
 from sfgen.printable import json_text
@@ -48,6 +48,7 @@ from sfgen.serve.page import page_to_try
 from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
 from sfgen.serve.response_output import ResponseReply, response_lines
 from sfgen.serve.responses import Asked, ResponsesRequest
+from sfgen.serve.thoughts import Thought, conversation, thought_before
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
 from sfgen.serve.wish import Wish, wish_of
 from sfgen.tools.tool_calls import ToolCalls
@@ -325,11 +326,14 @@ class Server:
         except SfgenError as error:
             return _refusal(error, wish.field_of(error) or wish.fields["patterns"])
         try:
-            prompts = await asyncio.to_thread(self._prompts, model, body, wish)
+            prompts, thought = await asyncio.to_thread(self._prompts, name, model, body, wish, index)
             clean = {}
             if index is not None and banned is not None:
-                clean = await self._without_banned(prompts, wish, index, banned)
+                before = prompts if thought is None else [thought.end]
+                clean = await self._without_banned(before, wish, index, banned)
             config = wish.config | {"index": index, "banned": banned}
+            if thought is not None:
+                config |= {"after": thought.end, "after_tokens": wish.thought.most}
             loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, config, clean)
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
@@ -337,7 +341,7 @@ class Server:
         texts = [RunningText(loop, *seconds, self.metrics.of_text(name)) for loop in loops]
         vocabulary = vocabulary_of(self._models[name])
         if is_traced:
-            scenes = await asyncio.to_thread(scenes_of, name, vocabulary, body, wish, index, prompts, loops)
+            scenes = await asyncio.to_thread(scenes_of, name, vocabulary, body, wish, index, prompts, thought, loops)
             self._engines[name].put(texts)
             return Stream(trace_lines(texts, scenes, partial(self._without_path, name=name)), texts, MEDIA_TYPE)
         reply = Reply(name, isinstance(body, ChatRequest)) if asked is None else ResponseReply(name, True, asked=asked)
@@ -345,7 +349,8 @@ class Server:
         calls = cast("ToolCalls", index.constraint) if index is not None and wish.calling is not None else None
         for number, loop in enumerate(loops):
             scored = None if wish.top_logprobs is None else loop.scored_tokens(wish.top_logprobs)
-            choices.append(Choice(reply, number, vocabulary, scored, calls))
+            thinking = None if thought is None else loop
+            choices.append(Choice(reply, number, vocabulary, scored, calls, thinking, wish.thought.is_told))
         self._engines[name].put(texts)
         if body.stream and isinstance(reply, ResponseReply):
             told = partial(self._told, name=name, wish=wish)
@@ -388,8 +393,10 @@ class Server:
             raise Refused("a token that ends a text is banned", field, hint="Leave it out.")
         return self._without(name, wish.never)
 
-    def _prompts(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
-        """The prompts of a request.
+    def _prompts(
+        self, name: str, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Index | None
+    ) -> tuple[list[str | Sequence[int]], Thought | None]:
+        """The prompts of a request, and the thought that is written behind the one of a chat.
 
         Raises:
             SfgenError: They are too many, too long, or none.
@@ -399,19 +406,24 @@ class Server:
         if len(prompts) * wish.samples > most:  # they would never be taken, however often they are asked for
             why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
             raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
-        return prompts
+        if not isinstance(body, ChatRequest):
+            return prompts, None
+        is_call = index is not None and wish.calling is not None and not wish.calling.is_free
+        lead = cast("ToolCalls", index.constraint).form.lead if index is not None and is_call else None
+        thought = thought_before(self._models[name], cast("Sequence[int]", prompts[0]), wish, lead)
+        return (prompts if thought is None else [thought.prompt]), thought
 
     async def _without_banned(
-        self, prompts: Sequence[str | Sequence[int]], wish: Wish, index: Index, banned: BannedWords
+        self, before: Sequence[str | Sequence[int]], wish: Wish, index: Index, banned: BannedWords
     ) -> dict[bytes, Index | None]:
-        """The constraint without banned words, by what stands before a text.
+        """The constraint without banned words, by what stands before a text: its prompt, or the end of a thought.
 
         Raises:
             SfgenError: As ``Constraints.without``.
         """
         assert wish.ban is not None
         assert wish.constraint is not None
-        starts = await asyncio.to_thread(_starts, index.vocabulary, prompts, banned)
+        starts = await asyncio.to_thread(_starts, index.vocabulary, before, banned)
         return {
             before: await self._constraints.without(wish.constraint, wish.ban, start, index)
             for before, start in starts.items()
@@ -438,7 +450,7 @@ class Server:
             limit = self._limit(model, ids, body, wish)
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
-                asked = GenerationConfig(**{**config, **seed}, max_tokens=limit)
+                asked = GenerationConfig(**{**config, **seed}, max_tokens=_behind_thought(limit, config))
                 loops.append(loop_of(model, prompt, asked, without=partial(_known, clean)))
         return loops, prompt_tokens
 
@@ -553,7 +565,9 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
             why = "the chat template of this model tells it of no tools, and a tool has a description"
             raise Refused(why, "tools", hint="Leave the description out, and say it in a message.")
         try:
-            return [chat_ids(model, wish.messages, wish.tools or None, wish.variables)]
+            return [conversation(model, wish)]
+        except Refused:
+            raise
         except SfgenError as error:
             hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
             place = wish.field_of(error) or wish.fields["prompt"]
@@ -567,6 +581,12 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
         if not 0 <= token < size:
             raise Refused(f"the prompt has token {token}, and ids are below {size}", "prompt", "invalid_value")
     return prompts
+
+
+def _behind_thought(limit: int, config: Mapping[str, Any]) -> int:
+    """The most tokens of an answer of N tokens, behind a thought that has a limit of its own."""
+    most = config.get("after_tokens")
+    return limit if most is None else max(0, limit - most - len(config["after"].encode()))
 
 
 def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], banned: BannedWords) -> dict[bytes, Start]:

@@ -200,6 +200,8 @@ class ChatMessage(Body):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: StrictStr | list[TextPart] | None = None
     name: StrictStr | None = None  # most chat templates do not tell it
+    reasoning_content: StrictStr | None = None
+    reasoning: StrictStr | None = None  # the same by another name
     tool_calls: list[MessageCall] | None = None
     tool_call_id: StrictStr | None = None
 
@@ -209,13 +211,19 @@ class ChatMessage(Body):
         Raises:
             Refused: It has what is for another role, or arguments of a call that are not valid JSON.
         """
-        for key, role in (("tool_calls", "assistant"), ("tool_call_id", "tool")):
+        of_roles = {"reasoning_content": "assistant", "reasoning": "assistant", "tool_calls": "assistant"}
+        for key, role in {**of_roles, "tool_call_id": "tool"}.items():
             if getattr(self, key) and self.role != role:
                 raise Refused(f"{path}.{key} is for the role {role}", f"{path}.{key}", hint="Leave it out.")
         content = self.content or ""
         text = content if isinstance(content, str) else "\n".join(part.text for part in content)  # as vLLM joins them
         told: dict[str, Any] = {"role": self.role, "content": text}
         told |= {key: value for key in ("name", "tool_call_id") if (value := getattr(self, key))}
+        if thought := self.reasoning_content or self.reasoning:
+            if self.reasoning not in (None, "", thought):
+                where = f"{path}.reasoning"
+                raise Refused(f"{where} and reasoning_content differ", where, "conflict", "Leave one out.")
+            told["reasoning_content"] = thought
         if self.tool_calls:
             told["tool_calls"] = [
                 call.told(f"{path}.tool_calls[{place}]") for place, call in enumerate(self.tool_calls)
@@ -293,6 +301,12 @@ class ChatRequest(TextRequest):
     tools: list[FunctionTool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    reasoning_format: Literal["none", "auto", "deepseek"] | None = None
+    separate_reasoning: bool | None = None
+    include_reasoning: bool | None = None
+    thinking_token_budget: int | None = Field(default=None, ge=-1)
+    thinking_budget_tokens: int | None = Field(default=None, ge=-1)
 
 
 def refuse_unknown(body: Body, path: str) -> None:

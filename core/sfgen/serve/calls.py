@@ -181,9 +181,12 @@ class CallStream:
 
 
 def joined(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """Put the parts of a message together: its ``content``, and its ``tool_calls`` if there are any."""
-    content, calls = list[str](), list[dict[str, Any]]()
+    """Put the parts of a message together: its ``content``, and a thought before it and ``tool_calls`` if it has any."""
+    content, calls, thought = list[str](), list[dict[str, Any]](), dict[str, Any]()
     for part in parts:
+        if "reasoning_content" in part:
+            thought = part
+            continue
         content.append(part.get("content", ""))
         for call in part.get("tool_calls", ()):
             if call["index"] == len(calls):
@@ -191,4 +194,4 @@ def joined(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:
             else:
                 calls[-1]["function"]["arguments"] += call["function"]["arguments"]
     text = "".join(content)
-    return {"content": text or None, "tool_calls": calls} if calls else {"content": text}
+    return {**thought, **({"content": text or None, "tool_calls": calls} if calls else {"content": text})}

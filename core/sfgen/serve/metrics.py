@@ -22,7 +22,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from sfgen.decoding.events import Event, Finished, TextReleased
+from sfgen.decoding.events import Event, Finished, TextReleased, ThoughtReleased
 from sfgen.errors import SfgenError
 
 _WAITS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -91,7 +91,7 @@ class TextMetrics:
     def told(self, event: Event) -> None:
         """Note an event."""
         now = time.monotonic()
-        if isinstance(event, TextReleased):
+        if isinstance(event, TextReleased | ThoughtReleased):
             if self._last is None:
                 self._metrics._first.labels(self._model).observe(now - self._begun)
             else:

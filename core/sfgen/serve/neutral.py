@@ -20,7 +20,7 @@ _ABOUT_SPEED = """prediction cache_prompt id_slot n_keep n_discard n_cache_reuse
     timings_per_token return_progress generate_window max_context_length truncation_length num_ctx
     guided_decoding_backend disable_fallback"""
 _ABOUT_PARTS_OF_ANSWERS = """spaces_between_special_tokens separate_reasoning stream_reasoning include_reasoning
-    reasoning_in_content parse_tool_calls parallel_tool_calls preserved_tokens grammar_triggers"""
+    parse_tool_calls parallel_tool_calls preserved_tokens grammar_triggers"""
 _ABOUT_WHAT_IS_OFF = """xtc_threshold dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers dry_range
     mirostat_tau mirostat_eta smoothing_curve dynatemp_exponent dynatemp_low dynatemp_high min_temp max_temp
     temp_exponent adaptive_decay rep_pen_slope max_tool_calls truncation"""  # or the request is refused
@@ -47,8 +47,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "conversation": (),
     "previous_response_id": (),
     "refusal": ("",),
-    "reasoning": ("",),
-    "reasoning_content": ("",),
+    "reasoning": (),
     # vLLM and SGLang
     "use_beam_search": (False,),
     "length_penalty": (1,),
@@ -87,6 +86,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "response_fields": ([],),
     "lora": ([],),
     "grammar_lazy": (False,),
+    "reasoning_in_content": (False,),
     "thinking_forced_open": (False,),
     "reasoning_format": ("none", "auto"),
     "typical_p": (1, 0),

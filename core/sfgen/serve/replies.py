@@ -17,8 +17,9 @@ from typing import Any
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from sfgen.decoding.events import Event, Finished, Result, RolledBack, TextReleased, TokenChosen
+from sfgen.decoding.events import Event, Finished, Result, RolledBack, TextReleased, ThoughtReleased, TokenChosen
 from sfgen.decoding.forward_passes import ScoredToken
+from sfgen.decoding.loop import Loop
 from sfgen.errors import (
     ErrorInText,
     GenerationError,
@@ -127,6 +128,8 @@ class Choice:
         vocabulary: The tokens, where log-probabilities are told.
         scored: The list of its tokens that ``Loop.scored_tokens`` returns, which grows; ``None``: none are told.
         calls: The calls of tools that it may have.
+        thinking: The loop that writes it after a thought; ``None``: there is no thought.
+        tells_thought: Whether the thought is told.
     """
 
     def __init__(
@@ -136,12 +139,15 @@ class Choice:
         vocabulary: Vocabulary,
         scored: Sequence[ScoredToken] | None = None,
         calls: ToolCalls | None = None,
+        thinking: Loop | None = None,
+        tells_thought: bool = True,
     ) -> None:
         self._reply = reply
         self._index = index
         self._vocabulary = vocabulary
         self._scored = scored
         self._calls = None if calls is None else CallStream(calls)
+        self._thinking, self._tells_thought = thinking, tells_thought
         self._told = 0  # of these
         self._released = bytearray()
         self._counted, self._characters = 0, 0  # bytes of these, and how many characters they are
@@ -164,6 +170,10 @@ class Choice:
 
     def chunks(self, event: Event) -> Iterator[dict[str, Any]]:
         """Yield what a stream tells after an event."""
+        if isinstance(event, ThoughtReleased):
+            if self._tells_thought:
+                yield self._chunk({"reasoning_content": event.text}, (), is_last=False)
+            return
         text = self.read(event)
         new = self._told_now()
         if self._calls is None:
@@ -180,6 +190,13 @@ class Choice:
             return 0
         return len(self.result.token_ids) - (self._again if self.result.healed else 0)
 
+    @property
+    def thought_tokens(self) -> int | None:
+        """Those of them that write none of the text, but the thought before it; ``None``: there is no thought."""
+        if self._thinking is None:
+            return None
+        return 0 if self.result is None else self._thinking.thought_tokens
+
     def whole(self) -> dict[str, Any]:
         """The whole text, when its events have been read."""
         told: dict[str, Any]
@@ -191,6 +208,8 @@ class Choice:
 
     def parts(self) -> Iterator[dict[str, Any]]:
         """Yield the parts of the whole message, when its events have been read."""
+        if self._thinking is not None and self._tells_thought:
+            yield {"reasoning_content": self._ended.thought}
         if self._calls is None:
             yield {"content": self._ended.text}
         else:
@@ -265,11 +284,13 @@ class Choice:
 def usage_of(prompt_tokens: int, choices: Sequence[Choice]) -> dict[str, Any]:
     """The tokens of an answer."""
     written = sum(choice.written for choice in choices)
-    return {
+    usage = {
         "prompt_tokens": prompt_tokens,
         "completion_tokens": written,
         "total_tokens": prompt_tokens + written,
     }
+    thoughts = [choice.thought_tokens for choice in choices if choice.thought_tokens is not None]
+    return usage | ({"completion_tokens_details": {"reasoning_tokens": sum(thoughts)}} if thoughts else {})
 
 
 def stream_line(content: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ class ResponseReply(Reply):
     def whole(self, choices: Sequence[Choice], usage: dict[str, Any]) -> dict[str, Any]:
         """The whole answer."""
         (choice,) = choices
-        output = Output(self)
+        output = Output(self, thinks=choice.thought_tokens is not None)
         logprobs = [] if choice.logprobs is None else choice.logprobs["content"]
         pass_over = deque[Told](maxlen=0).extend
         pass_over(output.begin())
@@ -49,7 +49,7 @@ class ResponseReply(Reply):
             "input_tokens": usage["prompt_tokens"],
             "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
             "output_tokens": usage["completion_tokens"],
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": usage.get("completion_tokens_details", {"reasoning_tokens": 0}),
             "total_tokens": usage["total_tokens"],
         }
         details = None if status == "completed" else {"reason": "max_output_tokens"}
@@ -100,27 +100,35 @@ class Output:
 
     Args:
         reply: The answer.
+        thinks: Whether a thought comes before it.
 
     Attributes:
         items: Those that have begun.
     """
 
-    def __init__(self, reply: ResponseReply) -> None:
+    def __init__(self, reply: ResponseReply, *, thinks: bool = False) -> None:
         self.items: list[dict[str, Any]] = []
         self._reply = reply
         self._is_open = False
+        self._thinks = thinks
 
     def begin(self) -> Iterator[Told]:
         """Begin the first item, where it is known which it is."""
-        asked = self._reply.asked
-        if asked.tool is not None:
-            call = {"call_id": f"call_{self._reply.id}", "name": asked.tool.name, "input": ""}
-            yield from self._open("custom_tool_call", "ctc", call)
-        elif asked.wish.calling is None:
-            yield from self._open_message()
+        if self._thinks:
+            yield from self._open("reasoning", "rs", {"summary": [], "content": []})
+            yield from self._open_content({"type": "reasoning_text", "text": ""})
+        elif self._reply.asked.wish.calling is None:
+            yield from self._open_text()
 
     def read(self, part: dict[str, Any], logprobs: list[Any]) -> Iterator[Told]:
-        """Add a part of a message, as ``CallStream`` tells it, and the log-probabilities of its tokens."""
+        """Add a part of a message, as ``CallStream`` tells it, and the log-probabilities of its tokens.
+
+        A thought has none.
+        """
+        if "reasoning_content" in part:
+            self.items[0]["content"][0]["text"] += part["reasoning_content"]
+            yield "response.reasoning_text.delta", {**self._place, "delta": part["reasoning_content"]}
+            return
         text = part.get("content", "")
         if text or logprobs:
             yield from self._text(text, logprobs)
@@ -134,9 +142,9 @@ class Output:
                 yield "response.function_call_arguments.delta", {**self._place, "delta": function["arguments"]}
 
     def end(self, reason: str) -> Iterator[Told]:
-        """End the last item; a message without a text stands where nothing was written."""
-        if not self.items:
-            yield from self._open_message()
+        """End the last item; a message without a text stands where nothing was written, unless the thought was cut."""
+        if not self.items or (self.items[-1]["type"] == "reasoning" and reason != "length"):
+            yield from self._open_text()
         yield from self._close(status_of_reason(reason))
 
     # ---- items -----------------------------------------------------------------------------------------------------
@@ -145,7 +153,7 @@ class Output:
     def _place(self) -> dict[str, Any]:
         """The last item, as events name it; the text of a message is the first of its contents."""
         item = self.items[-1]
-        content = {"content_index": 0} if item["type"] == "message" else {}
+        content = {"content_index": 0} if "content" in item else {}
         return {"item_id": item["id"], "output_index": len(self.items) - 1, **content}
 
     def _open(self, kind: str, prefix: str, told: dict[str, Any]) -> Iterator[Told]:
@@ -156,16 +164,25 @@ class Output:
         self._is_open = True
         yield "response.output_item.added", {"output_index": len(self.items) - 1, "item": self.items[-1]}
 
-    def _open_message(self) -> Iterator[Told]:
-        yield from self._open("message", "msg", {"role": "assistant", "content": []})
-        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+    def _open_text(self) -> Iterator[Told]:
+        """Begin a message, or the call of a custom tool where one is called."""
+        tool = self._reply.asked.tool
+        if tool is not None:
+            call = {"call_id": f"call_{self._reply.id}", "name": tool.name, "input": ""}
+            yield from self._open("custom_tool_call", "ctc", call)
+        else:
+            yield from self._open("message", "msg", {"role": "assistant", "content": []})
+            yield from self._open_content({"type": "output_text", "text": "", "annotations": [], "logprobs": []})
+
+    def _open_content(self, part: dict[str, Any]) -> Iterator[Told]:
+        """Begin the text of a message or a thought."""
         yield "response.content_part.added", {**self._place, "part": part}
         self.items[-1]["content"].append(part)
 
     def _text(self, text: str, logprobs: list[Any]) -> Iterator[Told]:
         """Add to a message, or to the input of a custom tool."""
-        if not self.items or self.items[-1]["type"] == "function_call":
-            yield from self._open_message()
+        if not self.items or self.items[-1]["type"] in ("function_call", "reasoning"):
+            yield from self._open_text()
         item = self.items[-1]
         if item["type"] == "custom_tool_call":
             item["input"] += text
@@ -189,8 +206,8 @@ class Output:
                 yield "response.custom_tool_call_input.done", {**self._place, "input": item["input"]}
             case _:
                 part = item["content"][0]
-                told = {"text": part["text"], "logprobs": part["logprobs"]}
-                yield "response.output_text.done", {**self._place, **told}
+                told = {name: part[name] for name in ("text", "logprobs") if name in part}
+                yield f"response.{part['type']}.done", {**self._place, **told}
                 yield "response.content_part.done", {**self._place, "part": part}
         yield "response.output_item.done", {"output_index": len(self.items) - 1, "item": item}
 
@@ -209,7 +226,7 @@ async def response_lines(
         told = {"type": kind, "sequence_number": next(numbers), **content}
         return f"event: {kind}\n{stream_line(told)}"
 
-    output = Output(reply)
+    output = Output(reply, thinks=choice.thought_tokens is not None)
     try:
         begun = reply.response("in_progress", [])
         yield line("response.created", {"response": begun})

@@ -21,6 +21,7 @@ from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.engine import RunningText
+from sfgen.serve.thoughts import Thought
 from sfgen.serve.wish import Wish
 from sfgen.trace import Scene, TraceFile, Tracer
 from sfgen.vocabulary import Vocabulary
@@ -60,6 +61,7 @@ def scenes_of(
     wish: Wish,
     index: Index | None,
     prompts: Sequence[str | Sequence[int]],
+    thought: Thought | None,
     loops: Sequence[Loop],
 ) -> list[Scene]:
     """Describe the texts of a request before they begin, those of each prompt together."""
@@ -79,6 +81,7 @@ def scenes_of(
         template=facts.template_name,
         template_json=facts.template_json,
         substring=facts.substring_name,
+        after=None if thought is None else thought.end,
     )
     if isinstance(body, ChatRequest):
         asked = next((each["content"] for each in reversed(wish.messages) if each["role"] == "user"), "")

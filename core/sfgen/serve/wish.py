@@ -30,6 +30,7 @@ from sfgen.serve.bodies import (
     refuse_unknown,
 )
 from sfgen.serve.engine import SlowMask
+from sfgen.serve.thoughts import ThoughtWish
 
 MOST_STOPS = 1024
 
@@ -125,6 +126,7 @@ class Wish:
         fields: The field that each parameter came from, for errors.
         tools: The tools that the chat template is told of.
         calling: The calls of these that are written; ``None``: none are.
+        thought: What is said of the thought before the answer.
     """
 
     constraint: OwnConstraint | None
@@ -139,6 +141,7 @@ class Wish:
     fields: Mapping[str, str] = field(default_factory=dict)
     tools: Tools = ()
     calling: Calling | None = None
+    thought: ThoughtWish = field(default_factory=ThoughtWish)
 
     def field_of(self, error: SfgenError) -> str | None:
         """Return the field that an error is about; ``None``: that is not known."""
@@ -214,6 +217,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
         fields,
         _described(body) if calling is not None and isinstance(body, ChatRequest) else (),
         calling,
+        ThoughtWish.of(body) if isinstance(body, ChatRequest) else ThoughtWish(),
     )
 
 
