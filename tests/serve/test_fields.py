@@ -235,12 +235,15 @@ def test_the_tables_have_all_fields() -> None:
     assert names(CompletionRequest) == {*COMMON, *COMPLETIONS}
     of_chat = {"messages", "max_completion_tokens", "logprobs", "top_logprobs", "chat_template_kwargs"}
     of_functions = {"tools", "tool_choice", "parallel_tool_calls"}  # see test_tools.py
-    assert names(ChatRequest) - {*COMMON} == of_chat | of_functions  # see test_chat.py
+    of_thoughts = {"reasoning_effort", "reasoning_format", "separate_reasoning", "include_reasoning"}
+    of_thoughts |= {"thinking_token_budget", "thinking_budget_tokens"}  # see test_thoughts.py
+    assert names(ChatRequest) - {*COMMON} == of_chat | of_functions | of_thoughts  # see test_chat.py
     assert names(OwnKeys) - {*OWN} == {"messages"}
     outputs = {key for fields, _ in COMMON["structured_outputs"] for key in fields["structured_outputs"]}
     assert names(StructuredOutputs) == outputs
     known = names(CompletionRequest) | names(ChatRequest)
-    assert known & (HARMLESS | NEUTRAL.keys()) == of_functions  # of no use to completions
+    of_both = of_functions | {"reasoning_effort", "reasoning_format", "separate_reasoning", "include_reasoning"}
+    assert known & (HARMLESS | NEUTRAL.keys()) == of_both  # of no use to completions
     assert not HARMLESS & NEUTRAL.keys()
 
 

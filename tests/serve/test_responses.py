@@ -233,7 +233,7 @@ IMAGE = [{"role": "user", "content": [{"type": "input_image", "image_url": "data
         ({"input": []}, "input"),
         ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role"),
         ({"input": IMAGE}, "input[0].content[0].type"),
-        ({"input": [{"type": "reasoning", "summary": []}]}, "input[0]"),
+        ({"input": [{"type": "reasoning", "summary": [], "encrypted_content": "x"}]}, "input[0].encrypted_content"),
         ({"input": [{**HI[0], "nickname": "Ada"}]}, "input[0].nickname"),
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
         ({"conversation": "conv_1"}, "conversation"),

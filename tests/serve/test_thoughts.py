@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openai
 import pytest
 from fastapi.testclient import TestClient
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.models.random_models import save
 from tests.support.models.scripted import ScriptedModel
-from tests.support.running.tried import tried
 
-import sfgen
 from sfgen import Vocabulary
-from sfgen.models.chat_forms import ThoughtForm, thought_form, thought_of, with_thought_begun
 from sfgen.models.prompt import Prompts, render
 from sfgen.models.tool_forms import NAMED
 from sfgen.serve import app
@@ -39,7 +31,7 @@ TEMPLATE = (
 BEGINS = TEMPLATE.replace("[assistant]{% if", "[assistant]<think>\n{% if")
 PASSES_ON = TEMPLATE.replace("enable_thinking is false", "false")
 EFFORT = TEMPLATE.replace("effort_is_told", "reasoning_effort is defined")
-TOOL = {
+TOOL: dict[str, Any] = {
     "type": "function",
     "function": {"name": "weather", "parameters": {"properties": {"city": {"enum": ["Rome", "Oslo"]}}}},
 }
@@ -71,8 +63,8 @@ class Thinker(ScriptedModel):
     def __init__(self, wished: str, template: str = TEMPLATE) -> None:
         super().__init__(BYTES, self.wish)
         self.wished = wished.encode()
-        self.prompts = Prompts(Template(template), "thinker")
-        self.thought = self.prompts.thought
+        self.encoder = Prompts(Template(template), "thinker")
+        self.thought = self.encoder.thought
         self.tool_form = NAMED["hermes"]
         self.asked: list[str] = []
 
@@ -80,9 +72,9 @@ class Thinker(ScriptedModel):
         return list(text.encode())
 
     def chat(self, messages: Any, tools: Any = None, variables: Any = None) -> Sequence[int]:
-        ids = self.prompts.chat(messages, tools, variables)
+        ids: Any = self.encoder.chat(messages, tools, variables)
         self.asked.append(ids.text)
-        return ids
+        return ids  # type: ignore[no-any-return]
 
     def wish(self, tokens: tuple[int, ...]) -> NDArray[np.floating]:
         """The wished text; of an answer the blanks before it only where they are allowed."""
@@ -225,7 +217,11 @@ def test_a_limit_leaves_room_for_an_answer(client: TestClient) -> None:
 def test_a_budget_of_the_thought(client: TestClient) -> None:
     for name in ("thinking_token_budget", "thinking_budget_tokens"):
         assert ask(client, regex="Rome.", **{name: 4}) == ("Rome", "Rome.", "stop")
-        assert ask(client, regex="Rome.", **{name: -1} if "tokens" in name else {}) == ("Rome or Oslo?", "Rome.", "stop")
+        assert ask(client, regex="Rome.", **{name: -1} if "tokens" in name else {}) == (
+            "Rome or Oslo?",
+            "Rome.",
+            "stop",
+        )
 
 
 def test_usage_tells_the_tokens_of_the_thought(client: TestClient) -> None:
@@ -257,7 +253,7 @@ def test_log_probabilities_are_of_the_answer(client: TestClient) -> None:
         for chunk in chunks(client, logprobs=True, top_logprobs=2, **fields):
             told += chunk["delta"].get("content", "")
             logprobs += chunk["logprobs"]["content"] if chunk["logprobs"] else []
-            assert "".join(entry["token"] for entry in logprobs) == told
+            assert told.startswith("".join(entry["token"] for entry in logprobs))
         assert logprobs == choice["logprobs"]["content"]
 
 
@@ -345,3 +341,89 @@ def test_a_trace_has_the_thought(client: TestClient) -> None:
     lines = [json.loads(line) for line in answer.text.splitlines()]
     assert any("</think>" in json.dumps(line) for line in lines)
     assert any("Rome or Oslo?" in json.dumps(line) for line in lines)
+
+
+# ---- /v1/responses ---------------------------------------------------------------------------------------------------
+
+
+def respond(client: TestClient, **fields: Any) -> dict[str, Any]:
+    answer = client.post("/v1/responses", json={"input": "Hi!", "temperature": 0, **fields})
+    assert answer.status_code == 200, answer.text
+    whole: dict[str, Any] = answer.json()
+    return whole
+
+
+def test_a_thought_is_an_item_of_a_response(client: TestClient) -> None:
+    whole = respond(client, regex="Rome.")
+    thought, message = whole["output"]
+    assert thought["content"] == [{"type": "reasoning_text", "text": "Rome or Oslo?"}]
+    assert (thought["type"], thought["summary"], thought["status"]) == ("reasoning", [], "completed")
+    assert message["content"][0]["text"] == "Rome."
+    assert whole["usage"]["output_tokens_details"] == {"reasoning_tokens": 21}
+    (cut,) = (whole := respond(client, max_output_tokens=4))["output"]
+    assert (cut["type"], cut["status"], whole["status"]) == ("reasoning", "incomplete", "incomplete")
+    assert cut["content"][0]["text"] == "Rome"
+
+
+def test_a_response_without_a_thought(client: TestClient, thinker: Thinker) -> None:
+    thinker.wished = b"Rome."
+    for fields in ({"reasoning": {"effort": "none"}}, {"chat_template_kwargs": {"enable_thinking": False}}):
+        (message,) = respond(client, **fields)["output"]
+        assert message["content"][0]["text"] == "Rome."
+    told = {"input": "Hi!", "reasoning": {"effort": "high"}}
+    assert client.post("/v1/responses", json=told).json()["error"]["param"] == "reasoning.effort"
+    assert respond(client, model="effort", reasoning={"effort": "high"})["reasoning"]["effort"] == "high"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"regex": "Rome."},
+        {"max_output_tokens": 4},
+        {"include": ["message.output_text.logprobs"]},
+        {"tools": [{"type": "custom", "name": "look"}], "tool_choice": {"type": "custom", "name": "look"}},
+        {"tools": [{"type": "function", **TOOL["function"]}], "tool_choice": "required"},
+    ],
+)
+def test_openai_s_client_reads_the_stream_of_a_response(client: TestClient, fields: dict[str, Any]) -> None:
+    asking = openai.OpenAI(base_url="http://localhost/v1", api_key="none", http_client=client)
+    extra = {"regex": fields["regex"]} if "regex" in fields else None
+    named: Any = {name: value for name, value in fields.items() if name != "regex"}
+    with asking.responses.stream(model="thinker", input="Hi!", temperature=0, extra_body=extra, **named) as stream:
+        events: Any = list(stream)
+    final = events[-1].response
+    whole = respond(client, **fields)
+    assert [item.type for item in final.output] == [item["type"] for item in whole["output"]]
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    deltas = [event for event in events if event.type == "response.reasoning_text.delta"]
+    (done,) = [event for event in events if event.type == "response.reasoning_text.done"]
+    assert len(deltas) > 1
+    assert all((each.output_index, each.content_index, each.item_id) == (0, 0, final.output[0].id) for each in deltas)
+    thought = whole["output"][0]["content"][0]["text"]
+    assert "".join(each.delta for each in deltas) == done.text == final.output[0].content[0].text == thought
+    ended = [event.item.model_dump(exclude_none=True) for event in events if event.type == "response.output_item.done"]
+    for told, item in zip(ended, whole["output"], strict=True):
+        left_out = dict.fromkeys(("id", "call_id", "namespace"))
+        assert {**told, **left_out}.items() >= {**item, **left_out}.items()
+
+
+@pytest.mark.parametrize("told", [{"content": [{"type": "reasoning_text", "text": "Hm."}]}, {"summary": "Hm."}])
+def test_thoughts_stand_in_the_input(client: TestClient, thinker: Thinker, told: dict[str, Any]) -> None:
+    if "summary" in told:
+        told = {"summary": [{"type": "summary_text", "text": told["summary"]}]}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], **told}
+    question, answer = {"role": "user", "content": "Hi!"}, {"role": "assistant", "content": "Rome."}
+    before = "[assistant]<think>\nHm.\n</think>\n\n"
+    respond(client, input=[question, thought, answer, question])
+    assert f"{before}Rome.[/][user]" in thinker.asked[-1]
+    call = {"type": "custom_tool_call", "name": "look", "input": "Oslo", "call_id": "1"}
+    respond(client, input=[question, thought, call, question])
+    assert f"{before}Oslo[/][user]" in thinker.asked[-1]
+    respond(client, input=[question, thought, question])
+    assert f"{before}[/][user]" in thinker.asked[-1]
+    respond(client, input=[question, {"type": "reasoning", "id": "rs_1", "summary": []}, answer, question])
+    assert "[user]Hi![/][assistant]Rome.[/][user]" in thinker.asked[-1]
+    again = respond(client)["output"]
+    respond(client, input=[question, *again, question])
+    assert "[assistant]<think>\nRome or Oslo?\n</think>\n\n\n\nRome.[/]" in thinker.asked[-1]

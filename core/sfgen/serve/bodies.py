@@ -27,6 +27,7 @@ MOST_LOGPROBS = 20
 
 Schema: TypeAlias = dict[str, Any] | bool | StrictStr
 Texts: TypeAlias = list[StrictStr] | StrictStr
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 Bias: TypeAlias = Annotated[float, Field(ge=-100, le=100)] | Literal[False]
 
 
@@ -301,7 +302,7 @@ class ChatRequest(TextRequest):
     tools: list[FunctionTool] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
-    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    reasoning_effort: Effort | None = None
     reasoning_format: Literal["none", "auto", "deepseek"] | None = None
     separate_reasoning: bool | None = None
     include_reasoning: bool | None = None

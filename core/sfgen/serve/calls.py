@@ -181,7 +181,7 @@ class CallStream:
 
 
 def joined(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """Put the parts of a message together: its ``content``, and a thought before it and ``tool_calls`` if it has any."""
+    """Put the parts of a message together: its ``content``, a thought before it and ``tool_calls`` if it has any."""
     content, calls, thought = list[str](), list[dict[str, Any]](), dict[str, Any]()
     for part in parts:
         if "reasoning_content" in part:

@@ -48,6 +48,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "previous_response_id": (),
     "refusal": ("",),
     "reasoning": (),
+    "encrypted_content": (),
     # vLLM and SGLang
     "use_beam_search": (False,),
     "length_penalty": (1,),

@@ -25,6 +25,7 @@ from sfgen.serve.bodies import (
     CalledFunction,
     ChatMessage,
     ChatRequest,
+    Effort,
     FunctionFacts,
     FunctionTool,
     JsonSchemaFormat,
@@ -120,6 +121,28 @@ class CustomCallOutput(Body):
     status: str | None = None
 
 
+class ThoughtPart(Body):
+    """A part of a thought, or of its summary."""
+
+    type: Literal["reasoning_text", "summary_text"]
+    text: StrictStr
+
+
+class ThoughtItem(Body):
+    """The thought before the message or the call behind it, in full or as a summary."""
+
+    type: Literal["reasoning"]
+    summary: list[ThoughtPart] | None = None
+    content: list[ThoughtPart] | None = None
+    id: str | None = None
+    status: str | None = None
+
+    @property
+    def text(self) -> str:
+        """What was thought."""
+        return "\n".join(part.text for part in self.content or self.summary or ())
+
+
 def _kind_of(item: Any) -> str:
     kind = (item.get("type") or "message") if isinstance(item, dict) else getattr(item, "type", None)
     return f"item {kind}"  # with a blank: paths in errors leave it out
@@ -128,11 +151,12 @@ def _kind_of(item: Any) -> str:
 _ITEMS = Discriminator(
     _kind_of,
     custom_error_type="item",
-    custom_error_message="Only messages are known, and calls of tools with their outputs",
+    custom_error_message="Only messages are known, thoughts, and calls of tools with their outputs",
 )
 
 Item: TypeAlias = Annotated[
     Annotated[InputMessage, Tag("item message")]
+    | Annotated[ThoughtItem, Tag("item reasoning")]
     | Annotated[FunctionCall, Tag("item function_call")]
     | Annotated[FunctionCallOutput, Tag("item function_call_output")]
     | Annotated[CustomCall, Tag("item custom_tool_call")]
@@ -215,9 +239,9 @@ Choice: TypeAlias = Annotated[
 
 
 class Reasoning(Body):
-    """How long a model thinks: not at all."""
+    """How much a model thinks; there are no summaries."""
 
-    effort: Literal["none"] | None = None
+    effort: Effort | None = None
     summary: Any = None
 
 
@@ -254,6 +278,7 @@ class ResponsesRequest(TextRequest):
             messages=list(self._messages()),
             max_completion_tokens=self.max_output_tokens,
             chat_template_kwargs=self.chat_template_kwargs,
+            reasoning_effort=None if self.reasoning is None else self.reasoning.effort,
             logprobs=has_logprobs,
             top_logprobs=self.top_logprobs if has_logprobs else None,
         )
@@ -278,7 +303,10 @@ class ResponsesRequest(TextRequest):
                 return choice
 
     def _messages(self) -> Iterator[ChatMessage]:
-        """The conversation, as a chat has it: calls are a part of the message of the assistant before them."""
+        """The conversation, as a chat has it.
+
+        Thoughts are a part of the message of the assistant behind them, calls of the one before.
+        """
         if self.instructions is not None:
             yield ChatMessage(role="system", content=self.instructions)
         begun: ChatMessage | None = None  # an assistant's, which may have further calls
@@ -288,20 +316,26 @@ class ResponsesRequest(TextRequest):
                 begun = begun or ChatMessage(role="assistant", content="")
                 begun.tool_calls = [*(begun.tool_calls or ()), item.as_call(f"input[{place}]")]
                 continue
+            if isinstance(item, ThoughtItem) and not item.text:
+                continue
+            message = _message_of(item)
+            goes_on = message.role == "assistant" and not isinstance(item, ThoughtItem)
+            if goes_on and begun is not None and begun.reasoning_content and not (begun.content or begun.tool_calls):
+                message.reasoning_content, begun = begun.reasoning_content, None
             if begun is not None:
                 yield begun
-            message, begun = _message_of(item), None
-            if isinstance(item, InputMessage) and item.role == "assistant":
-                begun = message
-            else:
+            begun = message if message.role == "assistant" and not isinstance(item, CustomCall) else None
+            if begun is None:
                 yield message
         if begun is not None:
             yield begun
 
 
-def _message_of(item: InputMessage | FunctionCallOutput | CustomCall | CustomCallOutput) -> ChatMessage:
+def _message_of(item: InputMessage | ThoughtItem | FunctionCallOutput | CustomCall | CustomCallOutput) -> ChatMessage:
     """An item as a chat has it."""
     match item:
+        case ThoughtItem():
+            return ChatMessage(role="assistant", content="", reasoning_content=item.text)
         case InputMessage():
             return ChatMessage(role=item.role, content=_text_of(item.content))
         case FunctionCallOutput():
@@ -417,6 +451,7 @@ _NAMES: Mapping[str, str] = {
     "messages": "input",
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
+    "reasoning_effort": "reasoning.effort",
     "response_format": "text.format",
     "response_format.json_schema": "text.format",
     "response_format.json_schema.schema": "text.format.schema",

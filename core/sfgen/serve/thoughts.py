@@ -96,19 +96,19 @@ def conversation(model: Model, wish: Wish) -> Sequence[int]:
         Refused: The template does not know of an effort to think, or cannot switch a thought off.
         SfgenError: It cannot write the conversation.
     """
-    effort = wish.thought.effort
+    effort, field = wish.thought.effort, wish.fields["effort"]
     if effort is None:
         return _rendered(model, wish)
     if effort == "none":
         return _without_thought(model, wish)
     if (wish.variables or {}).get("reasoning_effort", effort) != effort:
-        raise Refused("reasoning_effort and chat_template_kwargs differ", "reasoning_effort", "conflict")
+        raise Refused(f"{field} and chat_template_kwargs differ", field, "conflict", "Leave one out.")
     if _knows_effort(model, wish):
         return _rendered(model, wish, reasoning_effort=effort)
     if effort == _USUAL_EFFORT:
         return _rendered(model, wish)
     why = "the chat template of this model tells it nothing of an effort"
-    raise Refused(f"reasoning_effort is not supported: {why}", "reasoning_effort", hint='Leave it out, or give "none".')
+    raise Refused(f"{field} is not supported: {why}", field, hint='Leave it out, or give "none".')
 
 
 def thought_before(model: Model, prompt: Sequence[int], wish: Wish, lead: str | None) -> Thought | None:
@@ -153,7 +153,7 @@ def _without_thought(model: Model, wish: Wish) -> Sequence[int]:
         prompt = _rendered(model, wish, **switched)
         if _form(model, prompt, wish) is None:
             return prompt
-    raise Refused("the chat template of this model cannot switch its thought off", "reasoning_effort")
+    raise Refused("the chat template of this model cannot switch its thought off", wish.fields["effort"])
 
 
 def _knows_effort(model: Model, wish: Wish) -> bool:

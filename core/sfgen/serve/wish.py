@@ -171,6 +171,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
     refuse_unknown(body, "")
     own = body.sfgen or OwnKeys()
     fields = {"prompt": "messages" if isinstance(body, ChatRequest) else "prompt", "variables": "chat_template_kwargs"}
+    fields["effort"] = "reasoning_effort"
     found = list(_constraints(body, own))
     if len(found) > 1:
         names = " and ".join(name for name, _ in found)
