@@ -121,6 +121,7 @@ def test_the_parts_of_a_generation(model: Model, config: GenerationConfig, promp
 def check_limits(model: Model, result: Result, config: GenerationConfig) -> None:
     """So many tokens write some of the text, and so many of the thought, before the marker must follow."""
     assert config.after is not None
+    assert config.after_tokens is not None
     assert result.thought is not None
     start = len((result.healed or "") + result.thought + config.after)
     special, size, written_text, before = len(model.vocabulary) - 2, 0, 0, 0

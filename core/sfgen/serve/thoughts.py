@@ -1,79 +1,28 @@
-"""The thought before an answer: whether a model writes one behind a conversation, and how a request says so.
+"""The thought before an answer: whether a model writes one behind a conversation, and what ends it.
 
 A chat template tells how a thought begins and ends (``sfgen.models.chat_forms``). Where the model is to think, the
 prompt begins the thought, if the template has not done so, and the constraint holds behind its end. The prompt as it is
 written for this request tells whether thinking is switched off: by a variable, by what a message of the system says, or
 by default. An answer that has been begun has no thought before it any more.
-
-The names of others: ``chat_template_kwargs`` and ``thinking_token_budget`` are vLLM's, ``reasoning_format`` and
-``thinking_budget_tokens`` llama-server's, ``separate_reasoning`` SGLang's, ``reasoning_effort`` OpenAI's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sfgen.errors import SfgenError
 from sfgen.models.chat_forms import ThoughtForm, special_in, thought_of, with_thought_begun
 from sfgen.models.messages import chat_ids
 from sfgen.protocols import Model
-from sfgen.serve.bodies import ChatRequest, Refused
-
-if TYPE_CHECKING:
-    from sfgen.serve.wish import Wish
+from sfgen.serve.bodies import Refused
+from sfgen.serve.wish import Wish
 
 SWITCHES: tuple[Mapping[str, bool], ...] = ({"enable_thinking": False}, {"thinking": False})
 """The variables by which templates switch a thought off."""
 
 _USUAL_EFFORT = "medium"
 _EFFORTS = ("low", "high")
-
-
-@dataclass(frozen=True)
-class ThoughtWish:
-    """What a request says of the thought.
-
-    Attributes:
-        is_apart: Whether it is told apart from the answer; ``None``: where the chat template tells that the model
-            thinks.
-        is_told: Whether it is told at all.
-        effort: How much the model is to think, ``none`` among others; ``None``: as it is used to.
-        most: The most tokens of it; ``None``: as many as the answer leaves.
-    """
-
-    is_apart: bool | None = None
-    is_told: bool = True
-    effort: str | None = None
-    most: int | None = None
-
-    @classmethod
-    def of(cls, body: ChatRequest) -> ThoughtWish:
-        """Read what a chat says.
-
-        Raises:
-            Refused: Two fields ask for different things.
-        """
-        forms = {"none": False, "deepseek": True}
-        named = {
-            "reasoning_format": forms.get(body.reasoning_format or ""),
-            "separate_reasoning": False if body.separate_reasoning is False else None,
-        }
-        asked = {value for value in named.values() if value is not None}
-        if len(asked) > 1:
-            raise Refused("reasoning_format and separate_reasoning differ", "separate_reasoning", "conflict")
-        limits = {
-            limit
-            for limit in (body.thinking_token_budget, body.thinking_budget_tokens)
-            if limit is not None and limit >= 0
-        }
-        return cls(
-            asked.pop() if asked else None,
-            body.include_reasoning is not False,
-            body.reasoning_effort,
-            min(limits, default=None),
-        )
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from sfgen.serve.bodies import (
     refuse_unknown,
 )
 from sfgen.serve.engine import SlowMask
-from sfgen.serve.thoughts import ThoughtWish
 
 MOST_STOPS = 1024
 
@@ -107,6 +106,51 @@ class Calling:
             "in_text": self.is_free,
         }
         return OwnConstraint("tools", json.dumps(told))
+
+
+@dataclass(frozen=True)
+class ThoughtWish:
+    """What a request says of the thought.
+
+    Attributes:
+        is_apart: Whether it is told apart from the answer; ``None``: where the chat template tells that the model
+            thinks.
+        is_told: Whether it is told at all.
+        effort: How much the model is to think, ``none`` among others; ``None``: as it is used to.
+        most: The most tokens of it; ``None``: as many as the answer leaves.
+    """
+
+    is_apart: bool | None = None
+    is_told: bool = True
+    effort: str | None = None
+    most: int | None = None
+
+    @classmethod
+    def of(cls, body: ChatRequest) -> ThoughtWish:
+        """Read what a chat says.
+
+        Raises:
+            Refused: Two fields ask for different things.
+        """
+        forms = {"none": False, "deepseek": True}
+        named = {
+            "reasoning_format": forms.get(body.reasoning_format or ""),
+            "separate_reasoning": False if body.separate_reasoning is False else None,
+        }
+        asked = {value for value in named.values() if value is not None}
+        if len(asked) > 1:
+            raise Refused("reasoning_format and separate_reasoning differ", "separate_reasoning", "conflict")
+        limits = {
+            limit
+            for limit in (body.thinking_token_budget, body.thinking_budget_tokens)
+            if limit is not None and limit >= 0
+        }
+        return cls(
+            asked.pop() if asked else None,
+            body.include_reasoning is not False,
+            body.reasoning_effort,
+            min(limits, default=None),
+        )
 
 
 @dataclass(frozen=True)
