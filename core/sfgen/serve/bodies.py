@@ -5,9 +5,9 @@ would change the text is ever ignored (``neutral`` has the tables).
 
 The names of others: ``guided_*`` and ``structured_outputs`` are vLLM's, ``grammar`` and ``json_schema`` llama-server's,
 ``regex`` and ``ebnf`` SGLang's, ``regex_pattern`` and ``grammar_string`` tabbyAPI's, ``banned_strings`` and
-``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's.
-Of thoughts ``chat_template_kwargs``, ``include_reasoning`` and ``thinking_token_budget`` are vLLM's, ``reasoning_format`` and
-``thinking_budget_tokens`` llama-server's, ``separate_reasoning`` SGLang's.
+``banned_tokens`` koboldcpp's and tabbyAPI's, ``banned_regex`` ik_llama.cpp's, ``bad_words`` vLLM's. Of
+thoughts ``chat_template_kwargs``, ``include_reasoning`` and ``thinking_token_budget`` are vLLM's, ``reasoning_format``
+and ``thinking_budget_tokens`` llama-server's, ``separate_reasoning`` SGLang's.
 """
 
 from __future__ import annotations
