@@ -112,6 +112,8 @@ def test_several_calls(client: Any) -> None:
     assert both.output[0].call_id != both.output[1].call_id
     assert told(ask(client, model="twice", tool_choice="required", parallel_tool_calls=False).output) == [call]
     assert told(ask(client, model="between").output) == ["A", call, "B", call, "C"]
+    alone = ask(client, model="between", parallel_tool_calls=False)
+    assert (told(alone.output), alone.parallel_tool_calls) == (["A", call], False)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,6 @@ ASKED = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "["}
         ({"tool_choice": {"type": "web_search"}}, "tool_choice.type"),
         ({"tool_choice": allowed("auto", "stop", "f")}, "tool_choice.tools[1].name"),
         ({"tool_choice": allowed("required")}, "tool_choice"),
-        ({"parallel_tool_calls": False}, "parallel_tool_calls"),
         ({"stop": "x"}, "stop"),
         ({"text": {"format": {"type": "json_object"}}}, "text.format"),
         ({"include": ["message.output_text.logprobs"]}, "include"),

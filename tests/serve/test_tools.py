@@ -41,7 +41,8 @@ def caller() -> Caller:
 
 @pytest.fixture
 def client(caller: Caller) -> Iterator[TestClient]:
-    models = {"caller": caller, "twice": Caller(CALL + "\n" + CALL), "formless": Caller("x", None)}
+    twice, between = Caller(CALL + "\n" + CALL), Caller(f"A{CALL}B{CALL}C")
+    models = {"caller": caller, "twice": twice, "between": between, "formless": Caller("x", None)}
     with TestClient(app(models), base_url="http://localhost") as started:
         yield started
 
@@ -121,9 +122,18 @@ def test_calls_beside_each_other(client: TestClient, choice: str) -> None:
     assert len({call["id"] for call in both["message"]["tool_calls"]}) == 2
 
 
-def test_one_call_alone(client: TestClient) -> None:
-    alone = ask(client, model="twice", tool_choice="required", parallel_tool_calls=False)
+@pytest.mark.parametrize(("model", "choice"), [("twice", "auto"), ("twice", "required"), ("between", "auto")])
+def test_one_call_alone(client: TestClient, model: str, choice: str) -> None:
+    alone = ask(client, model=model, tool_choice=choice, parallel_tool_calls=False)
     assert functions(alone) == [("weather", {"city": "Rome"})]
+    assert alone["message"]["content"] == (None if model == "twice" else "A")
+    assert alone["finish_reason"] == "tool_calls"
+    assert len(functions(ask(client, model=model, tool_choice=choice))) == 2
+
+
+def test_no_call_where_one_alone_may_be(client: TestClient, caller: Caller) -> None:
+    caller.wished = b"No call < here."
+    assert ask(client, parallel_tool_calls=False)["message"]["content"] == "No call < here."
 
 
 def test_without_a_form_a_call_can_be_required(client: TestClient) -> None:
@@ -173,7 +183,6 @@ def test_calls_in_a_conversation_are_told_to_the_model(client: TestClient, calle
         ({"tool_choice": "always"}, "tool_choice"),
         ({"tool_choice": allowed("auto", "f")}, "tool_choice.allowed_tools.tools.function.name"),
         ({"tool_choice": allowed("required")}, "tool_choice"),
-        ({"parallel_tool_calls": False}, "parallel_tool_calls"),
         ({"stop": "x"}, "stop"),
         ({"regex": "x"}, "regex"),
         ({"response_format": {"type": "json_object"}}, "response_format"),

@@ -278,6 +278,9 @@ IN_TEXT: list[tuple[ToolForm, str, str, dict[str, Any]]] = [
     (ToolForm(("<", NAME, ">"), separator=","), "<a>b,", "([ab>,]|<a>)*", {"at_most": None}),
     (ToolForm((NAME,), "[", ",", "]"), "[a,]", r"([a,\]]|\[a(,a)?\])*", {"at_most": 2}),
     (ToolForm(("<", NAME, ">"), lead="b,"), "<a>b,", "(<a>)?([ab>,]*b,<a>)*[ab>,]*", {}),
+    (ToolForm(("<", NAME, ">"), separator=","), "<a>b,", "[ab>,]*(<a>)?", {"ends_text": True}),
+    (ToolForm(("<", NAME, ">"), separator=","), "<a>b,", "[ab>,]*(<a>(,<a>)*)?", {"ends_text": True, "at_most": None}),
+    (ToolForm(("<", NAME, ">"), lead="b,"), "<a>b,", "<a>|[ab>,]*(b,<a>)?", {"ends_text": True}),
 ]
 
 
@@ -347,6 +350,8 @@ def test_what_is_refused() -> None:
     assert "hermes" in caught.value.hint
     with pytest.raises(UsageError, match="no text before a call"):
         ToolCalls(TOOLS, ToolForm((NAME, "(", ARGUMENTS, ")")), in_text=True)
+    with pytest.raises(UsageError, match="ends_text is for calls in free text"):
+        ToolCalls(TOOLS, "hermes", ends_text=True)
     with pytest.raises(UsageError, match="at most 64"):
         ToolCalls(TOOLS, "hermes", at_most=65)
     with pytest.raises(SchemaError, match="told by their names"):

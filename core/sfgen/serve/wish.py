@@ -82,7 +82,7 @@ class Calling:
     Attributes:
         tools: Those that may be called.
         is_free: Whether the model chooses to call any.
-        most: The most calls in a row; ``None``: any number.
+        most: The most calls; ``None``: any number.
     """
 
     tools: Tools
@@ -104,6 +104,7 @@ class Calling:
             "tool_format": plain_form(form),
             "at_most": 1 if form.separator is None and not self.is_free else self.most,
             "in_text": self.is_free,
+            "ends_text": self.is_free and self.most is not None,  # else a second row could follow after some text
         }
         return OwnConstraint("tools", json.dumps(told))
 
@@ -292,9 +293,6 @@ def _calling(body: ChatRequest) -> Calling | None:
         raise Refused("a call is required, and there are no tools", "tool_choice", hint="Give tools.")
     if not tools or choice == "none":
         return None
-    if most == 1 and is_free:  # with text between them there could be two
-        why = "where the model chooses whether it calls, the number of calls has no limit"
-        raise Refused(why, "parallel_tool_calls", hint='Leave it out, or give "tool_choice": "required".')
     return Calling(tools, is_free, most)
 
 

@@ -71,6 +71,7 @@ class ToolCalls:
             in a model's chat template.
         at_most: The most calls; ``None``: any number. In free text it counts those that stand in a row.
         in_text: Whether the text is free, and has calls in it, or none.
+        ends_text: Whether a free text ends behind its first row of calls, so that ``at_most`` is the most of all.
         spacing: The blanks in JSON, as of ``JsonSchema``; ``None``: those of the form.
         order: The order of arguments in JSON, as of ``JsonSchema``.
         extra_properties: As of ``JsonSchema``; arguments that are written one by one are declared ones.
@@ -98,6 +99,7 @@ class ToolCalls:
         *,
         at_most: int | None = 1,
         in_text: bool = False,
+        ends_text: bool = False,
         spacing: str | None = None,
         order: str = "schema",
         extra_properties: bool = False,
@@ -110,6 +112,8 @@ class ToolCalls:
         if at_most is not None:
             at_most = arguments.whole_number("at_most", at_most, least=1)
         arguments.flag("in_text", in_text)
+        if arguments.flag("ends_text", ends_text) and not in_text:
+            raise UsageError("ends_text is for calls in free text", hint=ParameterText("Give in_text too.", "in_text"))
         checked_form(form, at_most, in_text=in_text)
         writing = WritingOptions(
             form.spacing if spacing is None else spacing,
@@ -120,7 +124,7 @@ class ToolCalls:
             infer_types=infer_types,
             numbers=numbers,
         )
-        self._set(document, form, CallOptions(at_most, in_text, writing))
+        self._set(document, form, CallOptions(at_most, in_text, ends_text, writing))
 
     def _set(self, document: ToolsDocument, form: ToolForm, options: CallOptions) -> None:
         self._document, self._form, self._options = document, form, options
@@ -310,6 +314,7 @@ class ToolCalls:
             "tool_format": self.form_name if NAMED.get(self.form_name) == self._form else plain_form(self._form),
             "at_most": self._options.at_most,
             "in_text": self.in_text,
+            "ends_text": self._options.ends_text,
             "spacing": writing.spacing,
             "order": writing.order,
             "extra_properties": writing.extra_properties,

@@ -74,11 +74,13 @@ class CallOptions:
     Attributes:
         at_most: The most calls; ``None``: any number.
         in_text: Whether they stand in free text.
+        ends_text: Whether that ends behind the first row of them.
         writing: How JSON is written.
     """
 
     at_most: int | None
     in_text: bool
+    ends_text: bool
     writing: WritingOptions
 
 
@@ -137,11 +139,12 @@ class CallWriter:
         free = TextsWithout(form.first_mark, form.lead + form.begin)
         self._rules["free text"] = Leaf(free.whole)
         self._rules["text before a call"] = Leaf(free.before)
-        if form.lead:
-            spoken = joined(Call("text before a call"), lead, before, calls)
-            whole = joined(Repeat(joined(before, calls), 0, 1), Repeat(spoken, 0, None), Call("free text"))
+        first, spoken = joined(before, calls), joined(Call("text before a call"), lead, before, calls)
+        if self._options.ends_text:
+            whole: Expression = Alternation((*([first] if form.lead else []), spoken, Call("free text")))
         else:
-            whole = joined(Repeat(joined(Call("text before a call"), before, calls), 0, None), Call("free text"))
+            at_once = Repeat(first, 0, 1) if form.lead else EMPTY
+            whole = joined(at_once, Repeat(spoken, 0, None), Call("free text"))
         return {START: whole, **self._rules}
 
     def _text(self, text: str) -> Expression:
