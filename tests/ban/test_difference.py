@@ -199,5 +199,7 @@ def test_what_must_run_side_by_side() -> None:
     banned = BannedWords(["talk"])
     assert without(Dfa.from_regex(".*"), banned, "我".encode()[:2]) is None
     assert without(Dfa.from_regex(".*"), banned, b"\xff\xe6\x88 ") is not None
+    anything, no_character = Dfa.from_regex(".*"), b"\xed\xa0"  # half of a surrogate
+    assert without(anything, banned, no_character) is without(anything, banned, b"\xff\xff")
     bytes_alone = Dfa(np.zeros((1, 1), dtype=np.int32), np.zeros(256, dtype=np.uint8), np.ones(1, dtype=np.bool_))
     assert without(bytes_alone, banned) is None

@@ -11,7 +11,6 @@ character, but what they are follows from those between characters.
 
 from __future__ import annotations
 
-import codecs
 import threading
 from functools import lru_cache
 from typing import cast
@@ -58,17 +57,11 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     >>> [clean.accepts(text) for text in ("hot", "cold", "hotel")]
     [False, True, True]
     """
-    if _ends_inside(prompt):
+    start = Start(banned, prompt)
+    if start.is_inside:
         return None
     with _lock:  # the same is asked by many threads at once
-        return _without(dfa, banned, Start(banned, prompt))
-
-
-def _ends_inside(prompt: bytes) -> bool:
-    """Tell whether a prompt ends inside a character."""
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    decoder.decode(prompt)
-    return bool(decoder.getstate()[0])
+        return _without(dfa, banned, start)
 
 
 def without_banned(source: GuideSource, banned: BannedWords, prompt: bytes = b"") -> GuideSource | None:
@@ -130,11 +123,11 @@ def clean_superset(constraint: object, banned: BannedWords, prompt: bytes = b"")
 
 
 class Start:
-    """A prompt; equal to all after which a matcher is in the same state."""
+    """A prompt, and whether it ends inside a character; equal to all after which a matcher is in the same state."""
 
     def __init__(self, banned: BannedWords, prompt: bytes) -> None:
-        self.prompt = prompt
-        self.state = banned.matcher(prompt).state, _ends_inside(prompt)
+        matcher = banned.matcher(prompt)
+        self.prompt, self.state, self.is_inside = prompt, matcher.state, bool(matcher.mark().pending)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Start) and self.state == other.state
