@@ -135,10 +135,12 @@ def check_limits(model: Model, result: Result, config: GenerationConfig) -> None
 
 
 @tried("many")
-@given(models(), configs(), st.sampled_from(["a", "b "]), st.integers(0, 12))
-def test_one_limit_counts_thought_and_text(model: Model, config: GenerationConfig, prompt: str, limit: int) -> None:
+@given(models(), configs(), st.sampled_from(["a", "b "]), st.integers(0, 12), st.none() | st.integers(0, 4))
+def test_one_limit_counts_thought_and_text(
+    model: Model, config: GenerationConfig, prompt: str, limit: int, most: int | None
+) -> None:
     """It leaves room for a text of the constraint; without a constraint it may end the text in the thought."""
-    config = replace(config, after_tokens=None, max_tokens=limit)
+    config = replace(config, after_tokens=most, after_counts=True, max_tokens=limit)
     after, index = config.after or "", config.index
     try:
         loop = prepare(model, prompt, config)
@@ -167,6 +169,8 @@ def test_one_limit_counts_thought_and_text(model: Model, config: GenerationConfi
         assert "".join(bytes_of_scored(model, scored)).endswith(result.text) or config.stop
         assert len(scored) == len(result.token_ids) - loop.thought_tokens or config.stop
     assert after not in result.thought
+    if most is not None:  # tokens of the thought, and then those that write the rest of the marker alone
+        assert loop.thought_tokens <= most + len(after) + healed
     assert index is None or sfgen.Dfa.from_regex(str(index)).accepts(result.text)
     if config.banned is not None:
         banned = BannedWords.of(config.banned)
@@ -418,6 +422,7 @@ def test_what_has_no_meaning_is_refused() -> None:
         ({"after": ".", "strategy": "exact"}, "after and the exact strategy"),
         ({"after": 7}, "after must be a text"),
         ({"after_tokens": -1}, "after_tokens must be at least 0"),
+        ({"after_counts": 1}, "after_counts must be"),
     ):
         with pytest.raises(UsageError, match=says):
             GenerationConfig(**named)

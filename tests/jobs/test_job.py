@@ -83,7 +83,7 @@ OTHER: dict[str, Any] = {
 }
 OTHER_FREE: dict[str, Any] = {"stop": ["."], "index": DATE}
 OTHER_BANNED: dict[str, Any] = {"strategy": "mask", "max_rollbacks": 9, "max_block": 9, "banned": ["listen"]}
-OTHER_AFTER: dict[str, Any] = {"after_tokens": 3}
+OTHER_AFTER: dict[str, Any] = {"after_tokens": 3, "after_counts": True}
 OTHER_EXACT: dict[str, Any] = {"max_passes": 9_999}
 NO_PART_OF_A_TEXT = {"hold", "observe", "max_memory"}
 

@@ -242,6 +242,8 @@ def test_bans_hold_for_both(client: TestClient) -> None:
     assert re.fullmatch("[A-Z][a-z]+.", answer)
     thought, answer, _ = ask(client, banned_strings=["Rome"])
     assert "Rome" not in f"{thought}{answer}"
+    assert "'</think>'" in refused(client, banned_strings=["think"])["message"]
+    assert ask(client, banned_strings=["think"], sfgen={"allow": ["</think>"]}) == ask(client)
 
 
 def test_log_probabilities_are_of_the_answer(client: TestClient) -> None:

@@ -90,8 +90,9 @@ class GenerationConfig:
             the text.
         after_tokens: The most tokens of the thought; then ``after`` must follow, whose own tokens are not counted.
             Where the model's context is too small, the thought becomes shorter first. ``None``: it has no limit of its
-            own, and ``max_tokens`` counts all; a thought leaves room for the shortest text of the constraint, and
-            without one the limit may end the text before the thought has ended.
+            own.
+        after_counts: Whether ``max_tokens`` counts the thought and ``after``, too. A thought then leaves room for the
+            shortest text of the constraint; without one the limit may end the text before the thought has ended.
         when: The text is free, and from each of these on comes a text of ``index``, as long as it can be, and then free
             text again, until the model ends. It may be the name of a special token. ``max_tokens`` counts all.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
@@ -154,6 +155,7 @@ class GenerationConfig:
     max_tokens: int = 256
     after: str | None = None
     after_tokens: int | None = 1024
+    after_counts: bool = False
     when: str | None = None
     strategy: AnyStrategyName = "resample"
     max_rollbacks: int = 10_000
@@ -187,7 +189,7 @@ class GenerationConfig:
         keep("max_rollbacks", arguments.whole_number("max_rollbacks", self.max_rollbacks, least=0))
         if self.heal is not None:
             keep("heal", arguments.flag("heal", self.heal))
-        for name in ("fast_forward", "hold", "observe", "logprobs"):
+        for name in ("after_counts", "fast_forward", "hold", "observe", "logprobs"):
             keep(name, arguments.flag(name, getattr(self, name)))
         if self.heal and self.strategy == "exact":
             raise UsageError(

@@ -51,7 +51,8 @@ def stream(model: Model, prompt: str | Sequence[int], config: GenerationConfig) 
         stop: The text ends before this, or before the first of several; without a constraint only.
         max_tokens: The most tokens to generate. With a constraint the text is complete nevertheless.
         after: Free text comes first, a thought, which ends with this; the text begins behind it.
-        after_tokens: The most tokens of the thought; ``None``: ``max_tokens`` counts it, too.
+        after_tokens: The most tokens of the thought; ``None``: any number.
+        after_counts: Whether ``max_tokens`` counts the thought, too.
         when: The text is free, and from each of these on comes a text of the constraint.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``. ``"exact"``: the
             text is drawn as a whole, on condition that all of it is allowed.
@@ -128,7 +129,8 @@ def generate(model: Model, prompt: str | Sequence[int], config: GenerationConfig
         stop: The text ends before this, or before the first of several; without a constraint only.
         max_tokens: The most tokens to generate. With a constraint the text is complete nevertheless.
         after: Free text comes first, a thought, which ends with this; the text begins behind it.
-        after_tokens: The most tokens of the thought; ``None``: ``max_tokens`` counts it, too.
+        after_tokens: The most tokens of the thought; ``None``: any number.
+        after_counts: Whether ``max_tokens`` counts the thought, too.
         when: The text is free, and from each of these on comes a text of the constraint.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``. ``"exact"``: the
             text is drawn as a whole, on condition that all of it is allowed.

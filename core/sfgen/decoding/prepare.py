@@ -102,7 +102,7 @@ def loop_of(
             has_temperatures(content.constraint),
             content.marker,
             content.written,
-            config.after_tokens is None,
+            config.after_counts,
         ),
         sampler.start(),
         constrained=content.source is not None and content.calls is None,

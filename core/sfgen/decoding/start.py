@@ -28,16 +28,19 @@ class ThoughtBefore:
     """The thought before the text of a constraint, with its limits."""
 
     marker: Marker  # between thought and text
-    max_thought: int | None  # tokens of the thought; ``None``: those of the text count them
+    max_thought: int | None  # tokens of the thought; ``None``: any number
     max_tokens: int  # tokens of the text
+    counts: bool = False  # whether those of the text count the thought and the marker, too
 
     @classmethod
-    def within(cls, room: int | None, marker: Marker, max_thought: int | None, max_tokens: int) -> ThoughtBefore:
+    def within(
+        cls, room: int | None, marker: Marker, max_thought: int | None, max_tokens: int, *, counts: bool
+    ) -> ThoughtBefore:
         """Share the tokens that the context leaves; ``None``: any number. The thought becomes shorter first."""
         if room is None:
-            return cls(marker, max_thought, max_tokens)
-        if max_thought is None:
-            return cls(marker, None, min(max_tokens, room))
+            return cls(marker, max_thought, max_tokens, counts)
+        if counts:
+            return cls(marker, max_thought, min(max_tokens, room), counts)
         written = marker.longest  # each byte may be a token of its own
         left = room - written
         if left < 0:
@@ -47,11 +50,12 @@ class ThoughtBefore:
                 hint="Give a shorter prompt, or use a model with a longer context.",
             )
         max_tokens = min(max_tokens, left)
-        return cls(marker, min(max_thought, left - max_tokens), max_tokens)
+        rest = left - max_tokens
+        return cls(marker, rest if max_thought is None else min(max_thought, rest), max_tokens)
 
     def before(self, source: GuideSource | None, vocabulary: Vocabulary) -> Thought:
         """Put the thought before a constraint; ``None``: before free text."""
-        return Thought(self.marker, source or Unconstrained(vocabulary), self.max_thought)
+        return Thought(self.marker, source or Unconstrained(vocabulary), self.max_thought, counts=self.counts)
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ class Limits:
         """Return the token budget after a prompt of N tokens."""
         room = self._room(prompt_tokens)
         if self.marker is not None:
-            after, most = self.config.after_tokens, self.config.max_tokens
-            thought = ThoughtBefore.within(room, self.marker, after, most)
+            after, most, counts = self.config.after_tokens, self.config.max_tokens, self.config.after_counts
+            thought = ThoughtBefore.within(room, self.marker, after, most, counts=counts)
             return TokenBudget(self, prompt_tokens, thought.max_tokens, thought)
         limit = self.config.max_tokens if room is None else min(self.config.max_tokens, room)
         return TokenBudget(self, prompt_tokens, limit)
@@ -171,7 +175,7 @@ def healed(whole: Start, prompt: bytes, limits: Limits, allowed: Allowed) -> Sta
             guide = _after(seam.healed, behind, None if allowed.guided is None else budget.limit)
             clean = allowed.clean
             beside = None if clean is None else _after(seam.healed, budget.source(clean), budget.limit)
-            if (budget.limit or (budget.thought and budget.thought.max_thought is not None)) and guide.crosses:
+            if (budget.limit or (budget.thought and not budget.thought.counts)) and guide.crosses:
                 return Start(seam.prompt_ids, budget.limit, guide, beside, seam.healed)
         except (InputError, LimitTooSmall):  # the context is too small for it
             continue

@@ -444,7 +444,8 @@ class Thought(Chain):
         marker: The text that ends the free text.
         source: The constraint.
         max_thought: The most tokens of the free text; what after them writes only the marker is not counted. ``None``:
-            any number, and the limit of a guide counts all.
+            any number.
+        counts: Whether the limit of a guide counts the free text and the marker, too.
 
     Attributes:
         marker: The text that ends the free text.
@@ -461,9 +462,8 @@ class Thought(Chain):
     ([1, 2], b'.1')
     """
 
-    def __init__(self, marker: Marker, source: GuideSource, max_thought: int | None) -> None:
+    def __init__(self, marker: Marker, source: GuideSource, max_thought: int | None, *, counts: bool = False) -> None:
         arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
-        counts = max_thought is None
         if max_thought is not None:
             max_thought = arguments.whole_number("max_thought", max_thought, least=0)
         arguments.instance("marker", marker, Marker)

@@ -351,7 +351,8 @@ class ThreadTokens:
         if inside.left == 0:
             if not part.takes_special(inside):
                 return self._along(thread, part.rest(inside), room, ends)
-            fits = ends is WHOLE and self.fits(self.threads.begun_behind(thread), room)
+            room_behind = _less(room, part.counts)
+            fits = ends is WHOLE and room_behind != -1 and self.fits(self.threads.begun_behind(thread), room_behind)
             return np.array([part.marker.token] if fits else [], dtype=np.int32)
         if part.counts and room == 0:
             return NO_TOKENS

@@ -109,6 +109,8 @@ def options(job: Job) -> dict[str, Any]:
         named["tools"] = sha256(json.dumps(job.tools).encode()).hexdigest()[:_TOOL_DIGITS]
     if config.after is not None:
         named["after_tokens"] = config.after_tokens
+        if config.after_counts:
+            named["after_counts"] = True
     if config.logprobs:
         named["logprobs"] = True
     named |= job.constraint.known_again()

@@ -326,14 +326,14 @@ class Server:
         except SfgenError as error:
             return _refusal(error, wish.field_of(error) or wish.fields["patterns"])
         try:
-            prompts, thought = await asyncio.to_thread(self._prompts, name, model, body, wish, index)
+            prompts, thought = await asyncio.to_thread(self._prompts, name, model, body, wish, index, banned)
             clean = {}
             if index is not None and banned is not None:
                 before = prompts if thought is None else [thought.end]
                 clean = await self._without_banned(before, wish, index, banned)
             config = wish.config | {"index": index, "banned": banned}
             if thought is not None:
-                config |= {"after": thought.end, "after_tokens": wish.thought.most}
+                config |= {"after": thought.end, "after_tokens": wish.thought.most, "after_counts": True}
             loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, config, clean)
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
@@ -394,7 +394,13 @@ class Server:
         return self._without(name, wish.never)
 
     def _prompts(
-        self, name: str, model: Model, body: CompletionRequest | ChatRequest, wish: Wish, index: Index | None
+        self,
+        name: str,
+        model: Model,
+        body: CompletionRequest | ChatRequest,
+        wish: Wish,
+        index: Index | None,
+        banned: BannedWords | None,
     ) -> tuple[list[str | Sequence[int]], Thought | None]:
         """The prompts of a request, and the thought that is written behind the one of a chat.
 
@@ -410,7 +416,7 @@ class Server:
             return prompts, None
         is_call = index is not None and wish.calling is not None and not wish.calling.is_free
         lead = cast("ToolCalls", index.constraint).form.lead if index is not None and is_call else None
-        thought = thought_before(self._models[name], cast("Sequence[int]", prompts[0]), wish, lead)
+        thought = thought_before(self._models[name], cast("Sequence[int]", prompts[0]), wish, lead, banned)
         return (prompts if thought is None else [thought.prompt]), thought
 
     async def _without_banned(
@@ -450,7 +456,7 @@ class Server:
             limit = self._limit(model, ids, body, wish)
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
-                asked = GenerationConfig(**{**config, **seed}, max_tokens=_behind_thought(limit, config))
+                asked = GenerationConfig(**{**config, **seed}, max_tokens=limit)
                 loops.append(loop_of(model, prompt, asked, without=partial(_known, clean)))
         return loops, prompt_tokens
 
@@ -581,12 +587,6 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
         if not 0 <= token < size:
             raise Refused(f"the prompt has token {token}, and ids are below {size}", "prompt", "invalid_value")
     return prompts
-
-
-def _behind_thought(limit: int, config: Mapping[str, Any]) -> int:
-    """The most tokens of an answer of N tokens, behind a thought that has a limit of its own."""
-    most = config.get("after_tokens")
-    return limit if most is None else max(0, limit - most - len(config["after"].encode()))
 
 
 def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], banned: BannedWords) -> dict[bytes, Start]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sfgen.ban import BannedWords, scan
 from sfgen.errors import SfgenError
 from sfgen.models.chat_forms import ThoughtForm, special_in, thought_of, with_thought_begun
 from sfgen.models.messages import chat_ids
@@ -60,7 +61,9 @@ def conversation(model: Model, wish: Wish) -> Sequence[int]:
     raise Refused(f"{field} is not supported: {why}", field, hint='Leave it out, or give "none".')
 
 
-def thought_before(model: Model, prompt: Sequence[int], wish: Wish, lead: str | None) -> Thought | None:
+def thought_before(
+    model: Model, prompt: Sequence[int], wish: Wish, lead: str | None, banned: BannedWords | None
+) -> Thought | None:
     """Return the thought that a model writes before its answer; ``None``: it writes none, or none is told apart.
 
     Args:
@@ -68,6 +71,7 @@ def thought_before(model: Model, prompt: Sequence[int], wish: Wish, lead: str | 
         prompt: The conversation.
         wish: What is asked for.
         lead: What the form of calls writes before them in place of an answer, where calls alone are written.
+        banned: What neither the thought nor the answer may contain.
 
     Raises:
         Refused: The request cannot have a thought.
@@ -83,6 +87,12 @@ def thought_before(model: Model, prompt: Sequence[int], wish: Wish, lead: str | 
     encode = getattr(model, "encode_inside", None)
     if encode is not None and not wish.never.isdisjoint(encode(end)):
         raise Refused("a token that ends the thought is banned", wish.fields.get("never"), "conflict", off)
+    matches = [] if banned is None else scan(end.encode(), banned)
+    if matches:
+        why = f"the thought of this model ends with {end!r}, in which {matches[0].word!r:.60} is banned"
+        raise Refused(
+            why, wish.fields["banned"], "conflict", "Let sfgen.allow have this text, or switch the thought off."
+        )
     return Thought(with_thought_begun(model, prompt, form), end)
 
 
