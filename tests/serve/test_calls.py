@@ -91,6 +91,60 @@ def test_arguments_are_told_as_they_are_written() -> None:
     assert [part["tool_calls"][0]["function"]["arguments"] for part in parts] == ['{"ci', 'ty": "a}', '"', "}"]
 
 
+MANY: list[dict[str, Any]] = [
+    {
+        "name": "note",
+        "parameters": {
+            "properties": {
+                "text": {"type": "string"},
+                "mixed": {"type": ["string", "integer", "null"]},
+                "tags": {"type": "array", "items": {"type": ["string", "boolean"]}},
+                "shape": {"properties": {"a": {"type": "number"}, "b": {"type": "array", "items": {"type": "string"}}}},
+                "flag": {"type": ["boolean", "null"]},
+                "ratio": {"type": "number"},
+            }
+        },
+    }
+]
+VALUES: dict[str, list[Any]] = {
+    "text": ["", "a\nb\n", "[x] {y} < \\ é </param", "1, 2) } ]"],
+    "mixed": ["12x", 12, None, "", "-"],
+    "tags": [[], ["a]", True], ["[{", "b, c", False, ""]],
+    "shape": [{}, {"a": -1.5}, {"a": 1e30, "b": ["}", "x: 1"]}],
+    "flag": [True, None],
+    "ratio": [0, -3.25],
+}
+
+
+@pytest.mark.parametrize("name", [name for name, form in NAMED.items() if form.arguments is not None])
+@pytest.mark.parametrize("seed", range(20))
+def test_arguments_that_stand_one_by_one(name: str, seed: int) -> None:
+    form, chance = NAMED[name], random.Random(seed)
+    given = [
+        {"name": "note", "arguments": {key: chance.choice(VALUES[key]) for key in VALUES if chance.random() < 0.7}}
+        for _ in range(2)
+    ]
+    text = form.text(given)
+    if form.arguments is not None and form.arguments.lists == "python":
+        text = text.replace("'", '"')
+    calls = ToolCalls(MANY, name, at_most=None)
+    assert calls.accepts(text)
+    assert calls.calls(text) == given
+    message, _ = told(calls, text, seed)
+    assert written(message) == given
+
+
+@pytest.mark.parametrize("name", [name for name, form in NAMED.items() if form.arguments is not None])
+def test_strings_that_stand_by_themselves_are_told_as_they_are_written(name: str) -> None:
+    form = NAMED[name]
+    before, _, after = form.text([{"name": "look", "arguments": {"city": "Rome%Oslo", "days": 7}}]).partition("%")
+    stream = CallStream(ToolCalls(TOOLS, form))
+    given = [part["tool_calls"][0]["function"]["arguments"] for part in stream.read(before)]
+    assert "".join(given) == '{"city": "Rome'
+    given = [part["tool_calls"][0]["function"]["arguments"] for part in stream.read(after, is_last=True)]
+    assert "".join(given) == 'Oslo", "days": 7}'
+
+
 def test_what_may_begin_a_call_is_held_back() -> None:
     stream = CallStream(ToolCalls(TOOLS, "hermes", in_text=True))
     assert list(stream.read("a <tool_")) == [{"content": "a "}]

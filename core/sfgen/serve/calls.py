@@ -2,19 +2,23 @@
 
 A form of calls (``sfgen.models.tool_forms``) is read piece by piece: text around calls is content, a name is told when
 it is whole, and a JSON object of arguments character by character. Arguments that a form writes each by itself are
-told as JSON when the call has ended.
+told as the members of one: strings character by character, too, and other values that are not JSON when they are whole.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from sfgen.models.tool_forms import Slot
+from sfgen.models.tool_forms import Arguments, Notation, Slot
+from sfgen.schema.writing.arguments import Argument
 from sfgen.tools.reading import NoCallError
 from sfgen.tools.tool_calls import ToolCalls
+
+_SCALAR = re.compile(r"[\w.+-]*")
 
 
 class CallStream:
@@ -41,6 +45,7 @@ class CallStream:
         self.count = 0
         """The calls whose names were told."""
         self._parts = self._read()
+        self._name = ""  # of the call that is told
 
     def read(self, text: str, *, is_last: bool = False) -> Iterator[dict[str, Any]]:
         """Yield what a further text adds to the message, ``content`` or ``tool_calls``, as a stream tells it."""
@@ -107,17 +112,16 @@ class CallStream:
         """Tell a call."""
         call, begin = self._form.call, self._at
         if call.index(Slot.ARGUMENTS) < call.index(Slot.NAME):  # the name is told first
-            yield from self._at_end(begin, has_name=False)
+            yield from self._at_end(begin)
             return
         for place, piece in enumerate(call):
             behind = call[place + 1] if place + 1 < len(call) else ""
             if isinstance(piece, str):
                 yield from self._pass(piece)
             elif piece is Slot.ARGUMENTS and self._form.arguments is not None:
-                yield from self._at_end(begin, has_name=True)
-                return
+                yield from self._one_by_one(self._form.arguments)
             elif piece is Slot.ARGUMENTS:
-                yield from self._arguments()
+                yield from self._json()
             else:
                 yield from self._slot(piece, behind if isinstance(behind, str) else "")
 
@@ -129,8 +133,8 @@ class CallStream:
         if slot is Slot.NAME:
             yield self._head(written)
 
-    def _arguments(self) -> Iterator[dict[str, Any] | None]:
-        """Tell a JSON object as it is written."""
+    def _json(self) -> Iterator[dict[str, Any] | None]:
+        """Tell a JSON object, list or string as it is written."""
         depth, in_string, escaped, is_whole = 0, False, False, False
         while not is_whole:
             start = self._at
@@ -141,16 +145,16 @@ class CallStream:
                     in_string, escaped = escaped or character != '"', not escaped and character == "\\"
                 elif character == '"':
                     in_string = True
-                elif character in "{}":
-                    depth += 1 if character == "{" else -1
-                    is_whole = depth == 0
+                elif character in "{[]}":
+                    depth += 1 if character in "{[" else -1
+                is_whole = depth == 0 and not in_string and character in '}]"'
             if self._at > start:
-                yield self._part({"arguments": self._text[start : self._at]})
+                yield self._given(self._text[start : self._at])
             if not is_whole:
                 yield None
 
-    def _at_end(self, begin: int, *, has_name: bool) -> Iterator[dict[str, Any] | None]:
-        """Tell the arguments of a call when it has ended, after its name if that was not told."""
+    def _at_end(self, begin: int) -> Iterator[dict[str, Any] | None]:
+        """Tell a call when it has ended."""
         last = next((piece for piece in reversed(self._form.call) if isinstance(piece, str)), "")
         while True:
             if self._text.find(last, self._at) >= 0:
@@ -159,17 +163,115 @@ class CallStream:
                 except NoCallError:
                     pass
                 else:
-                    if not has_name:
-                        yield self._head(call["name"])
-                    yield self._part({"arguments": json.dumps(call["arguments"], ensure_ascii=False)})
+                    yield self._head(call["name"])
+                    yield self._given(_as_json(call["arguments"]))
                     return
+            yield None
+
+    # ---- arguments one by one: the members of an object ------------------------------------------------------------
+
+    def _one_by_one(self, each: Arguments) -> Iterator[dict[str, Any] | None]:
+        """Tell arguments."""
+        opening, separator, known = "{", "", self._reader.arguments(self._name)
+        while True:
+            heads = {f"{separator}{each.before}{name}{each.between}": name for name in known}
+            while (head := next((head for head in heads if self._text.startswith(head, self._at)), None)) is None:
+                rest = self._text[self._at :]
+                if self._is_over or not any(len(rest) < len(head) and head.startswith(rest) for head in heads):
+                    yield self._given("{}" if opening == "{" else "}")
+                    return
+                yield None
+            self._at += len(head)
+            yield self._given(f"{opening}{_as_json(heads[head])}: ")
+            yield from self._value(each, known[heads[head]])
+            yield from self._pass(each.behind)
+            opening, separator = ", ", each.separator
+
+    def _value(self, each: Arguments, argument: Argument) -> Iterator[dict[str, Any] | None]:
+        """Tell the value of an argument; ``CallReader`` reads the same of a whole text."""
+        before, begin = each.quotes[0], self._at
+        while len(rest := self._text[begin : begin + len(before)]) < len(before) and before.startswith(rest):
+            yield None
+        is_text = argument.texts is not None and self._text.startswith(before, begin)
+        if is_text and each.escaped:
+            yield from self._json()
+            return
+        if is_text and (before or not (argument.rules or argument.values)):
+            self._at += len(before)
+            yield from self._text_as_it_stands(each)
+            return
+        if is_text:  # where it ends it is known whether it is one
+            marker = each.behind.strip() or each.behind
+            while self._text.find(marker, self._at) < 0:
+                self._at = max(begin, len(self._text) - len(marker) + 1)
+                yield None
+        else:
+            yield from self._pass(each.unquoted)
+            while self._at >= len(self._text):
+                yield None
+            first = self._text[self._at]
+            notation = each.objects if first == "{" else each.lists
+            if first in "{[" and notation == "json":
+                yield from self._json()
+                return
+            yield from self._pass_nested(each, notation) if first in "{[" else self._pass_scalar()
+        value, self._at = self._reader.value(self._text, begin, argument)
+        yield self._given(_as_json(value))
+
+    def _text_as_it_stands(self, each: Arguments) -> Iterator[dict[str, Any] | None]:
+        """Tell a string up to the text behind it."""
+        behind, marker = each.quotes[1], each.quotes[1] or each.behind.strip() or each.behind
+        lead = "" if behind else each.behind[: each.behind.index(marker)]
+        yield self._given('"')
+        while (end := self._text.find(marker, self._at)) < 0:
+            yield from self._characters(len(self._text) - self._held(lead + marker))
+            yield None
+        yield from self._characters(end - len(lead))
+        yield self._given('"')
+        self._at += len(behind)
+
+    def _characters(self, end: int) -> Iterator[dict[str, Any]]:
+        """Tell characters of a string up to a place."""
+        if end > self._at:
+            yield self._given(_as_json(self._text[self._at : end])[1:-1])
+            self._at = end
+
+    def _pass_nested(self, each: Arguments, notation: Notation) -> Iterator[None]:
+        """Pass over a list or an object that is not written as JSON."""
+        before, behind = each.quotes if notation == "bare" else ('"', '"')
+        outside = re.compile(rf"[{{[\]}}]|{re.escape(before)}")
+        inside = re.compile(re.escape(behind) if notation == "bare" else r'\\.|"', re.DOTALL)
+        longest, depth, in_string = max(len(before), len(behind), 2), 0, False
+        while True:
+            found = (inside if in_string else outside).search(self._text, self._at)
+            if found is None:
+                self._at = max(self._at, len(self._text) - longest + 1)
+                yield None
+                continue
+            self._at = found.end()
+            if in_string:
+                in_string = found[0] != behind
+            elif found[0] == before:
+                in_string = True
+            else:
+                depth += 1 if found[0] in "{[" else -1
+                if depth == 0:
+                    return
+
+    def _pass_scalar(self) -> Iterator[None]:
+        """Pass over a number or a word."""
+        while not self._is_over and _SCALAR.fullmatch(self._text, self._at):
             yield None
 
     # ---- parts -----------------------------------------------------------------------------------------------------
 
     def _head(self, name: str) -> dict[str, Any]:
+        self._name = name
         self.count += 1
         return self._part({"name": name, "arguments": ""}, id=self._id(), type="function")
+
+    def _given(self, text: str) -> dict[str, Any]:
+        return self._part({"arguments": text})
 
     def _part(self, function: dict[str, str], **head: str) -> dict[str, Any]:
         return {"tool_calls": [{"index": self.count - 1, **head, "function": function}]}
@@ -178,6 +280,10 @@ class CallStream:
         """A new identifier: templates whose form has one want nine letters or digits."""
         made = uuid.uuid4().hex
         return made[:9] if Slot.ID in self._form.call else f"call_{made[:24]}"
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def joined(parts: Iterator[dict[str, Any]]) -> dict[str, Any]:

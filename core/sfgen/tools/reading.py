@@ -143,6 +143,19 @@ class CallReader:
                     at = found.end()
         return {"name": name, "arguments": given}, at
 
+    def arguments(self, name: str) -> Mapping[str, Argument]:
+        """The arguments of a tool that are written one by one, by their names."""
+        return self._arguments[name]
+
+    def value(self, text: str, at: int, argument: Argument) -> tuple[Any, int]:
+        """Read the value of an argument that stands by itself; return it with the place behind it.
+
+        Raises:
+            NoCallError: There is none, or it has not ended.
+        """
+        assert self._form.arguments is not None, "arguments are written one by one"
+        return self._value(text, at, self._form.arguments, argument)
+
     def _name(self, text: str, at: int, behind: str) -> tuple[str, int]:
         for written, name in self._names:
             if text.startswith(written + behind, at):
