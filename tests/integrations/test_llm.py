@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import threading
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,7 +130,17 @@ def test_a_chat_template_writes_the_conversation(monkeypatch: pytest.MonkeyPatch
     assert second == sfgen.generate(model, talk, regex="[a-c]+", max_tokens=3).text
 
 
-def test_beside_an_event_loop() -> None:
+def test_beside_an_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfgen.integrations import llm as module
+
+    loaded = module._loaded
+
+    def noted(name: str) -> Model:
+        assert threading.current_thread() is not threading.main_thread(), "others wait while a model is loaded"
+        return loaded(name)
+
+    monkeypatch.setattr(module, "_loaded", noted)
+
     async def parts() -> list[str]:
         response = llm.get_async_model("sfgen/tiny").prompt("The date: ", regex="[0-9]{4}")
         return [part async for part in response]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,11 @@ from fastapi.testclient import TestClient
 from tests.support.models.random_models import save
 
 from sfgen.errors import InternalError, UsageError
+from sfgen.protocols import Model
 from sfgen.serve import Limits, app
 from sfgen.serve.engine import Engine
+from sfgen.serve.replies import Choice
+from sfgen.trace import Tracer
 
 HERE = ("127.0.0.1", "localhost", "::1")
 TEXT = {"prompt": "Once ", "max_tokens": 2}
@@ -80,8 +84,15 @@ def test_a_wrong_key_costs_no_body(closed: TestClient) -> None:
 
 @pytest.mark.parametrize("keys", [[""], ["a", ""], ["a b"], ["é"], ["a\n"], "a-key"])
 def test_a_key_that_no_client_can_send_is_refused(keys: Any) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError) as told:
         app("uniform", api_keys=keys)
+    assert "a-key" not in str(told.value), "messages are kept in logs"
+
+
+@pytest.mark.parametrize("hosts", ["localhost", [7]])
+def test_what_is_no_list_of_hosts_is_refused(hosts: Any) -> None:
+    with pytest.raises(UsageError, match="hosts"):
+        app("uniform", hosts=hosts)
 
 
 # ---- names of the host -----------------------------------------------------------------------------------------------
@@ -292,6 +303,33 @@ def test_a_fault_of_the_server_is_an_error_in_openais_form_without_what_it_was(
         answer = client.post(PATH, json=TEXT)
     error(answer, 500, "internal_error")
     assert "Once" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (PATH, {"prompt": "Once", "stream": True}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Once"}], "stream": True}),
+        ("/v1/responses", {"input": "Once", "stream": True}),
+        ("/v1/trace", {"prompt": "Once"}),
+    ],
+)
+def test_a_fault_in_a_stream_ends_it_and_tells_nothing_of_the_prompt(
+    path: str, body: Any, chat_model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*given: Any) -> Any:
+        raise ZeroDivisionError("of the prompt Once")
+
+    monkeypatch.setattr(Choice, "chunks", broken)
+    monkeypatch.setattr(Tracer, "show", broken)
+    logged: list[logging.LogRecord] = []
+    monkeypatch.setattr(logging.getLogger("sfgen.serve"), "handle", logged.append)
+    monkeypatch.delenv("SFGEN_DEBUG", raising=False)
+    with TestClient(app({"chat": chat_model}), base_url="http://localhost") as client:
+        answer = client.post(path, json=body)
+    assert "ZeroDivisionError" in answer.text
+    assert "of the prompt" not in answer.text
+    assert [logging.Formatter().format(record) for record in logged] == ["internal error: ZeroDivisionError"]
 
 
 def test_mounted_in_another_application() -> None:

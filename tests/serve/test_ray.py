@@ -171,7 +171,16 @@ def test_one_of_two_is_killed_under_load(address: str) -> None:
     assert streamed(address, 99) == expected(99)
 
 
-@pytest.mark.parametrize(("arguments", "says"), [({"replicas": 0}, "replicas"), ({"limits": 3}, "limits")])
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"replicas": 0}, "replicas"),
+        ({"limits": 3}, "limits"),
+        ({"api_keys": "one"}, "api_keys"),  # of which each letter would be a key
+        ({"cors": "https://a.example"}, "cors"),
+        ({"hosts": "a.example"}, "hosts"),
+    ],
+)
 def test_arguments_are_checked_here(arguments: dict[str, Any], says: str) -> None:
     from sfgen.serve.ray import deployment
 

@@ -157,6 +157,16 @@ def test_a_text_that_fails_ends_with_its_error_and_the_others_go_on() -> None:
     assert bad.failure.message == "the model has no more"
 
 
+def test_a_prompt_of_tokens_is_told_as_their_text() -> None:
+    vocabulary = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256], names={256: "<end>"})
+    wanted: NDArray[np.floating] = np.eye(257, dtype=np.float32)[ord("a")]
+    with TestClient(
+        app({"bytes": Gated(vocabulary, lambda _: wanted, is_open=True)}), base_url="http://localhost"
+    ) as client:
+        (found,) = recordings(client, prompt=[256, *"né".encode(), 0xC3], max_tokens=1, temperature=0)
+    assert found.scene.prompt == "<end>né\\xc3"
+
+
 def test_it_needs_the_key_and_is_not_for_pages_of_others(client: TestClient) -> None:
     refused = client.post(PATH, json=BAN, headers={"Origin": "https://evil.example"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (403, "origin_not_allowed")

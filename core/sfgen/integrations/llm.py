@@ -12,6 +12,7 @@ chat template, such as ``tiny``, goes on with the text of the conversation so fa
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -126,7 +127,7 @@ class AsyncSfgenModel(_Asked, llm.AsyncModel):
     ) -> AsyncGenerator[str, None]:
         """Write a text."""
         try:
-            model = _loaded(self._name)
+            model = await asyncio.to_thread(_loaded, self._name)
             async for event in sfgen.astream(model, self._prompt(model, prompt), **self._parameters(prompt)):
                 if text := self._text(event, response):
                     yield text

@@ -101,6 +101,20 @@ class ConstraintFacts:
         told = form if isinstance(form, str) else _digest(json.dumps(form))
         return cls(schema=calls.schema, schema_name=name, tool_format=told, in_text=calls.in_text)
 
+    def in_scene(self) -> dict[str, Any]:
+        """Return what the scene of a text tells of the constraint."""
+        return {
+            "pattern": self.pattern,
+            "choices": self.choices,
+            "schema": self.schema_name,
+            "schema_json": self.schema_json,
+            "grammar": self.grammar_name,
+            "grammar_json": self.grammar_json,
+            "template": self.template_name,
+            "template_json": self.template_json,
+            "substring": self.substring_name,
+        }
+
     def named(self) -> dict[str, Any]:
         """Return the keys of a record that name the constraint."""
         fields: dict[str, Any] = {}

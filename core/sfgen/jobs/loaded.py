@@ -133,8 +133,6 @@ class LoadedJob:
             rendered=self.rendered(prompt),
             model=self.job.model_name,
             vocabulary_size=len(self.model.vocabulary),
-            pattern=facts.pattern,
-            choices=facts.choices,
             words=banned.words if banned else (),
             banned_patterns=banned.patterns if banned else (),
             word_bias=biases.written if biases else (),
@@ -142,13 +140,7 @@ class LoadedJob:
             line=line,
             after=self.job.config.after,
             when=self.job.config.when,
-            schema=facts.schema_name,
-            schema_json=facts.schema_json,
-            grammar=facts.grammar_name,
-            grammar_json=facts.grammar_json,
-            template=facts.template_name,
-            template_json=facts.template_json,
-            substring=facts.substring_name,
+            **facts.in_scene(),
         )
 
     def check(self) -> None:

@@ -45,7 +45,7 @@ from sfgen.serve.engine import Engine, RunningText
 from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault, refused
 from sfgen.serve.metrics import Metrics
 from sfgen.serve.page import page_to_try
-from sfgen.serve.replies import Choice, Reply, Stream, error_body, status_of, stream_line, usage_of
+from sfgen.serve.replies import Choice, Reply, Stream, chunk_lines, error_body, read_all, status_of, usage_of
 from sfgen.serve.response_output import ResponseReply, response_lines
 from sfgen.serve.responses import Asked, ResponsesRequest
 from sfgen.serve.thoughts import Thought, conversation, thought_before
@@ -131,9 +131,6 @@ def app(
         UsageError: A key or an origin that no client can send.
     """
     limits = Limits() if limits is None else arguments.instance("limits", limits, Limits)
-    for name, texts in {"api_keys": api_keys, "cors": cors, "hosts": () if hosts is None else hosts}.items():
-        if not isinstance(texts, str):  # one text is refused below
-            arguments.texts(name, texts)
     arguments.flag("log_prompts", log_prompts)
     grace = arguments.number("grace", grace, "a number of seconds, at least 0")
     access = Access(api_keys, hosts, cors, limits.max_body, limits.receive_seconds)
@@ -352,15 +349,15 @@ class Server:
             thinking = None if thought is None else loop
             choices.append(Choice(reply, number, vocabulary, scored, calls, thinking, wish.thought.is_told))
         self._engines[name].put(texts)
+        told = partial(self._told, name=name, wish=wish)
         if body.stream and isinstance(reply, ResponseReply):
-            told = partial(self._told, name=name, wish=wish)
             return Stream(response_lines(reply, texts[0], choices[0], prompt_tokens, told), texts)
         if body.stream:
             usage = body.stream_options is not None and body.stream_options.include_usage
-            lines = self._lines(reply, texts, choices, prompt_tokens if usage else None, wish)
-            return Stream(lines, texts)
+            return Stream(chunk_lines(reply, texts, choices, prompt_tokens if usage else None, told), texts)
         try:
-            return await self._whole(reply, texts, choices, prompt_tokens)
+            await read_all(texts, choices)
+            return JSONResponse(reply.whole(choices, usage_of(prompt_tokens, choices)))
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
 
@@ -486,79 +483,6 @@ class Server:
         if limit is None:
             limit = room if isinstance(body, ChatRequest) or wish.constraint is not None else DEFAULT_TOKENS
         return min(limit, self._limits.max_tokens) if self._limits.max_tokens is not None else limit
-
-    async def _whole(
-        self,
-        reply: Reply,
-        texts: Sequence[RunningText],
-        choices: Sequence[Choice],
-        prompt_tokens: int,
-    ) -> Response:
-        async def written(text: RunningText, choice: Choice) -> None:
-            async for event in text.events():
-                choice.read(event)
-
-        tasks = [asyncio.create_task(written(*pair)) for pair in zip(texts, choices, strict=True)]
-        try:
-            await asyncio.gather(*tasks)
-            return JSONResponse(reply.whole(choices, usage_of(prompt_tokens, choices)))
-        finally:
-            for task in tasks:  # those beside one that has failed would wait for ever
-                task.cancel()
-            for text in texts:
-                text.leave()
-
-    async def _lines(
-        self,
-        reply: Reply,
-        texts: Sequence[RunningText],
-        choices: Sequence[Choice],
-        prompt_tokens: int | None,
-        wish: Wish,
-    ) -> AsyncIterator[str]:
-        """The lines of a stream, in the order in which the texts tell.
-
-        With ``prompt_tokens`` the last one tells all tokens that were read and written, the others that they do not.
-        """
-        usage = {} if prompt_tokens is None else {"usage": None}
-        told: asyncio.Queue[dict[str, Any] | SfgenError | None] = asyncio.Queue()
-
-        async def follow(text: RunningText, choice: Choice) -> None:
-            try:
-                async for event in text.events():
-                    for chunk in choice.chunks(event):
-                        await told.put(chunk)
-            except SfgenError as error:
-                await told.put(error)
-            except Exception as error:  # a fault of ours: the client must not wait for ever
-                _LOG.exception("a stream failed")
-                await told.put(InternalError(f"{type(error).__name__}: {error}"))
-            await told.put(None)
-
-        tasks = [asyncio.create_task(follow(*pair)) for pair in zip(texts, choices, strict=True)]
-        try:
-            if reply.is_chat:
-                first = [{"index": n, "delta": {"role": "assistant", "content": ""}, "logprobs": None,
-                          "finish_reason": None} for n in range(len(texts))]  # fmt: skip
-                yield stream_line(reply.chunk(first) | usage)
-            left = len(texts)
-            while left:
-                chunk = await told.get()
-                if chunk is None:
-                    left -= 1
-                elif isinstance(chunk, SfgenError):
-                    yield f"event: error\n{stream_line(self._told(chunk, reply.model, wish))}"
-                    return
-                else:
-                    yield stream_line(reply.chunk([chunk]) | usage)
-            if prompt_tokens is not None:
-                yield stream_line(reply.chunk([], usage_of(prompt_tokens, choices)))
-            yield "data: [DONE]\n\n"
-        finally:
-            for task in tasks:
-                task.cancel()
-            for text in texts:
-                text.leave()
 
 
 def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:

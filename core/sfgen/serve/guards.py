@@ -77,12 +77,15 @@ class Access:
     receive_seconds: float = 30
 
     def __post_init__(self) -> None:
-        for name in ("keys", "cors"):
-            if isinstance(getattr(self, name), str):
-                raise arguments.refusal("api_keys" if name == "keys" else name, "a list of texts", getattr(self, name))
+        # A key itself is not shown: messages are kept in logs.
+        if isinstance(self.keys, str):
+            raise arguments.refusal("api_keys", "a list of texts", len(self.keys) * "*")
+        for name, texts in (("api_keys", self.keys), ("hosts", self.hosts or ()), ("cors", self.cors)):
+            if isinstance(texts, str):
+                raise arguments.refusal(name, "a list of texts", texts)
+            arguments.texts(name, texts)
         for key in self.keys:
             if not key or not key.isascii() or not key.isprintable() or " " in key:
-                # The key itself is not shown: messages are kept in logs.
                 raise arguments.refusal("a key", "of printable ASCII characters without a space", len(key) * "*")
         for origin in self.cors:
             if origin != "*" and (not _place_in(origin) or origin.partition("://")[2].lower() != _place_in(origin)):
@@ -196,8 +199,7 @@ class Guard:
         try:
             await self._application(scope, receive, noted)
         except Exception as error:
-            is_wanted = bool(os.environ.get("SFGEN_DEBUG"))
-            _LOG.error("internal error: %s", type(error).__name__, exc_info=error if is_wanted else None)
+            log_fault(error)
             if not has_begun:
                 await fault()(scope, receive, send)
             elif not is_whole:
@@ -415,6 +417,12 @@ def error_object(message: str, code: str, status: int) -> dict[str, Any]:
 def refused(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer of a refusal."""
     return JSONResponse(error_object(message, code, status), status, headers)
+
+
+def log_fault(error: Exception) -> None:
+    """Name a fault in the log; all of it, which may have parts of prompts in it, only where ``SFGEN_DEBUG`` asks."""
+    is_wanted = bool(os.environ.get("SFGEN_DEBUG"))
+    _LOG.error("internal error: %s", type(error).__name__, exc_info=error if is_wanted else None)
 
 
 def fault() -> JSONResponse:

@@ -21,7 +21,7 @@ from typing import Any
 from sfgen import arguments
 from sfgen.errors import ModelError
 from sfgen.serve.app import Limits, app
-from sfgen.serve.guards import Guard
+from sfgen.serve.guards import Access, Guard
 
 try:
     from ray import serve
@@ -83,11 +83,12 @@ def deployment(
         The application, bound to its arguments.
 
     Raises:
-        UsageError: An argument of another kind.
+        UsageError: An argument of another kind, or a key or an origin that no client can send.
     """
     limits = Limits() if limits is None else arguments.instance("limits", limits, Limits)
     arguments.whole_number("replicas", replicas, least=1)
-    given = {"limits": limits, "api_keys": tuple(api_keys), "hosts": hosts, "cors": tuple(cors), "grace": grace}
+    Access(api_keys, hosts, cors)  # what no client can send is refused here, and not in each replica
+    given = {"limits": limits, "api_keys": api_keys, "hosts": hosts, "cors": cors, "grace": grace}
     usual = {
         "name": "sfgen",
         "max_ongoing_requests": limits.batch_size + limits.max_waiting,  # one more is refused by the engine itself

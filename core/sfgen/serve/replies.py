@@ -6,11 +6,12 @@ both its text is released and the model has scored it, in order.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import uuid
 from codecs import getincrementaldecoder
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,7 @@ from sfgen.errors import (
 from sfgen.serve.bodies import Refused
 from sfgen.serve.calls import CallStream, joined
 from sfgen.serve.engine import Busy, RunningText, Stopping, TooSlow
+from sfgen.serve.guards import log_fault
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
@@ -296,6 +298,86 @@ def usage_of(prompt_tokens: int, choices: Sequence[Choice]) -> dict[str, Any]:
 def stream_line(content: Mapping[str, Any]) -> str:
     """One chunk as a line of a stream."""
     return f"data: {json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n\n"
+
+
+async def read_all(texts: Sequence[RunningText], choices: Sequence[Choice]) -> None:
+    """Let the choices of a whole answer read their texts.
+
+    Raises:
+        SfgenError: One of the texts has failed; nobody waits for the others any more.
+    """
+
+    async def follow(text: RunningText, choice: Choice) -> None:
+        async for event in text.events():
+            choice.read(event)
+
+    tasks = [asyncio.create_task(follow(*pair)) for pair in zip(texts, choices, strict=True)]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        leave(tasks, texts)
+
+
+async def chunk_lines(
+    reply: Reply,
+    texts: Sequence[RunningText],
+    choices: Sequence[Choice],
+    prompt_tokens: int | None,
+    error_of: Callable[[SfgenError], dict[str, Any]],
+) -> AsyncIterator[str]:
+    """The lines of a stream, in the order in which the texts tell.
+
+    With ``prompt_tokens`` the last one tells all tokens that were read and written, the others that they do not.
+    """
+    usage = {} if prompt_tokens is None else {"usage": None}
+    told: asyncio.Queue[dict[str, Any] | SfgenError | None] = asyncio.Queue()
+
+    async def follow(text: RunningText, choice: Choice) -> None:
+        try:
+            async for event in text.events():
+                for chunk in choice.chunks(event):
+                    await told.put(chunk)
+        except Exception as error:
+            await told.put(told_of(error))
+        await told.put(None)
+
+    tasks = [asyncio.create_task(follow(*pair)) for pair in zip(texts, choices, strict=True)]
+    try:
+        if reply.is_chat:
+            first = [{"index": n, "delta": {"role": "assistant", "content": ""}, "logprobs": None,
+                      "finish_reason": None} for n in range(len(texts))]  # fmt: skip
+            yield stream_line(reply.chunk(first) | usage)
+        left = len(texts)
+        while left:
+            chunk = await told.get()
+            if chunk is None:
+                left -= 1
+            elif isinstance(chunk, SfgenError):
+                yield f"event: error\n{stream_line(error_of(chunk))}"
+                return
+            else:
+                yield stream_line(reply.chunk([chunk]) | usage)
+        if prompt_tokens is not None:
+            yield stream_line(reply.chunk([], usage_of(prompt_tokens, choices)))
+        yield "data: [DONE]\n\n"
+    finally:
+        leave(tasks, texts)
+
+
+def told_of(error: Exception) -> SfgenError:
+    """An error in the middle of an answer, as its client is told: a fault of ours must not let it wait for ever."""
+    if isinstance(error, SfgenError):
+        return error
+    log_fault(error)
+    return InternalError(type(error).__name__)
+
+
+def leave(tasks: Sequence[asyncio.Task[None]], texts: Sequence[RunningText]) -> None:
+    """End what follows texts that nobody waits for any more: else it would wait for ever."""
+    for task in tasks:
+        task.cancel()
+    for text in texts:
+        text.leave()
 
 
 class Stream(StreamingResponse):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeAlias
 
-from sfgen.errors import InternalError, SfgenError
+from sfgen.errors import SfgenError
 from sfgen.serve.engine import RunningText
-from sfgen.serve.replies import Choice, Reply, stream_line, usage_of
+from sfgen.serve.replies import Choice, Reply, stream_line, told_of, usage_of
 from sfgen.serve.responses import Asked
-
-_LOG = logging.getLogger("sfgen.serve")
 
 Told: TypeAlias = tuple[str, dict[str, Any]]
 """An event of a stream: its type, and what it tells."""
@@ -242,11 +239,8 @@ async def response_lines(
             yield line(*told)
         whole = reply.ended(output, choice.reason, usage_of(prompt_tokens, [choice]))
         yield line(f"response.{whole['status']}", {"response": whole})
-    except Exception as error:  # a fault of ours, too, must end the stream
-        if not isinstance(error, SfgenError):
-            _LOG.exception("a stream failed")
-            error = InternalError(f"{type(error).__name__}: {error}")
-        failure = error_of(error)["error"]
+    except Exception as error:
+        failure = error_of(told_of(error))["error"]
         yield line("error", {**{name: failure[name] for name in ("code", "message", "param")}, "error": failure})
         code = "server_error" if failure["type"] == "server_error" else "invalid_prompt"
         yield line("response.failed", {"response": reply.response("failed", [], error=failure | {"code": code})})

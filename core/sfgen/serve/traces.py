@@ -7,7 +7,6 @@ The lines have the format of a trace (``sfgen/trace/FORMAT.md``): who keeps them
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypeAlias
@@ -15,12 +14,13 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Discriminator, Tag
 
 from sfgen.decoding.loop import Loop
-from sfgen.errors import InternalError, SfgenError
+from sfgen.errors import SfgenError
 from sfgen.index import Index
 from sfgen.jobs.facts import ConstraintFacts
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.engine import RunningText
+from sfgen.serve.replies import leave, told_of
 from sfgen.serve.thoughts import Thought
 from sfgen.serve.wish import Wish
 from sfgen.trace import Scene, TraceFile, Tracer
@@ -28,7 +28,6 @@ from sfgen.vocabulary import Vocabulary
 
 MEDIA_TYPE = "application/jsonl"
 
-_LOG = logging.getLogger("sfgen.serve")
 _LONGEST_NAME = 80  # characters of a schema, grammar or template that is called by its own text
 
 _CHAT, _PROMPT = "of a conversation", "of a prompt"  # no identifiers: errors leave them out of paths
@@ -70,27 +69,27 @@ def scenes_of(
         prompt="",
         model=model,
         vocabulary_size=len(vocabulary),
-        pattern=facts.pattern,
-        choices=facts.choices,
         words=wish.ban.words if wish.ban else (),
         banned_patterns=wish.ban.patterns if wish.ban else (),
-        schema=facts.schema_name,
-        schema_json=facts.schema_json,
-        grammar=facts.grammar_name,
-        grammar_json=facts.grammar_json,
-        template=facts.template_name,
-        template_json=facts.template_json,
-        substring=facts.substring_name,
         after=None if thought is None else thought.end,
+        **facts.in_scene(),
     )
     if isinstance(body, ChatRequest):
         asked = next((each["content"] for each in reversed(wish.messages) if each["role"] == "user"), "")
         scenes = [replace(plain, prompt=asked, rendered=getattr(prompts[0], "text", None))]
     else:
-        texts = (each if isinstance(each, str) else "".join(map(vocabulary.text, each)) for each in prompts)
-        scenes = [replace(plain, prompt=text) for text in texts]
+        scenes = [replace(plain, prompt=_text_of(vocabulary, each)) for each in prompts]
     every = [scene for scene in scenes for _ in range(wish.samples)]
     return [replace(scene, seed=loop.draws.sampler.seed) for scene, loop in zip(every, loops, strict=True)]
+
+
+def _text_of(vocabulary: Vocabulary, prompt: str | Sequence[int]) -> str:
+    """The text of a prompt; tokens that are no text have their names in it."""
+    if isinstance(prompt, str):
+        return prompt
+    tokens = ((vocabulary.tokens[token], token) for token in prompt)
+    data = (vocabulary.text(token).encode() if text is None else text for text, token in tokens)
+    return b"".join(data).decode("utf-8", "backslashreplace")
 
 
 def _facts(own: OwnConstraint, index: Index) -> ConstraintFacts:
@@ -112,11 +111,8 @@ async def trace_lines(
         try:
             async for event in text.events():
                 tracer.show(event)
-        except SfgenError as error:
-            tracer.fail(told(error))
-        except Exception as error:  # a fault of ours: the client must not wait for ever
-            _LOG.exception("a trace failed")
-            tracer.fail(InternalError(type(error).__name__))
+        except Exception as error:
+            tracer.fail(told(told_of(error)))
         written.ended()
 
     with TraceFile(written) as file:  # type: ignore[arg-type]  # it writes, and no more
@@ -128,10 +124,7 @@ async def trace_lines(
                 left -= ended
                 yield lines
         finally:
-            for task in tasks:
-                task.cancel()
-            for text in texts:
-                text.leave()
+            leave(tasks, texts)
 
 
 class _Written:
