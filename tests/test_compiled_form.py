@@ -298,10 +298,11 @@ def test_a_ban_is_not_compiled_again(make: Callable[[], BannedWords], monkeypatc
     before = [found_in(banned, text) for text in BANNED_TEXTS]
     marks = banned.matcher(b"no t").mark()
     assert compiled_form(banned).nbytes == form.nbytes, "what texts have met is not in it"
-    monkeypatch.setattr("sfgen.ban.patterns.compile_bordered", refuse)
-    monkeypatch.setattr("sfgen.ban.words.parse_all", refuse)
-    twin = of_compiled_form(form)
-    assert [found_in(twin, text) for text in BANNED_TEXTS] == before
+    with monkeypatch.context() as here:
+        here.setattr("sfgen.ban.patterns.compile_bordered", refuse)
+        here.setattr("sfgen.ban.words.read_entries", refuse)
+        twin = of_compiled_form(form)
+        assert [found_in(twin, text) for text in BANNED_TEXTS] == before
     assert (twin, hash(twin), repr(twin), len(twin)) == (banned, hash(banned), repr(banned), len(banned))
     assert [scan(text, twin, prompt="no t") for text in BANNED_TEXTS] == [
         scan(text, banned, prompt="no t") for text in BANNED_TEXTS
@@ -325,6 +326,12 @@ def test_a_pickle_of_a_ban_is_what_it_was_made_of(make: Callable[[], BannedWords
 def test_the_form_of_a_pattern_is_small() -> None:
     """It knows all letters of all scripts, in runs."""
     assert compiled_form(BannedWords([], [r"(?i)\btalk\b"])).nbytes < 20_000
+
+
+def test_the_form_of_a_long_list_has_each_word_twice() -> None:
+    """As it was given, and folded in the order of all."""
+    words = [f"number {number * number} of many" for number in range(10_000)]
+    assert compiled_form(BannedWords(words)).nbytes < 3 * sum(map(len, words))
 
 
 def test_another_process_compiles_a_ban() -> None:

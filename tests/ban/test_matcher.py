@@ -16,6 +16,7 @@ from tests.support.running.tried import tried
 from sfgen.ban import BannedWords, Match, Matcher, SeamMatcher, scan
 from sfgen.ban.characters import NON_WORD, SPACED, fold, kinds_of, other_readings
 from sfgen.ban.entries import Entry
+from sfgen.ban.words import entries_of
 
 MODES: tuple[Literal["word", "prefix", "substring"], ...] = ("word", "prefix", "substring")
 ALPHABET = (
@@ -185,7 +186,7 @@ def viable_starts(text: str, words: BannedWords) -> Iterator[int]:
         assume(not words.normalize or not other_readings(character, words.ignore_case))
         starts += [offset] * (len(folded) - len(before))
         offset += len(character.encode())
-    assume(not any(has_orders(part) for entry in words.entries for part in entry.parts))
+    assume(not any(has_orders(part) for entry in entries_of(words) for part in entry.parts))
     kinds = kinds_of(folded)
 
     def viable(entry: Entry, number: int, place: int) -> bool:
@@ -207,7 +208,7 @@ def viable_starts(text: str, words: BannedWords) -> Iterator[int]:
 
     for start in range(len(folded)):
         inside = start > 0 and kinds[start - 1] == kinds[start] == SPACED
-        if any(not (entry.left and inside) and viable(entry, 0, start) for entry in words.entries):
+        if any(not (entry.left and inside) and viable(entry, 0, start) for entry in entries_of(words)):
             yield starts[start]
 
 
@@ -225,7 +226,7 @@ def test_open_from_is_the_earliest_match_under_way(case: Case) -> None:
 @given(cases())
 def test_no_later_match_begins_before_open_from(case: Case) -> None:
     data = case.text.encode()
-    needs_boundary = {entry.word: entry.right for entry in case.words.entries}
+    needs_boundary = {entry.word: entry.right for entry in entries_of(case.words)}
     everything = scan(case.text, case.words)
     for seam in range(len(data) + 1):  # within characters, too
         matcher = case.words.matcher()

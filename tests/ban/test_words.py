@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, character_patterns, read_words, scan, split_words
-from sfgen.ban.entries import Entry, MatchMode, parse_all
+from sfgen.ban.entries import Entry, MatchMode, read_entries
+from sfgen.ban.words import entries_of
 from sfgen.errors import BannedWordsError, InputError, PatternError, SfgenError, UsageError
 
 
@@ -260,7 +261,7 @@ def test_files_that_cannot_be_used(
 def test_twenty_thousand_phrases() -> None:
     words = [f"w{number} v{number % 71}" for number in range(20_000)]
     banned = BannedWords(words)
-    assert len(banned) == len(banned.entries) == 20_000
+    assert len(banned) == len(list(entries_of(banned))) == 20_000
     matcher = banned.matcher()
     text = "; ".join(f"w{number} v{number % 70}" for number in range(0, 20_000, 97))
     expected = [f"w{number} v{number % 71}" for number in range(0, 20_000, 97) if number % 70 == number % 71]
@@ -276,8 +277,8 @@ def test_twenty_thousand_phrases() -> None:
 )
 def test_a_list_is_read_word_by_word(words: list[str], match: MatchMode, ignore_case: bool, normalize: bool) -> None:
     """A long list of plain words has a quick way, which reads them alike."""
-    entries = parse_all(words, "banned", match, ignore_case, normalize)
-    assert entries == tuple(Entry.parse(word, match, ignore_case, normalize) for word in words)
+    entries = list(read_entries(words, "banned", match, ignore_case, normalize))
+    assert entries == [Entry.parse(word, match, ignore_case, normalize) for word in words]
 
 
 # ---- characters by name ----------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ what it is made of. So memory is bounded, and what was compiled is handed to ano
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -211,22 +211,20 @@ class Automaton:
 
     def __init__(
         self,
-        entries: Sequence[Entry],
+        entries: Iterable[Entry],
         patterns: tuple[str, ...] = (),
-        allowed: Sequence[Entry] = (),
+        allowed: Iterable[Entry] = (),
         *,
         ignore_case: bool = True,
         normalize: bool = False,
     ) -> None:
-        self.words: Final = tuple(entry.word for entry in entries)
         self.patterns: Final = patterns
-        self.allow: Final = tuple(entry.word for entry in allowed)
         self.ignore_case: Final = ignore_case
         self.normalize: Final = normalize
-        self.banned: Final = Keywords([entry.key() for entry in entries]) if entries else None
-        self.allowed: Final = Keywords([entry.key() for entry in allowed]) if allowed else None
+        self.words, self.banned = _read(entries)
+        self.allow, self.allowed = _read(allowed)
         self.of_patterns: Final = _automata_of(patterns) if patterns else None
-        self.has_words: Final = bool(entries or allowed)
+        self.has_words: Final = bool(self.words or self.allow)
         self._begin()
 
     def _begin(self) -> None:
@@ -380,6 +378,12 @@ class Automaton:
             patterns = self.of_patterns.at_end(content.patterns.waiting, excusing)
         pending = [index for index, (guards, late) in enumerate(content.pending) if late or excusing.isdisjoint(guards)]
         return Found(tuple(words), tuple(patterns), tuple(pending))
+
+
+def _read(entries: Iterable[Entry]) -> tuple[tuple[str, ...], Keywords | None]:
+    """Return the words of entries, and their keys in order."""
+    read = [(entry.word, entry.key()) for entry in entries]
+    return tuple([word for word, _ in read]), Keywords([key for _, key in read]) if read else None
 
 
 def _automata_of(patterns: Sequence[str]) -> PatternAutomata:

@@ -142,17 +142,16 @@ def check_word(word: str, where: str, *, is_banned: bool = True) -> None:
         raise BannedWordsError(f"{where} is not valid text: {word!r}", hint="Give it in UTF-8.") from None
 
 
-def parse_all(
+def read_entries(
     words: Sequence[str], sort: str, match: MatchMode, ignore_case: bool, normalize: bool
-) -> tuple[Entry, ...]:
-    """Read a list of words."""
-    entries = []
+) -> Iterator[Entry]:
+    """Read a list of words, one after the other."""
     left, right = match != "substring", match == "word"
     for number, word in enumerate(words, 1):
         if word.isascii() and not normalize:  # as nearly all words of a long list
             parts = (word.lower() if ignore_case else word).split()
             if "".join(parts).isalnum():
-                entries.append(Entry(word, (word,) if parts == [word] else tuple(parts), left, right))
+                yield Entry(word, (word,) if parts == [word] else tuple(parts), left, right)
                 continue
         where = f"{sort} word {number} of {len(words)}"
         check_word(word, where, is_banned=sort == "banned")
@@ -165,8 +164,7 @@ def parse_all(
             raise BannedWordsError(
                 f"{where} has too many combining marks on one letter: {word!r}", hint="Ban it with normalize."
             )
-        entries.append(entry)
-    return tuple(entries)
+        yield entry
 
 
 def orders(text: str) -> int:

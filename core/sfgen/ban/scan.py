@@ -28,7 +28,7 @@ from sfgen.ban.characters import CAPITAL, MARK, NON_WORD, SPACED, START, case_af
 from sfgen.ban.confusables import is_stray
 from sfgen.ban.entries import Entry
 from sfgen.ban.matcher import Match
-from sfgen.ban.words import BannedWords
+from sfgen.ban.words import BannedWords, entries_of
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -144,8 +144,7 @@ class _FoldedText:
 
     def matches(self, words: BannedWords, *, allowed: bool = False) -> Iterator[tuple[int, bool, int, int]]:
         """Yield every match of an entry: end, whether it needs a boundary there, start, number."""
-        entries = words.allowed_entries if allowed else words.entries
-        if not entries:
+        if not (words.allow if allowed else words.words):
             return
         heads = _heads(words, allowed)
         for character, readings in enumerate(self.readings):
@@ -158,8 +157,9 @@ class _FoldedText:
                         continue
                     for head, position in self.spelled(start, heads.may_begin, heads.longest):
                         for index in heads.numbers(head):
-                            for end in self._ends_of(entries[index], start, position):
-                                yield self.at(end).end, entries[index].right, self.at(start).start, index
+                            entry = heads.entry(index)
+                            for end in self._ends_of(entry, start, position):
+                                yield self.at(end).end, entry.right, self.at(start).start, index
 
     def _ends_of(self, entry: Entry, start: _Position, position: _Position) -> set[_Position]:
         """Return where an entry's match may end, whose first word lies between two positions."""
@@ -264,20 +264,22 @@ def _after(prompt: bytes, data: bytes) -> tuple[str, str]:
 
 
 class _Heads:
-    """The first words of entries."""
+    """The first words of a list, and the entries that texts have come to."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
+    def __init__(self, words: BannedWords, allowed: bool) -> None:
         # Most first words are those of one entry: no list for each.
         self._one: dict[str, int] = {}
         self._others: dict[str, list[int]] = defaultdict(list)
-        for number, entry in enumerate(entries):
+        self.are_bounded = True
+        for number, entry in enumerate(entries_of(words, allowed=allowed)):
             head = entry.parts[0]
             if self._one.setdefault(head, number) != number:
                 self._others[head].append(number)
+            self.are_bounded = self.are_bounded and entry.left
         self.longest = max(map(len, self._one))
-        self.are_bounded = all(entry.left for entry in entries)
         self._letters = sorted(map(_letters, self._one))
         self.first_letters = {letters[:1] for letters in self._letters}
+        self.entry = cache(lambda number: next(entries_of(words, slice(number, number + 1), allowed=allowed)))
 
     def numbers(self, head: str) -> list[int]:
         """Return the numbers of the entries with this first word."""
@@ -293,7 +295,7 @@ class _Heads:
 @lru_cache(maxsize=8)
 def _heads(words: BannedWords, allowed: bool) -> _Heads:
     """Return the first words of a list; the last few are kept, since many texts ask for them."""
-    return _Heads(words.allowed_entries if allowed else words.entries)
+    return _Heads(words, allowed)
 
 
 def _letters(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Final, TextIO, get_args
 
 from sfgen import arguments
 from sfgen.ban.automaton import Automaton
-from sfgen.ban.entries import MatchMode, check_word, parse_all, unstar
+from sfgen.ban.entries import Entry, MatchMode, check_word, read_entries, unstar
 from sfgen.ban.seam import SeamMatcher
 from sfgen.errors import BannedWordsError, InputError, NothingBanned, PatternError, UsageError
 from sfgen.parameter_text import ParameterText
@@ -79,11 +79,12 @@ class BannedWords:
         self.allow: Final = _listed(allow, "allowed word")
         if not self.words and not self.patterns:
             raise NothingBanned("there is no banned word and no banned pattern", hint="Give at least one.")
-        self.entries: Final = parse_all(self.words, "banned", match, ignore_case, normalize)
-        mode: MatchMode = "word" if match == "word" else "substring"
-        self.allowed_entries: Final = parse_all(self.allow, "allowed", mode, ignore_case, normalize)
         self.automata: Final = Automaton(
-            self.entries, self.patterns, self.allowed_entries, ignore_case=ignore_case, normalize=normalize
+            entries_of(self),
+            self.patterns,
+            entries_of(self, allowed=True),
+            ignore_case=ignore_case,
+            normalize=normalize,
         )
 
     @property
@@ -178,6 +179,14 @@ class BannedWords:
         return SeamMatcher(self.automata, prompt)
 
 
+def entries_of(banned: BannedWords, some: slice = slice(None), *, allowed: bool = False) -> Iterator[Entry]:
+    """Read the words of a list, or those that are allowed, one after the other; nothing keeps them."""
+    if not allowed:
+        return read_entries(banned.words[some], "banned", banned.match, banned.ignore_case, banned.normalize)
+    mode: MatchMode = "word" if banned.match == "word" else "substring"
+    return read_entries(banned.allow[some], "allowed", mode, banned.ignore_case, banned.normalize)
+
+
 def _listed(texts: Iterable[str], sort: str) -> tuple[str, ...]:
     """Check a list of texts; one text is a list of it, unless it looks like several words."""
     if isinstance(texts, str) and "word" in sort and len(split_words(texts)) > 1:
@@ -233,7 +242,7 @@ class WordBias:
         self.match: Final[MatchMode] = match
         self.ignore_case: Final = arguments.flag("ignore_case", ignore_case)
         self.normalize: Final = arguments.flag("normalize", normalize)
-        entries = parse_all(words, "biased", match, ignore_case, normalize)
+        entries = read_entries(words, "biased", match, ignore_case, normalize)
         self.automata: Final = Automaton(entries, (), (), ignore_case=ignore_case, normalize=normalize)
 
     @property
