@@ -231,6 +231,7 @@ IMAGE = [{"role": "user", "content": [{"type": "input_image", "image_url": "data
     ("fields", "param"),
     [
         ({"input": []}, "input"),
+        ({"input": [{"type": "reasoning", "summary": []}]}, "input"),
         ({"input": [{"role": "tool", "content": "x"}]}, "input[0].role"),
         ({"input": IMAGE}, "input[0].content[0].type"),
         ({"input": [{"type": "reasoning", "summary": [], "encrypted_content": "x"}]}, "input[0].encrypted_content"),

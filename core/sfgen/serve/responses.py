@@ -273,9 +273,12 @@ class ResponsesRequest(TextRequest):
             shared["parallel_tool_calls"] = self.parallel_tool_calls
         if tool is None and self.text is not None and self.text.format is not None:
             shared["response_format"] = self._form(self.text.format)
+        messages = list(self._messages())
+        if not messages:
+            raise Refused("the input has no message", "input", "missing", "Give one.")
         return ChatRequest.model_construct(
             **shared,
-            messages=list(self._messages()),
+            messages=messages,
             max_completion_tokens=self.max_output_tokens,
             chat_template_kwargs=self.chat_template_kwargs,
             reasoning_effort=None if self.reasoning is None else self.reasoning.effort,
