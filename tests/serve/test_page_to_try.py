@@ -24,6 +24,7 @@ from tests.serve.conftest import Running
 from tests.support.command.browser import Browser
 from tests.support.models.gated import Gated
 from tests.support.models.scripted import preferring
+from tests.support.models.thinking import Thinker
 from tests.support.pages import step_of, text_of, texts_at_steps
 from tests.support.running.installed import needs
 from tests.support.running.tried import tried
@@ -224,7 +225,6 @@ def test_any_run_is_shown_as_on_the_page_of_its_trace(
     def compare(run: Run) -> None:
         write_runs(path, [run])
         lines = [_plain(json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-        lines = [line for line in lines if line.get("event") != "thought_released"]
         (recording,) = parse_trace(io.BytesIO("".join(f"{json.dumps(line)}\n" for line in lines).encode())).recordings
         expected = _as_numbers(sample_data(recording))
         found = browser.evaluate(
@@ -247,13 +247,17 @@ def test_any_run_is_shown_as_on_the_page_of_its_trace(
         assert (found["end"] or {}).get("text") == (
             expected["end"].get("text") if expected["end"]["kind"] == "finished" else None
         )
-        assert (found["prompt"], found["banned"]) == (expected["prompt"], expected["banned"])
+        ends = [None if end is None or end["kind"] != "finished" else (end["from"], end["to"])
+                for end in (found["end"], expected["end"])]  # fmt: skip
+        assert ends[0] == ends[1]
+        for name in ("prompt", "banned", "after"):
+            assert found[name] == expected[name]
 
     compare()
 
 
 def _plain(line: dict[str, Any]) -> dict[str, Any]:
-    """A line of a run as a server has them: no thought, no lone surrogates, no scores where a token was forced."""
+    """A line of a run as a server has them: no calls behind a text, no lone surrogates, no scores of forced tokens."""
 
     def plain(name: str, value: Any) -> Any:
         if isinstance(value, list):
@@ -267,7 +271,7 @@ def _plain(line: dict[str, Any]) -> dict[str, Any]:
     line = {name: plain(name, value) for name, value in line.items()}
     if line.get("forced"):
         line["outlook"] = None
-    return line | ({"after": None, "when": None} if "trace" in line else {})
+    return line | ({"when": None} if "trace" in line else {})
 
 
 def _as_numbers(value: Any) -> Any:
@@ -277,6 +281,27 @@ def _as_numbers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_as_numbers(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+@needs("chromium")
+def test_a_thought_is_no_part_of_the_text(serving: Callable[..., Running], shown: Callable[..., Browser]) -> None:
+    running = serving({"thinker": Thinker("Rome 🎈 or Oslo?</think>\n\nRome.")})
+    browser = shown(running, prompt="Hi!", chat=1, kind="regex", constraint="Rome.|Oslo.", temperature=0)
+    write(browser)
+    outside = "[...document.querySelectorAll('.token.outside')].map((each) => each.textContent).join('')"
+    assert browser.evaluate(outside) == "Rome 🎈 or Oslo?</think>"
+    assert text_of(browser) == "Rome 🎈 or Oslo?</think>Rome."
+    trace = post(running, "/v1/trace", browser.evaluate("bodyOf(settingsOf())"))
+    lines = [json.loads(line) for line in trace.splitlines()]
+    (recording,) = parse_trace(io.BytesIO(trace)).recordings
+    found = browser.evaluate(
+        "(([first, ...rest]) => { const run = new Run(first); rest.forEach((line) => run.take(line));"
+        f" return run.sample; }})({json.dumps(lines)})"
+    )
+    expected = sample_data(recording)
+    assert found["steps"]["thought"] == expected["steps"]["thought"]
+    assert len(set(found["steps"]["thought"])) == 2
+    assert [found["end"][name] for name in ("from", "to")] == [expected["end"][name] for name in ("from", "to")]
 
 
 # ---- the form --------------------------------------------------------------------------------------------------------

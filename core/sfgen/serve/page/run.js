@@ -9,6 +9,7 @@ const ENDS = {
 };
 const ENCODER = new TextEncoder();
 const DECODER = new TextDecoder("utf-8", { ignoreBOM: true });
+const ALL_IS_THOUGHT = -1;
 const COLUMNS = ["kind", "node", "says", "seconds", "passes", "saved", "rollbacks", "undone", "state", "expected", "marks",
   "held", "open", "ban", "struck", "thought", "table", "chosen", "past", "why"];
 
@@ -47,11 +48,15 @@ class Run {
     this.numbers = new Map([["", 0]]);
     this.closed = this.released = this.passes = this.undone = 0;
     this.asked = this.watch = this.struck = this.outcome = null;
+    this.marker = scene.after === null ? null : ENCODER.encode(scene.after);
+    this.start = this.marker ? null : 0; // the byte at which the text begins, behind a thought
+    this.thought = this.marker ? ALL_IS_THOUGHT : 0; // what is written before it, in units of UTF-16
     this.sample = {
       number: scene.sample,
       prompt: scene.prompt,
       about: [scene.model, counted(scene.vocabulary_size, "token") + " in the vocabulary"],
       constraint: constraintOf(scene),
+      after: scene.after,
       banned: [...scene.words, ...scene.banned_patterns, ...scene.word_bias],
       isConstrained: false,
       hasStates: scene.pattern !== null || scene.choices !== null,
@@ -80,7 +85,9 @@ class Run {
       error: () => this.fail(line.message, line.details, line.hint),
     }[line.event];
     if (line.event === "block_closed") this.closed = line.position;
-    if (line.event === "text_released") this.released += ENCODER.encode(line.text).length - 2 * line.text.split("\ufffd").length + 2;
+    if (line.event === "text_released") this.released = Math.max(this.released, this.start ?? 0);
+    if (line.event === "text_released" || line.event === "thought_released")
+      this.released += ENCODER.encode(line.text).length - 2 * line.text.split("\ufffd").length + 2;
     if (say) this.addStep(...say(), line.seconds);
     else {
       const { held, ban } = this.sample.steps;
@@ -93,6 +100,7 @@ class Run {
     const data = bytesOf(line.data);
     const saved = this.saved + line.forced;
     this.tokens.push({ node: this.child(this.tip, line.token_id, data), data, offset: this.length, saved });
+    if (this.start === null) this.findStart();
     if (!this.states.length) this.states.push(String(line.state));
     this.states.push(line.described ?? String(line.next_state));
     if (line.outlook) this.asked = { table: this.addTable(line), position: line.position, id: line.token_id };
@@ -135,7 +143,8 @@ class Run {
     this.passes = Math.max(this.passes, result.forward_passes);
     this.struck = null;
     this.outcome = result;
-    this.sample.end = { kind: "finished", text: result.text, from: 0, to: result.text.length };
+    const from = Math.max(0, this.thought);
+    this.sample.end = { kind: "finished", text: result.text, from, to: from + result.text.length };
     return ["end", "done: " + ENDS[result.finish_reason]];
   }
 
@@ -169,6 +178,23 @@ class Run {
     this.tokens.length = Math.min(this.tokens.length, position);
     this.states.length = Math.min(this.states.length, position + 1);
     this.closed = Math.min(this.closed, position);
+    if (this.marker && this.start !== null && this.length < this.start) {
+      this.start = null;
+      this.thought = ALL_IS_THOUGHT;
+    }
+  }
+
+  // Whether the last token ends the thought: the marker is looked for where it may end in that token.
+  findStart() {
+    const last = this.tokens.at(-1);
+    let first = this.tokens.length - 1;
+    while (first && this.tokens[first].offset > last.offset - this.marker.length + 1) first -= 1;
+    const offset = this.tokens[first].offset;
+    const written = bytesOfAll(this.tokens.slice(first));
+    const found = indexOf(written, this.marker);
+    if (found < 0) return;
+    this.start = offset + found + this.marker.length;
+    this.thought = DECODER.decode(bytesOfAll(this.tokens).subarray(0, this.start)).length;
   }
 
   child(node, id, data) {
@@ -215,7 +241,7 @@ class Run {
     const [state, expected] = this.where();
     const past = this.asked !== null && (kind === "back" || this.asked.position !== this.tokens.length - 1);
     const step = {
-      kind, seconds, past, state: this.number(state), expected: this.number(expected), marks: null, thought: 0, why: 0,
+      kind, seconds, past, state: this.number(state), expected: this.number(expected), marks: null, thought: this.thought, why: 0,
       node: this.tip, says: this.number(said), passes: this.passes, saved: this.saved,
       rollbacks: this.sample.rollbacks.length, undone: this.undone, held: this.held, open: this.open, ban: this.number(this.ban()),
       struck: this.struck && [this.struck.position, this.number(this.struck.text)],
@@ -248,6 +274,17 @@ class Run {
     const took = this.number("after the mask, which took " + percent(outlook.removed));
     return this.sample.tables.push({ position, took, ids, rows: [...rows.values()], before: among(outlook.before), after: among(outlook.after) }) - 1;
   }
+}
+
+function bytesOfAll(tokens) {
+  return Uint8Array.from(tokens.flatMap(({ data }) => [...data]));
+}
+
+// Where some bytes stand in others; -1: nowhere.
+function indexOf(data, wanted) {
+  for (let at = 0; at + wanted.length <= data.length; at += 1)
+    if (wanted.every((byte, index) => data[at + index] === byte)) return at;
+  return -1;
 }
 
 function nameOf(candidate) {
