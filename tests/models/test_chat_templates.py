@@ -106,6 +106,29 @@ def test_a_begun_answer_goes_on(template: str, request: pytest.FixtureRequest, a
         assert prompt.text.rstrip() == expected.rstrip()  # of some templates it loses the white space at the end
 
 
+def test_a_thought_comes_back_in(template: str, request: pytest.FixtureRequest) -> None:
+    """Each template writes the conversation; one that leaves a thought out leaves out all of it."""
+    tools = TOOLS if "tool_use" in request.node.callspec.id else None
+    answer = {"role": "assistant", "content": "I look.", "reasoning_content": "I hesitate."}
+    text = Templated(tokenizer_with(template)).chat([USER, answer, USER], tools).text
+    assert "I look." in text
+    assert text.count("I hesitate.") <= 1
+
+
+def test_a_template_may_refuse_a_thought_and_a_text_before_calls() -> None:
+    template = FOLDER / "openai-gpt-oss-120b.jinja"
+    if not template.exists():  # pragma: no cover
+        pytest.skip(f"there is no {template} (set SFGEN_CHAT_TEMPLATES)")
+    model = Templated(tokenizer_with(template.read_text(encoding="utf-8")))
+    call = {"id": "1", "type": "function", "function": {"name": "weather", "arguments": {"city": "Rome"}}}
+    answer = {"role": "assistant", "reasoning_content": "I hesitate.", "tool_calls": [call]}
+    told = {"role": "tool", "tool_call_id": "1", "content": "Sunny."}
+    assert "I hesitate." in model.chat([USER, {**answer, "content": ""}, told], TOOLS).text
+    text = model.chat([USER, {**answer, "content": "I look."}, told], TOOLS).text
+    assert "I look." in text
+    assert "I hesitate." not in text
+
+
 # ---- with one small template -----------------------------------------------------------------------------------------
 
 

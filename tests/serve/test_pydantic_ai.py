@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pytest
 from tests.serve.conftest import Running
 from tests.support.models.caller import CALL, Caller
+from tests.support.models.thinking import Thinker
 
 from sfgen.serve import Limits
 
@@ -39,6 +40,9 @@ class Person(pydantic.BaseModel):  # type: ignore[misc,name-defined]
 PERSON = Person(name="Bo", kind="elf", friends=[1])
 
 
+THINKER = Thinker("Rome or Oslo?</think>\n\nRome.")
+
+
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """A server of a model that calls, one that writes a person, and one that calls with a person."""
@@ -48,6 +52,7 @@ def address() -> Iterator[str]:
         "writer": Caller(BO),
         "finisher": Caller(called),
         "looker": Caller(CALL, later=called),
+        "thinker": THINKER,
     }
     running = Running(models, grace=0, limits=Limits(max_prompt=3000))
     yield f"{running.url}/v1"
@@ -164,3 +169,29 @@ def test_errors_are_those_of_the_client(asking: Callable[..., Any], kind: type[A
 
     with pytest.raises(ModelContextWindowExceededError, match="the most is 3000"):
         asking("writer", much, kind)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_thought_is_a_part_of_an_answer(asking: Callable[..., Any], kind: type[Any]) -> None:
+    async def twice(agent: Agent[None, str]) -> list[Any]:
+        first = await agent.run("Where?")
+        await agent.run("Really?", message_history=first.all_messages())
+        return list(first.all_messages()[-1].parts)
+
+    thought, text = asking("thinker", twice, kind)
+    assert (thought.part_kind, text.content) == ("thinking", "\n\nRome.")
+    assert (thought.content or thought.provider_details["raw_content"][0]) == "Rome or Oslo?"
+    assert "[assistant]<think>\nRome or Oslo?\n</think>\n\n\n\nRome.[/][user]Really?[/]" in THINKER.asked[-1]
+
+
+def test_a_thought_is_streamed(asking: Callable[..., Any]) -> None:
+    async def told(agent: Agent[None, str]) -> list[str]:
+        texts = list[str]()
+        async with agent.run_stream_events("Where?") as events:
+            async for event in events:
+                told: Any = getattr(event, "part" if event.event_kind == "part_start" else "delta", None)
+                if "thinking" in (getattr(told, "part_kind", ""), getattr(told, "part_delta_kind", "")):
+                    texts.append(getattr(told, "content", None) or getattr(told, "content_delta", None) or "")
+        return texts
+
+    assert "".join(asking("thinker", told)) == "Rome or Oslo?"

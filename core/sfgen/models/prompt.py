@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -254,13 +255,7 @@ class _Written:
 
     def _rendered(self, messages: Sequence[Message]) -> str:
         try:
-            try:
-                return self._told(messages)
-            except Exception:
-                as_text = [_with_arguments_as_text(message) for message in messages]
-                if as_text == list(messages):
-                    raise
-                return self._told(as_text)  # some templates take the arguments of calls as JSON alone
+            return self._told_in_some_way(messages)
         except ImportError as error:
             raise ModelError("chat templates need the package jinja2", hint="Install it: pip install jinja2") from error
         except Exception as error:  # a template is a program of its own: it raises whatever it likes
@@ -268,6 +263,19 @@ class _Written:
                 f"the chat template of {self.name} fails: {first_line(error)}",
                 hint=_NO_CHAT if self.tools is None else _NO_TOOLS,
             ) from error
+
+    def _told_in_some_way(self, messages: Sequence[Message]) -> str:
+        """Render messages, or what says the same to a template that refuses them."""
+        ways = [list(messages)]
+        for change in (_with_arguments_as_text, _without_thought_beside_calls):
+            ways += [changed for way in ways if (changed := [change(message) for message in way]) != way]
+        try:
+            return self._told(messages)
+        except Exception:
+            for way in ways[1:]:
+                with suppress(Exception):
+                    return self._told(way)
+            raise
 
     def _told(self, messages: Sequence[Message]) -> str:
         told = [_with_thought_named(message) for message in messages]
@@ -281,8 +289,15 @@ def _with_thought_named(message: Message) -> Message:
     return {**message, **dict.fromkeys(FIELDS, message["reasoning_content"])}
 
 
+def _without_thought_beside_calls(message: Message) -> Message:
+    """A message with calls and a text, without its thought: some templates write one of the two before calls."""
+    if not (message.get("tool_calls") and message["content"]):
+        return message
+    return {name: value for name, value in message.items() if name != "reasoning_content"}
+
+
 def _with_arguments_as_text(message: Message) -> Message:
-    """A message whose calls have their arguments as JSON."""
+    """A message whose calls have their arguments as JSON, as some templates take them alone."""
     if "tool_calls" not in message:
         return message
     calls = [
