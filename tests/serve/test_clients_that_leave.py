@@ -16,6 +16,7 @@ import pytest
 from tests.serve.conftest import Running
 from tests.support.models.gated import PATIENCE, Gated
 from tests.support.models.scripted import preferring
+from tests.support.models.thinking import Thinker
 
 from sfgen import Vocabulary
 from sfgen.serve import Limits
@@ -27,14 +28,15 @@ BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_id
 class Case:
     """A server with a model of one row that does a forward pass when the test allows it."""
 
-    def __init__(self, serving: Callable[..., Running]) -> None:
-        self.model = Gated(BYTES, preferring(BYTES, [b"a"] * 10_000, prompt_length=0))
+    def __init__(self, serving: Callable[..., Running], model: Gated | None = None) -> None:
+        self.model = model or Gated(BYTES, preferring(BYTES, [b"a"] * 10_000, prompt_length=0))
         self.server = serving({"slow": self.model}, limits=Limits(batch_size=1, max_waiting=4))
 
-    def post(self, prompt: str, **fields: Any) -> socket.socket:
-        body = json.dumps({"prompt": prompt, "max_tokens": 1000, "temperature": 0} | fields).encode()
+    def post(self, prompt: str, path: str = "completions", **fields: Any) -> socket.socket:
+        asked = {"prompt": prompt} if path == "completions" else {"messages": [{"role": "user", "content": prompt}]}
+        body = json.dumps({**asked, "max_tokens": 1000, "temperature": 0} | fields).encode()
         connection = socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE)
-        head = ["POST /v1/completions HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+        head = [f"POST /v1/{path} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
         connection.sendall("\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode() + body)
         return connection
 
@@ -94,6 +96,25 @@ class TestLeaving:
             case.model.allow(2)
             case.until_load(0, 0)
         assert len(case.model.passes) <= 4
+
+    def test_in_a_thought(self, serving: Callable[..., Running], stream: bool) -> None:
+        thinker = Thinker("a" * 10_000)
+        model = Gated(BYTES, thinker.wish)
+        vars(model).update({name: getattr(thinker, name) for name in ("chat", "encode_inside", "thought")})
+        case = Case(serving, model)
+        connection = case.post("x", "chat/completions", stream=stream, regex="b")
+        case.until_load(1, 0)
+        model.allow(3)
+        case.until_passes(3)
+        if stream:
+            told = b""
+            while told.count(b"reasoning_content") < 2:
+                told += connection.recv(4096)
+        with left(connection):
+            model.allow(2)
+            case.until_load(0, 0)
+        assert len(model.passes) <= 4
+        model.open()
 
     def test_before_the_first_token(self, case: Case, stream: bool) -> None:
         connection = case.post("x", stream=stream)
