@@ -28,9 +28,6 @@ from sfgen.ban.entries import Fate, Fates, Guards
 from sfgen.ban.entries import Thread as WordThread
 from sfgen.errors import BannedWordsError, PatternError
 
-MOST_LABELS = 20_000
-"""Characters whose labels are remembered."""
-
 Labels: TypeAlias = tuple[bytes, ...]
 """What a character is to each pattern: the byte classes of its symbol."""
 
@@ -122,7 +119,7 @@ class PatternAutomata:
 
     def labels(self, character: str) -> Labels:
         """Return what a character is to each pattern."""
-        return tuple([automaton.labels[character] for automaton in self.automata])
+        return tuple([automaton.labels.of_character(character) for automaton in self.automata])
 
     def step(
         self,
@@ -270,28 +267,22 @@ class _Automaton:
         return -1 if state < 0 else self.transitions[state * self._classes + self._border]
 
 
-class _Labels(dict[str, bytes]):
-    """Character → the byte classes of its symbol, filled as characters are met."""
+class _Labels:
+    """The byte classes of the symbols of characters."""
 
     def __init__(self, symbols: Symbols, byte_classes: bytes) -> None:
-        super().__init__()
         self._symbols = symbols
-        self._byte_classes = byte_classes
+        self._of_symbols = [chr(symbol).encode().translate(byte_classes) for symbol in range(len(symbols.members))]
 
-    def __missing__(self, character: str) -> bytes:
-        label = chr(self._symbols.number(character)).encode().translate(self._byte_classes)
-        if len(self) >= MOST_LABELS:
-            self.clear()
-        self[character] = label
-        return label
+    def of_character(self, character: str) -> bytes:
+        """Return the label of a character, not a surrogate."""
+        return self._of_symbols[self._symbols.number(character)]
 
     @cached_property
     def _of_runs(self) -> NDArray[np.int32]:
         """The number of the label of each run of characters, int32; equal ones for equal labels, -1 for surrogates."""
         numbers: dict[bytes, int] = {}
-        symbols = range(len(self._symbols.members))
-        labels = [chr(symbol).encode().translate(self._byte_classes) for symbol in symbols]
-        of_symbols = [*(numbers.setdefault(label, len(numbers)) for label in labels), -1]
+        of_symbols = [*(numbers.setdefault(label, len(numbers)) for label in self._of_symbols), -1]
         return np.array(of_symbols, dtype=np.int32)[self._symbols.numbers]
 
     def of(self, codes: NDArray[np.uint32]) -> NDArray[np.int32]:
