@@ -101,7 +101,12 @@ def test_calls_come_behind_the_thought(client: TestClient, thinker: Thinker, cho
 
 def test_where_thinking_is_off_nothing_is_told_apart(client: TestClient, thinker: Thinker) -> None:
     thinker.wished = b"Rome."
-    for fields in ({"chat_template_kwargs": {"enable_thinking": False}}, {"reasoning_effort": "none"}):
+    for fields in (
+        {"chat_template_kwargs": {"enable_thinking": False}},
+        {"reasoning_effort": "none"},
+        {"reasoning_effort": "none", "reasoning_format": "none"},
+        {"reasoning_effort": "none", "reasoning_format": "deepseek"},
+    ):
         choice = post(client, regex="[A-Z][a-z]+.", **fields)
         assert choice["choices"][0]["message"] == {"role": "assistant", "content": "Rome.", "refusal": None}
         assert "completion_tokens_details" not in choice["usage"]

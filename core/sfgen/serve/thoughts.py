@@ -76,7 +76,7 @@ def thought_before(
     Raises:
         Refused: The request cannot have a thought.
     """
-    form = _form(model, prompt, wish)
+    form = None if wish.thought.is_apart is False else _form(model, prompt, wish)
     if form is None:
         return None
     off = 'Switch the thought off: "chat_template_kwargs": {"enable_thinking": false}.'
@@ -98,7 +98,7 @@ def thought_before(
 
 def _form(model: Model, prompt: Sequence[int], wish: Wish) -> ThoughtForm | None:
     """The form of the thought that is written behind a prompt; ``None``: none is."""
-    form = None if wish.thought.is_apart is False else thought_of(model)
+    form = thought_of(model)
     if form is None or getattr(prompt, "begun", None) is not None or form.is_off_in(getattr(prompt, "text", "")):
         return None
     # Else the template may only pass on the thoughts of earlier answers.
