@@ -25,6 +25,7 @@ __all__ = [
     "BatchScoresEverywhere",
     "BatchScoresLast",
     "BatchScoresRows",
+    "BatchScoresTogether",
     "Constraint",
     "FindsTokens",
     "Guide",
@@ -514,6 +515,26 @@ class BatchScoresRows(Protocol):
 
         Returns:
             As ``ScoresRows.score_again``, or an error.
+        """
+
+
+@runtime_checkable
+class BatchScoresTogether(Protocol):
+    """A batch whose rows are scored in one table, so that the next tokens of all of them are chosen in one call."""
+
+    def extend_together(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+    ) -> tuple[Sequence[int], Any, Mapping[int, Answer]]:
+        """Read tokens for some rows, as ``Batch.extend``.
+
+        Args:
+            rows: The token ids to read by row, at least one for each.
+            wanted: The only tokens by row whose scores are needed, int32 ``[k]``; ``None``: the whole vocabulary.
+
+        Returns:
+            The rows of a table; the table, float ``[rows, len(vocabulary)]``: an array, or a tensor of torch that stays
+            on its device, and that is not written to again; and by row what is not in it: as of
+            ``BatchScoresRows.extend_rows``.
         """
 
 

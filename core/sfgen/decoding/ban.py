@@ -23,11 +23,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.strategies import Resample, Strategy
-from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Matcher
+from sfgen.protocols import BannedText, FindsTokens, Guide, Int32, Mask, Matcher
 
 if TYPE_CHECKING:
     from sfgen.ban.seam import SeamMark
@@ -63,11 +62,11 @@ class Ban:
         """Tell whether every continuation of the text is banned; it then ends inside a character."""
         return self.tokens.is_dead(self.matcher)
 
-    def dead(self, allowed: Int32) -> NDArray[np.bool_] | None:
-        """Find the allowed tokens that lead to banned text only: bool ``[allowed]``; ``None``: none is known."""
+    def dead(self, allowed: Mask) -> Mask | None:
+        """Find the allowed tokens that lead to banned text only; ``None``: none is known."""
         if self.clean is None:
             return None
-        dead: NDArray[np.bool_] = ~np.isin(allowed, self.clean.allowed_tokens())
+        dead: Mask = allowed & ~self.clean.mask()
         return dead if dead.any() else None
 
     def takes(self, tokens: Sequence[int]) -> bool:

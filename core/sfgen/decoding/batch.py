@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from sfgen import arguments
+from sfgen.decoding.choice import Choice, Scored, choose_all
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of
@@ -28,6 +29,7 @@ from sfgen.protocols import (
     BatchScoresEverywhere,
     BatchScoresLast,
     BatchScoresRows,
+    BatchScoresTogether,
     HasBatch,
     Int32,
     Model,
@@ -47,7 +49,7 @@ ToldBy = TypeVar("ToldBy", covariant=True)
 class Asks(Protocol[ToldBy]):
     """A loop that yields requests for scores, and events."""
 
-    def run(self) -> Generator[Ask | AskAgain | Future[Any] | ToldBy, Scores | None, Any]:
+    def run(self) -> Generator[Ask | AskAgain | Future[Any] | ToldBy, Scored | Scores | None, Any]:
         """Yield requests, which are sent scores; events, which are not; and futures of steps that are not made yet."""
 
 
@@ -82,8 +84,8 @@ class _Row(Generic[Told]):
     """One row of the batch, and the loop that runs in it."""
 
     number: int  # of the loop
-    steps: Generator[Ask | AskAgain | Future[Any] | Told, Scores | None, Any]
-    answer: Answer | None = None
+    steps: Generator[Ask | AskAgain | Future[Any] | Told, Scored | Scores | None, Any]
+    answer: Answer | Scored | None = None
     request: Ask | None = None
     awaited: Future[Any] | None = None  # its step, where another thread makes it
     # the tokens that the row has read: those of the loop before, until this one asks
@@ -254,7 +256,7 @@ def _to_next_request(
 def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRows | None) -> None:
     """Answer all open requests with one forward pass."""
     requests: dict[int, Sequence[int]] = {}
-    answers: dict[int, Answer] = {}
+    answers: dict[int, Answer | Scored] = {}
     wanted: dict[int, Int32 | None] = {}
     read: dict[int, Sequence[int]] = {}
     for slot, row in running.items():
@@ -266,7 +268,7 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
             requests[slot], wanted[slot] = token_ids, row.request.rows
     try:
         if requests:
-            answers |= batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
+            answers |= _read_together(running, batch, narrow, requests, wanted)
     except (SfgenError, MemoryError) as error:
         answers |= dict.fromkeys(requests, as_sfgen_error(error, "the text"))
     for slot, row in running.items():
@@ -276,6 +278,30 @@ def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRow
             row.read = []
         else:
             row.read += read[slot]
+
+
+def _read_together(
+    running: Mapping[int, _Row[Told]],
+    batch: Batch,
+    narrow: BatchScoresRows | None,
+    requests: Mapping[int, Sequence[int]],
+    wanted: Mapping[int, Int32 | None],
+) -> Mapping[int, Answer | Scored]:
+    """Read tokens in several rows; where their scores lie in one table, choose the next tokens, too."""
+    if not isinstance(batch, BatchScoresTogether):
+        return batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
+    slots, table, others = batch.extend_together(requests, wanted)
+    choices = [_choice_of(running[slot]) for slot in slots]
+    return {**others, **dict(zip(slots, choose_all(table, choices), strict=True))}
+
+
+def _choice_of(row: _Row[Told]) -> Choice | None:
+    """Return how a row chooses its next token; ``None``: it wants scores alone, or its loop is about to fail."""
+    assert row.request is not None, "it asks"
+    try:
+        return None if row.request.choose is None else row.request.choose()
+    except Exception:  # made during the forward pass: the loop comes upon the same error
+        return None
 
 
 def _shared(before: Sequence[int], token_ids: Sequence[int], positions: int = 1) -> int:

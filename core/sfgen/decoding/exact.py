@@ -34,10 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding.events import Ask, AskAgain, Event, FinishReason, PrefixScored, TokenChosen
+from sfgen.decoding.forward_passes import AnswerOrScores, all_scores_of
 from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.sampler import Sampler, log_sum
 from sfgen.errors import DeadEnd, GenerationError, UsageError
 from sfgen.index import DfaGuide
+from sfgen.index.mask_ids import tokens_of_row
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import BannedText, Guide, Int32, Scores
 
@@ -234,7 +236,7 @@ class ScoreStore:
             self.size -= self._scores.popitem(last=False)[1].nbytes
 
 
-Asking: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, None]
+Asking: TypeAlias = Generator[Ask | AskAgain | Event, AnswerOrScores | None, None]
 
 Standing: TypeAlias = FinishReason | Literal["open", "dead"]
 """Why a text is complete; or that something can follow it, or nothing that is allowed."""
@@ -289,7 +291,7 @@ class ExactLoop(Loop):
 
     # ---- the search ------------------------------------------------------------------------------------------------
 
-    def _search(self) -> Generator[Ask | AskAgain | Event, Scores | None, FinishReason]:
+    def _search(self) -> Generator[Ask | AskAgain | Event, AnswerOrScores | None, FinishReason]:
         """Go to the text that is drawn; return why it ends there."""
         standing = self._standing(None)
         if standing == "open":
@@ -354,8 +356,8 @@ class ExactLoop(Loop):
 
     def _goes_on(self) -> bool:
         """Tell whether the constraint lets a token of text follow, banned or not."""
-        allowed = self.text.find_allowed().all_allowed()
-        return allowed.size > len(self.end_tokens) or not self.end_tokens.issuperset(allowed.tolist())
+        node = self.text.find_allowed()
+        return node.count > len(self.end_tokens) or not self._allows_ends_only(node)
 
     def _is_out_of_reach(self) -> bool:
         """Tell whether no end is known to be within the limit."""
@@ -368,7 +370,7 @@ class ExactLoop(Loop):
         node = self.text.find_allowed()
         allowed = node.all_allowed()
         if node.dead is not None:
-            allowed = allowed[~node.dead]
+            allowed = tokens_of_row(node.mask & ~node.dead)
         ends = [place for token in self.end_tokens if (place := _place_of(token, allowed)) is not None]
         return np.delete(allowed, ends), bool(ends) and not self.text.end_is_banned
 
@@ -388,7 +390,7 @@ class ExactLoop(Loop):
             len(self.text),
             bytes(self.path.data),
             math.exp(child.log_mass),
-            self.path.here.all_allowed().size,
+            self.path.here.count,
             min(1.0, self._known),
             min(1.0, max(0.0, self._unknown)),
             self._scored,
@@ -400,12 +402,12 @@ class ExactLoop(Loop):
         most = _MORE * len(prefix.children.tokens)
         prefix.children, *_ = self._children(prefix.child, scores, most)
 
-    def _scores(self) -> Generator[Ask | AskAgain | Event, Scores | None, Scores]:
+    def _scores(self) -> Generator[Ask | AskAgain | Event, AnswerOrScores | None, Scores]:
         """Return the scores of all tokens after the text, float ``[vocabulary]``; asks if they are not kept."""
         known = tuple(self.text.known)
         scores = self.scores.find(known)
         if scores is None:
-            scores = yield from self.passes.ask()
+            scores = all_scores_of((yield from self.passes.ask()))
             self.scores.keep(known, scores)
         return scores
 
@@ -413,7 +415,7 @@ class ExactLoop(Loop):
         """Return the best children; the probability that the text ends, and that it goes on."""
         tokens, may_end = self._continuations()
         if self.draws.sampler.adjusts:
-            scores = self._adjusted(scores, np.arange(scores.size, dtype=np.int32))
+            scores = self._changes().changed(scores)
         log_masses = self._given.log_probabilities(scores) + child.log_mass
         perturbed, maximum = log_masses, None
         if self._seed is not None:
@@ -449,7 +451,7 @@ class ExactLoop(Loop):
         token_ids = tuple(self.path.token_ids)
         self._go_to(())
         for position, token in enumerate(token_ids):
-            allowed, state = self.text.find_allowed().all_allowed().size, self.text.guide.state
+            allowed, state = self.text.find_allowed().count, self.text.guide.state
             self.text.take(token, forced=False, dead=False)
             yield TokenChosen(
                 position,

@@ -21,11 +21,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfgen.decoding.choice import Choice, HostRow, Scored
 from sfgen.decoding.events import Ask, AskAgain, TokenLogprob
 from sfgen.decoding.sampler import log_sum
 from sfgen.decoding.search_tree import Node, Path
@@ -85,10 +87,10 @@ class SessionCursor:
 FEW = 1024
 """The most allowed tokens that are scored without the others."""
 
-_MOST_OF = 4
-"""If fewer than one in N tokens are allowed, their scores are taken out of those of all tokens at once."""
+AnswerOrScores: TypeAlias = Scored | Scores
+"""What a loop is sent: scores, with the token that was chosen by them where the request had a choice."""
 
-Asking: TypeAlias = Generator[Ask | AskAgain, Scores | None, None]
+Asking: TypeAlias = Generator[Ask | AskAgain, AnswerOrScores | None, None]
 
 
 @dataclass
@@ -107,41 +109,40 @@ class ForwardPasses:
         """The number of forward passes."""
         return self.cursor.asked
 
-    def score(self, node: Node) -> Asking:
-        """Request the scores of a node's allowed tokens, and keep them."""
-        allowed = node.all_allowed()
-        rows = allowed if allowed.size <= FEW and self.observe is None else None
-        scores = yield from self.ask(rows)
-        yield from self.keep(node, scores, rows)
+    def score(self, node: Node, choose: Callable[[Node], Choice] | None) -> Asking:
+        """Request the scores of a node's allowed tokens, and keep them; ``choose``: and what is chosen by them."""
+        rows = node.all_allowed() if node.count <= FEW and self.observe is None else None
+        answer = yield from self.ask(rows, None if choose is None else partial(choose, node))
+        yield from self.keep(node, answer, rows)
 
-    def ask(self, rows: Int32 | None = None) -> Generator[Ask, Scores | None, Scores]:
+    def ask(
+        self, rows: Int32 | None = None, choose: Callable[[], Choice] | None = None
+    ) -> Generator[Ask, AnswerOrScores | None, Scored]:
         """Request the scores of the next token."""
         if self._last is not None:
-            self._last.take_out()  # nobody looks at an answer behind the next request
+            self._last.keep_own()  # nobody looks at an answer behind the next request
             self._last = None
-        return (yield from self._ask(self.text.known, rows))
+        return (yield from self._ask(self.text.known, rows, choose))
 
-    def keep(self, node: Node, scores: Scores, asked: Int32 | None) -> Asking:
+    def keep(self, node: Node, answer: Scored, asked: Int32 | None) -> Asking:
         """Keep the needed scores of an answer at a node."""
-        allowed, every = node.all_allowed(), scores
-        if asked is None and 1 < allowed.size <= FEW:
-            scores = yield from self._ask_again(allowed, every)
-        node.all_scores = node.allowed_scores = node.unweighed = None
-        if scores.size == allowed.size:
-            node.allowed_scores = scores
-        else:
-            node.all_scores = scores
-            if _MOST_OF * allowed.size < scores.size:  # the others need not be looked at
-                node.take_out()
+        node.row, node.chosen, node.unweighed = answer.row, answer.chosen, None
+        if asked is None and 1 < node.count <= FEW:
+            few = node.all_allowed()
+            scores = yield AskAgain(few)
+            if scores is not None:
+                node.row = HostRow(*self._checked(scores, few))
+                node.chosen = None if answer.choice is None else node.row.choose(answer.choice)
         self._last = node
         if not self.top_logprobs:
             return
-        if every.size < len(self.text.vocabulary):
-            every = yield from self._ask_again(None, every)
-        if every.size == len(self.text.vocabulary):
+        every = answer.row.on_host()
+        if every is None and (scores := (yield AskAgain(None))) is not None:
+            every, _ = self._checked(scores, None)
+        if every is not None:
             node.top_logprobs = TopLogprobs.of(every)
 
-    def finish(self) -> Generator[Ask, Scores | None, None]:
+    def finish(self) -> Generator[Ask, AnswerOrScores | None, None]:
         """Give the observer the scores of jump-forward tokens at the end."""
         known = self.text.known
         if self.observe is None or not len(self.text):
@@ -149,7 +150,9 @@ class ForwardPasses:
         if not self.count or not self.cursor.has_read(len(known) - 1):
             yield from self._ask(known[:-1], None)
 
-    def _ask(self, known: Sequence[int], rows: Int32 | None) -> Generator[Ask, Scores | None, Scores]:
+    def _ask(
+        self, known: Sequence[int], rows: Int32 | None, choose: Callable[[], Choice] | None = None
+    ) -> Generator[Ask, AnswerOrScores | None, Scored]:
         """Request the scores after some tokens, of which a part is read alone where many were forced."""
         if self.observe is not None and known and not self.text.prompt_ids and not self.count:
             yield from self._ask_observed(self.cursor.ask(()), 0, self.observe)  # nothing comes before the first token
@@ -159,40 +162,54 @@ class ForwardPasses:
             is_last = end == len(known)
             wanted = rows if is_last else None
             request = self.cursor.ask(known[:end], wanted, counts=is_last)
+            if is_last and choose is not None:
+                request = replace(request, choose=choose)
             if self.observe is None:
-                scores = self._checked((yield request), wanted)
+                scored = self._scored((yield request), wanted)
             else:
-                scores = yield from self._ask_observed(request, end - begin, self.observe)
-        return scores
+                scored = yield from self._ask_observed(request, end - begin, self.observe)
+        return scored
 
     def _ask_observed(
         self, request: Ask, index: int, observe: Callable[[int, Scores], None]
-    ) -> Generator[Ask, Scores | None, Scores]:
+    ) -> Generator[Ask, AnswerOrScores | None, Scored]:
         """Ask for the scores of all tokens at a position, and at those before it that are read; return the former."""
         positions = max(1, min(len(request.token_ids), index + 1))
         if positions == 1:  # as where nobody observes
-            scores = self._checked((yield request), None)
-            observe(index, scores)
-            return scores
+            scored = self._scored((yield request), None)
+            observe(index, all_scores_of(scored))
+            return scored
         answer = np.asarray((yield replace(request, positions=positions)))
         size = len(self.text.vocabulary)
         if answer.shape != (positions, size):
             raise ModelError(f"the model gives scores of shape {answer.shape}, not ({positions}, {size})")
         for number, scores in enumerate(answer, index + 1 - positions):
             observe(number, scores)
-        last: Scores = answer[-1].copy()  # the others can be freed
-        return last
+        return Scored(HostRow(answer[-1].copy()))  # the others can be freed
 
-    def _ask_again(self, rows: Int32 | None, scores: Scores) -> Generator[AskAgain, Scores | None, Scores]:
-        """Ask for other scores at the same position; return ``scores`` if there are no others."""
-        answer = yield AskAgain(rows)
-        return scores if answer is None else self._checked(answer, rows)
+    def _scored(self, answer: AnswerOrScores | None, rows: Int32 | None) -> Scored:
+        """Return an answer as that to a request that has a choice."""
+        if not isinstance(answer, Scored):
+            return Scored(HostRow(*self._checked(answer, rows)))
+        if answer.row.size != len(self.text.vocabulary):
+            self._checked(answer.row.on_host(), None)
+        return answer
 
-    def _checked(self, answer: Scores | None, rows: Int32 | None) -> Scores:
+    def _checked(self, answer: AnswerOrScores | None, rows: Int32 | None) -> tuple[Scores, Int32 | None]:
+        """Return scores, and the tokens that they are of; ``None``: all."""
         scores: NDArray[np.floating] = np.asarray(answer)
-        if scores.shape != (len(self.text.vocabulary),) and (rows is None or scores.shape != rows.shape):
+        if scores.shape == (len(self.text.vocabulary),):
+            return scores, None
+        if rows is None or scores.shape != rows.shape:
             raise ModelError(f"the model gives scores of shape {scores.shape}, not ({len(self.text.vocabulary)},)")
-        return scores
+        return scores, rows
+
+
+def all_scores_of(scored: Scored) -> Scores:
+    """Return the scores of all tokens, where they were asked for."""
+    scores = scored.row.on_host()
+    assert scores is not None, "all scores were asked for"
+    return scores
 
 
 class TokenLogprobs:
@@ -210,13 +227,13 @@ class TokenLogprobs:
         if index < len(self._path):
             self._scores[index] = float(scores[self._path.token_ids[index]])
 
-    def take(self, node: Node, chosen: int, probability: float | None) -> None:
+    def take(self, node: Node, token: int, probability: float | None) -> None:
         """Note the choice of the next token."""
         index = len(self._path)
-        score = node.model_score(chosen)
+        score = node.model_score(token)
         if score is not None:
             self._scores[index] = score
-        self._masked[index] = _log_share(node, chosen) if probability is None else math.log(probability)
+        self._masked[index] = node.log_share(token) if probability is None else math.log(probability)
 
     def of_path(self) -> tuple[TokenLogprob, ...]:
         """Return the log-probabilities of all tokens of the path, once the scores of all have come."""
@@ -266,9 +283,9 @@ class ScoredTokens:
             self._scores[index] = float(scores[self._path.token_ids[index]])
         self._tell()
 
-    def take(self, node: Node, chosen: int) -> None:
+    def take(self, node: Node, token: int) -> None:
         """Note the choice of the next token."""
-        score = node.model_score(chosen)
+        score = node.model_score(token)
         if score is not None:
             self._scores[len(self._path)] = score
 
@@ -311,16 +328,6 @@ def _log_total(scores: Scores) -> float:
     """Return the logarithm of the sum of all exponentials, in float64."""
     highest = float(scores.max())
     return log_sum(scores.astype(np.float64)) if math.isfinite(highest) else highest
-
-
-def _log_share(node: Node, chosen: int) -> float:
-    """Return the log-probability of a token among those allowed at a node, at temperature 1."""
-    if node.chosen_by is None:
-        return 0.0
-    scores = node.chosen_by.astype(np.float64)
-    if node.ruled_out is not None:
-        scores = np.where(node.ruled_out, -np.inf, scores)
-    return float(scores[chosen]) - log_sum(scores)
 
 
 def _finite(logprob: float) -> float | None:

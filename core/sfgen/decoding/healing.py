@@ -24,15 +24,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sfgen.decoding.choice import HostRow
 from sfgen.decoding.events import Ask, AskAgain
-from sfgen.decoding.forward_passes import ForwardPasses
+from sfgen.decoding.forward_passes import AnswerOrScores, ForwardPasses, all_scores_of
 from sfgen.decoding.sampler import log_sum
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
 from sfgen.errors import UsageError
+from sfgen.index.mask_ids import bits_of_row
 from sfgen.models.messages import ChatPrompt
 from sfgen.parameter_text import ParameterText
-from sfgen.protocols import Int32, Scores
+from sfgen.protocols import Int32
 from sfgen.vocabulary import Vocabulary
 
 
@@ -120,21 +122,22 @@ class InsideTokens:
     free: bool  # whether anything may follow the seam: then a token that ends there needs no weighing
     _left: int = field(default=_MOST, init=False)
 
-    def weigh(self, node: Node) -> Generator[Ask | AskAgain, Scores | None, None]:
+    def weigh(self, node: Node) -> Generator[Ask | AskAgain, AnswerOrScores | None, None]:
         """Multiply their probabilities by those of what may follow them."""
         before = self.passes.count
         yield from self._weigh(node, -math.inf, before + self._left // 2)
         self._left -= self.passes.count - before
 
-    def _weigh(self, node: Node, floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, None]:
+    def _weigh(self, node: Node, floor: float, last: int) -> Generator[Ask | AskAgain, AnswerOrScores | None, None]:
         """Weigh the tokens with scores of at least ``floor``, up to the forward pass number ``last``."""
-        assert node.scores is not None, "it was just scored"
-        allowed, position, scores = node.all_allowed(), len(self.text), node.scores.copy()
+        assert node.row is not None, "it was just scored"
+        allowed, position = node.all_allowed(), len(self.text)
+        scores = node.row.among(allowed).copy()
         is_inside = np.isin(allowed, self._inside(node))
         floor = max(floor, float(scores[~is_inside].max(initial=-np.inf)) + _LOG_RARE)
         is_weighed = is_inside & (scores >= floor)
         if node.dead is not None:
-            is_weighed &= ~node.dead
+            is_weighed &= ~bits_of_row(node.dead)[allowed]
         # The likeliest, as many as there are passes for; the rarest of them first, which leave passes to the others.
         places = sorted(np.flatnonzero(is_weighed).tolist(), key=scores.item)
         places = places[max(0, len(places) - (last - self.passes.count)) :]
@@ -144,7 +147,7 @@ class InsideTokens:
             scores[place] += yield from self._log_share(self.text.find_allowed(), floor - float(scores[place]), until)
             self.passes.cursor.cut(len(self.text.prompt_ids) + position)
             self.text.cut(position)
-        node.unweighed, node.allowed_scores = node.scores, scores
+        node.unweighed, node.row = HostRow(node.row.among(allowed), allowed), HostRow(scores, allowed)
 
     def _inside(self, node: Node) -> Int32:
         """Return the tokens that the rest of the healed end begins with; in free text, not all of it."""
@@ -153,12 +156,14 @@ class InsideTokens:
         tokens = [trie.token_ids[trie.token_starts[each] : trie.token_starts[each + 1]] for each in nodes]
         return np.concatenate(tokens) if tokens else np.empty(0, np.int32)
 
-    def _log_share(self, node: Node, log_floor: float, last: int) -> Generator[Ask | AskAgain, Scores | None, float]:
+    def _log_share(
+        self, node: Node, log_floor: float, last: int
+    ) -> Generator[Ask | AskAgain, AnswerOrScores | None, float]:
         """Return the logarithm of the model's probability of all that is allowed at a node."""
-        scores = yield from self.passes.ask()
-        yield from self.passes.keep(node, scores, None)
-        total = log_sum(scores.astype(np.float64))
+        scored = yield from self.passes.ask()
+        yield from self.passes.keep(node, scored, None)
+        total = log_sum(all_scores_of(scored).astype(np.float64))
         if node.unhealed:
             yield from self._weigh(node, total + log_floor, last)
-        assert node.scores is not None, "it was just scored"
-        return log_sum(node.scores.astype(np.float64)) - total
+        assert node.row is not None, "it was just scored"
+        return log_sum(node.row.among(node.all_allowed()).astype(np.float64)) - total

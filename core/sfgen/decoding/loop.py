@@ -29,6 +29,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.decoding import mask_prefetch
 from sfgen.decoding.ban import Ban
+from sfgen.decoding.choice import Changes, Choice, Chosen, Counted
 from sfgen.decoding.detokenizer import Detokenizer, is_whole
 from sfgen.decoding.events import (
     Ask,
@@ -47,23 +48,24 @@ from sfgen.decoding.events import (
     TokenChosen,
     Watch,
 )
-from sfgen.decoding.forward_passes import ForwardPasses, ScoredToken, ScoredTokens, TokenLogprobs
+from sfgen.decoding.forward_passes import AnswerOrScores, ForwardPasses, ScoredToken, ScoredTokens, TokenLogprobs
 from sfgen.decoding.healing import InsideTokens
-from sfgen.decoding.sampler import Draws, adjusted
+from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.strategies import Verdict, chosen_at
+from sfgen.decoding.strategies import Verdict, chosen_at, plain_choice
 from sfgen.decoding.top_logprobs import outlook
 from sfgen.decoding.verify import BannedPart
 from sfgen.errors import DeadEnd, GenerationError
 from sfgen.groups import Group
+from sfgen.index.mask_ids import tokens_of_row
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import BannedText, Int32, Scores
 
 _PATIENCE = 300  # rollbacks during which the text need not grow, or a tenth of all that are allowed
 _WORDS_SHOWN = 3
 
-Steps: TypeAlias = Generator[Ask | AskAgain | Event, Scores | None, Result]
+Steps: TypeAlias = Generator[Ask | AskAgain | Event, AnswerOrScores | None, Result]
 
 
 @dataclass
@@ -167,53 +169,64 @@ class Loop:
 
     # ---- one step --------------------------------------------------------------------------------------------------
 
-    def _step(self) -> Generator[Ask | AskAgain | Event, Scores | None, FinishReason | None]:
+    def _step(self) -> Generator[Ask | AskAgain | Event, AnswerOrScores | None, FinishReason | None]:
         """Choose one token, or go back; a reason if that was the end."""
         node = yield from self._open()
-        allowed = node.all_allowed()
-        if allowed.size == 0 and self.constrained and self.text.guide.is_accepting and not self.text.end_is_banned:
+        count = node.count
+        if count == 0 and self.constrained and self.text.guide.is_accepting and not self.text.end_is_banned:
             return "complete"  # a vocabulary without an end token
-        only_ends = 0 < allowed.size <= len(self.end_tokens) and self.end_tokens.issuperset(allowed.tolist())
+        only_ends = 0 < count <= len(self.end_tokens) and self._allows_ends_only(node)
         if only_ends and node.ruled_out is None:
             return (yield from self._end_here("complete" if self.calls is None else "limit"))
-        forced = allowed.size == 1 and not node.is_scored
-        if allowed.size > 1 and not node.is_scored and not only_ends:
-            yield from self.passes.score(node)
+        forced = count == 1 and not node.is_scored
+        if count > 1 and not node.is_scored and not only_ends:
+            yield from self.passes.score(node, None if node.unhealed else self._first_choice)
             if node.unhealed:
                 yield from self.inside_tokens.weigh(node)
-        choice = self._choose(node) if allowed.size and not only_ends else None
-        if choice is None:
+        chosen = self._choose(node) if count and not only_ends else None
+        if chosen is None:
             return (yield from self._back_out())
-        chosen, probability = choice
-        if int(allowed[chosen]) in self.end_tokens:
+        if chosen.token in self.end_tokens:
             return (yield from self._end_here("end_token"))
-        return (yield from self._take(node, chosen, forced, probability))
+        return (yield from self._take(node, chosen, forced))
 
-    def _open(self) -> Generator[Ask | AskAgain, Scores | None, Node]:
+    def _open(self) -> Generator[Ask | AskAgain, AnswerOrScores | None, Node]:
         """Return the next token's node, with its allowed tokens; they may be found during the forward pass."""
         if not self.text.takes_time():
             return self.text.find_allowed()
         finding = mask_prefetch.begin(self.text.find_allowed)
-        scores = yield from self.passes.ask()
+        is_healed = self.path.here.unhealed > 0
+        answer = yield from self.passes.ask(None, None if is_healed else lambda: self._first_choice(finding.result()))
         node = finding.result()
-        yield from self.passes.keep(node, scores, None)
+        yield from self.passes.keep(node, answer, None)
         return node
 
-    def _choose(self, node: Node) -> tuple[int, float | None] | None:
-        """Choose an allowed token: its index and probability; ``None``: none is left."""
-        if node.is_scored and node.adjusted is None and self.draws.sampler.adjusts:
-            assert node.scores is not None
-            node.adjusted = self._adjusted(node.scores, node.all_allowed())
-        if self.ban is not None:
-            return self.ban.strategy.choose(node, self.draws)
-        return chosen_at(node, self.draws) if node.is_scored else (0, None)
+    def _allows_ends_only(self, node: Node) -> bool:
+        """Tell whether all of the few tokens that are allowed end the text."""
+        if node.count == 1:
+            return node.first in self.end_tokens
+        return self.end_tokens.issuperset(node.all_allowed().tolist())
 
-    def _adjusted(self, scores: Scores, allowed: Int32) -> Scores:
-        """Return the scores of tokens at the end of the path after biases and penalties."""
+    def _first_choice(self, node: Node) -> Choice:
+        """Return the choice of a token at a node that has no scores yet, for the batch to make."""
+        if self.draws.sampler.adjusts and node.changes is None:
+            node.changes = self._changes()
+        return plain_choice(node, self.draws, len(self.path))
+
+    def _choose(self, node: Node) -> Chosen | None:
+        """Choose an allowed token; ``None``: none is left."""
+        if self.draws.sampler.adjusts and node.changes is None and node.is_scored:
+            node.changes = self._changes()
+        if self.ban is not None:
+            return self.ban.strategy.choose(node, self.draws, len(self.path))
+        return chosen_at(node, self.draws, len(self.path)) if node.is_scored else Chosen(node.first)
+
+    def _changes(self) -> Changes:
+        """Return what biases and penalties change at the end of the path."""
         healing = len(self.path) - self.path.text_tokens  # tokens that write the end of the prompt
         tokens = self.text.known
         begin = len(self.text.prompt_ids) + healing
-        return adjusted(self.draws.sampler, scores, allowed, tokens[:begin], tokens[begin:])
+        return Changes.of(self.draws.sampler, tokens[:begin], tokens[begin:])
 
     def _end_here(self, reason: FinishReason) -> Generator[Event, None, FinishReason | None]:
         """Take an end token, unless the end completes a banned match."""
@@ -221,22 +234,19 @@ class Loop:
         if banned is None:
             if self.ban is None or self.ban.bias is None:
                 return reason
-            end = np.intersect1d(self.path.here.all_allowed(), self.text.end_tokens())
-            return reason if (yield from self._is_accepted(len(self.path), int(end[0]), ends=True)) else None
+            end = min(token for token in self.end_tokens if self.path.here.allows(token))
+            return reason if (yield from self._is_accepted(len(self.path), end, ends=True)) else None
         yield from self._reject(len(self.path), self.text.end_tokens, banned)
         return None
 
-    def _take(
-        self, node: Node, chosen: int, forced: bool, probability: float | None
-    ) -> Generator[Event, None, FinishReason | None]:
+    def _take(self, node: Node, chosen: Chosen, forced: bool) -> Generator[Event, None, FinishReason | None]:
         """Take a text token, unless it leads to banned text."""
-        allowed, state = node.all_allowed(), self.text.guide.state
-        token = int(allowed[chosen])
-        dead = node.dead is not None and bool(node.dead[chosen])
+        token, probability, _ = chosen
+        state, dead = self.text.guide.state, node.leads_to_banned(token)
         if self.token_logprobs is not None:
-            self.token_logprobs.take(node, chosen, probability)
+            self.token_logprobs.take(node, token, probability)
         if self._scored_tokens is not None:
-            self._scored_tokens.take(node, chosen)
+            self._scored_tokens.take(node, token)
         banned = self.text.take(token, forced=forced, dead=dead)
         reason = self._ended()
         inside = banned is not None and self.text.end is None  # the match is complete whatever follows
@@ -244,7 +254,7 @@ class Loop:
             banned = self.text.banned_at_end()
         rejected = banned is not None or dead
         if not (rejected and self.ban and self.ban.strategy.is_silent):
-            count = allowed.size if node.ruled_out is None else np.count_nonzero(~node.ruled_out)
+            count = node.count if node.ruled_out is None else Counted.of(node.left()).count
             position, data = len(self.path) - 1, self.text.bytes_of(token)
             yield TokenChosen(
                 position,
@@ -252,7 +262,7 @@ class Loop:
                 data[node.unhealed :],
                 state,
                 self.text.guide.state,
-                int(count),
+                count,
                 forced,
                 probability,
                 self.passes.count,
@@ -280,12 +290,10 @@ class Loop:
 
     def _outlook(self, node: Node) -> Outlook | None:
         """Return the likeliest tokens at a node, if somebody observes."""
-        if node.top_logprobs is None or node.scores is None:
+        if node.top_logprobs is None or node.row is None:
             return None
-        allowed, scores = node.all_allowed(), node.scores
-        if node.ruled_out is not None:
-            allowed, scores = allowed[~node.ruled_out], scores[~node.ruled_out]
-        return outlook(node.top_logprobs, allowed, scores, self.text.vocabulary)
+        allowed = tokens_of_row(node.left())
+        return outlook(node.top_logprobs, allowed, node.row.among(allowed), self.text.vocabulary)
 
     def _description(self) -> str | None:
         """Return the guide's description of its position, where it says more than the state's number."""
@@ -330,7 +338,7 @@ class Loop:
     def _nothing_follows(self) -> bool:
         """Tell whether the text ends here for want of an end token."""
         may_end = not self.end_tokens and self.constrained and self.text.guide.is_accepting
-        return may_end and not self.text.find_allowed().all_allowed().size
+        return may_end and not self.text.find_allowed().count
 
     def _back_out(self) -> Generator[Event, None, FinishReason | None]:
         """Go back from a node where nothing is left; return a reason if the text can end here."""
@@ -340,7 +348,7 @@ class Loop:
             yield from self._roll_back(self.ban.strategy.back_out(self.path), None, silent=False)
         elif self.ban.strategy.loosen(self.path):
             return None
-        elif np.isin(self.path.here.all_allowed(), self.text.end_tokens()).any() and not self.text.end_is_banned:
+        elif any(map(self.path.here.allows, self.end_tokens)) and not self.text.end_is_banned:
             return "end_token"
         elif self.earlier_blocks:
             yield from self._open_earlier_block(self.ban)
@@ -513,7 +521,7 @@ class Loop:
             return marker.open_from(before)
         return self.text.stop_open_from(before)
 
-    def _finish(self, reason: FinishReason) -> Generator[Ask | Event, Scores | None, Result]:
+    def _finish(self, reason: FinishReason) -> Generator[Ask | Event, AnswerOrScores | None, Result]:
         """Check the finished text, release the rest of it, and tell the result."""
         start, thought = self.text.start, None
         if self.text.marker is not None:  # without its end, where the limit has ended it

@@ -29,27 +29,29 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
+from sfgen.decoding.choice_kernels import uniform
 from sfgen.errors import ModelError, UsageError
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Int32, Scores
 
-_FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
-
-_BLOCK = 1024
-"""The size of the blocks in which more weights than this are searched."""
-
-_NEARLY_ALL = 0.9
-"""If this share of all tokens is allowed, the others are looked at, too."""
+FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
 
 _ROWS = 64
 """The rows of the table in which the highest of many scores are looked for."""
+
+CHOICE, ACCEPTANCE = range(2)
+"""What a random number decides: which token is chosen; whether a word with a bias stays."""
+
+DRAWS = 2
+"""The version of what is drawn from a seed: 1 was a generator whose numbers came one after the other."""
 
 
 @arguments.class_with_known_names
@@ -229,21 +231,6 @@ class Sampler:
                 scaled /= self.temperature
         return scaled
 
-    def _near(self, every: Scores, highest: float) -> NDArray[np.intp] | None:
-        """Return tokens whose scores alone decide top-k and min-p, ascending; ``None``: others matter, too."""
-        if every.dtype.kind != "f":
-            return None
-        if self.top_k is not None:
-            border = reached_by(every, self.top_k)
-            return None if border is None else np.flatnonzero(every >= border)
-        if self.min_p and (self.top_p is None or self.top_p >= 1):
-            # A bit more than that, whatever is rounded: scores, and weights, which may be 1 below the highest score.
-            below = self.temperature * (math.log(self.min_p) - 1e-12)
-            kind = np.finfo(every.dtype)
-            border = highest + below - 4 * max(float(kind.eps), 1e-12) * (abs(highest) - below)
-            return np.flatnonzero(every >= border) if border > float(kind.min) else None
-        return None
-
     def _truncate(self, scores: Scores, weights: NDArray[np.float64]) -> None:
         """Set the weights of all tokens to 0 that top-k, top-p and min-p leave out."""
         if self.top_k is not None and self.top_k < weights.size:
@@ -258,9 +245,10 @@ class Sampler:
 
 
 class Draws:
-    """The choices of one sequence, in order.
+    """The random numbers of one sequence.
 
-    One random number is drawn for each sampled token.
+    A number depends on the seed, on the position of its token, and on how often one was drawn there before: on nothing
+    that was drawn elsewhere.
 
     Args:
         sampler: How tokens are chosen.
@@ -268,12 +256,24 @@ class Draws:
 
     def __init__(self, sampler: Sampler) -> None:
         self.sampler = arguments.instance("sampler", sampler, Sampler)
-        self._random = np.random.default_rng(sampler.seed)
-        self._allowed: Int32 | None = None  # the tokens that were allowed last
-        self._not_allowed: NDArray[np.intp] | None = None
+        key = blake2b(b"%d" % (sampler.seed or 0), digest_size=16).digest()
+        self._key = int.from_bytes(key[:8], "little"), int.from_bytes(key[8:], "little")
+        self._visits: dict[tuple[int, int], int] = {}
+        self._chosen = 0
+
+    def share(self, position: int, purpose: int = CHOICE) -> float:
+        """Draw a number from 0 up to, but not, 1.
+
+        Args:
+            position: Of the token that it is for.
+            purpose: What it decides there.
+        """
+        visit = self._visits[position, purpose] = 1 + self._visits.get((position, purpose), -1)
+        number: float = uniform(*self._key, position, visit, purpose)
+        return number
 
     def choose(self, scores: Scores, temperature: float | None = None) -> tuple[int, float | None]:
-        """Choose one of the allowed tokens.
+        """Choose the next token among the allowed ones.
 
         Args:
             scores: Float ``[allowed]``.
@@ -289,90 +289,9 @@ class Draws:
         if sampler.temperature == 0:
             return best, None
         weights = sampler._weights(scores, best)
-        chosen = self.draw(weights)
+        self._chosen += 1
+        chosen = _at(weights, self.share(self._chosen - 1))
         return chosen, float(weights[chosen] / weights.sum())
-
-    def choose_among(self, every: Scores, allowed: Int32, temperature: float | None = None) -> tuple[int, float | None]:
-        """Choose one of the allowed tokens, as ``choose`` does.
-
-        In free text nearly all tokens are allowed, and to take their scores out of those of all takes longer than to
-        choose: so the scores of the others are looked at, too, and have no weight.
-
-        Args:
-            every: The scores of all tokens, float ``[vocabulary]``.
-            allowed: The allowed tokens, ascending, int32 ``[allowed]``.
-            temperature: As of ``choose``.
-
-        Returns:
-            The index of a token among the allowed ones, and its probability, as ``choose``.
-
-        Raises:
-            ModelError: As ``choose``.
-
-        >>> scores, allowed = np.array([0.0, 2.0, 3.0, 1.0]), np.array([0, 1, 2], dtype=np.int32)
-        >>> Sampler(0).start().choose_among(scores, allowed)
-        (2, None)
-        """
-        _check_scores(every)
-        _check_allowed(allowed, every.size)
-        sampler = self.sampler.at(temperature)
-        token = int(np.argmax(every))  # the first NaN, if there is one
-        highest, place = float(every[token]), place_of(token, allowed)
-        if not math.isfinite(highest) or place == allowed.size or allowed[place] != token:
-            return self.choose(every.take(allowed), temperature)
-        if sampler.temperature == 0:
-            return place, None
-        near = sampler._near(every, highest)
-        if near is not None:
-            places, _ = places_of(near, allowed)
-            if sampler.top_k is None or places.size >= sampler.top_k:
-                chosen, probability = self.choose(every[allowed[places]], temperature)
-                return int(places[chosen]), probability
-        others = None if sampler.top_k is not None else self._others(every, allowed)  # top-k goes by the scores
-        if others is None:
-            return self.choose(every.take(allowed), temperature)
-        weights = sampler._scaled(every, token)
-        weights[others] = -np.inf
-        np.exp(weights, out=weights)
-        sampler._truncate(every, weights)
-        drawn = self.draw(weights)
-        return place_of(drawn, allowed), float(weights[drawn] / weights.sum())
-
-    def _others(self, every: Scores, allowed: Int32) -> NDArray[np.intp] | None:
-        """Return the tokens that are not allowed, if few and the same array came before; else ``None``.
-
-        An array that can be written to may have changed since.
-        """
-        if allowed is not self._allowed or allowed.flags.writeable:
-            self._allowed, self._not_allowed = allowed, None
-            return None
-        if allowed.size < _NEARLY_ALL * every.size:
-            return None
-        if self._not_allowed is None:
-            is_other = np.ones(every.size, dtype=np.bool_)
-            is_other[allowed] = False
-            self._not_allowed = np.flatnonzero(is_other)
-        return self._not_allowed
-
-    def draw(self, weights: NDArray[np.float64]) -> int:
-        """Draw an index in proportion to its weight.
-
-        An index without weight is never drawn.
-
-        Args:
-            weights: Float64 ``[n]``, none negative, at least one positive; they need not sum to 1.
-        """
-        _check_scores(weights)
-        if weights.size <= _BLOCK:
-            return _at(weights, self._random.random())
-        # First the block that it lies in, by the sums of the blocks, then its place there: most sums are never needed.
-        starts = np.arange(0, weights.size, _BLOCK)
-        sums = np.add.reduceat(weights, starts)
-        share = self._random.random()
-        block = _at(sums, share)
-        inside = (share * sums.sum() - sums[:block].sum()) / sums[block]
-        start = int(starts[block])
-        return start + _at(weights[start : start + _BLOCK], min(max(inside, 0.0), 1.0))
 
 
 def _checked_bias(biases: object) -> dict[int, float]:
@@ -383,30 +302,6 @@ def _checked_bias(biases: object) -> dict[int, float]:
         token_id = arguments.whole_number("logit-bias: each token id", token, least=0)
         checked[token_id] = arguments.number(f"logit-bias of token {token_id}", bias, wanted, -100, 100)
     return dict(sorted(checked.items()))
-
-
-def adjusted(
-    sampler: Sampler, scores: Scores, allowed: Int32, prompt: Sequence[int], written: Sequence[int]
-) -> NDArray[np.float64]:
-    """Return scores after the biases and penalties of a sampler.
-
-    >>> adjusted(Sampler(repetition_penalty=2), np.array([3.0, -1.0, 1.0]), np.arange(3), [1], [0]).tolist()
-    [1.5, -2.0, 1.0]
-    """
-    result: NDArray[np.float64] = scores.astype(np.float64)
-    if sampler.logit_bias:
-        places, which = places_of(np.array(list(sampler.logit_bias), dtype=np.int64), allowed)
-        result[places] += np.array(list(sampler.logit_bias.values()), dtype=np.float64)[which]
-    if sampler.repetition_penalty != 1:
-        places, _ = places_of(np.unique(np.array([*prompt, *written], dtype=np.int64)), allowed)
-        before, penalty = result[places], sampler.repetition_penalty
-        result[places] = np.where(before > 0, before / penalty, before * penalty)
-    if sampler.frequency_penalty or sampler.presence_penalty:
-        ids, counts = np.unique(np.array(written, dtype=np.int64), return_counts=True)
-        places, which = places_of(ids, allowed)
-        result[places] -= sampler.frequency_penalty * counts[which]
-        result[places] -= sampler.presence_penalty
-    return result
 
 
 def check_tokens(sampler: Sampler, size: int) -> None:
@@ -458,9 +353,9 @@ def best_of(scores: Scores) -> int:
     best = int(np.argmax(scores))  # points at the first NaN if there is one
     highest = float(scores[best])
     if math.isnan(highest):
-        raise ModelError("the model gives scores that are not numbers (NaN)", hint=_FLOAT32)
+        raise ModelError("the model gives scores that are not numbers (NaN)", hint=FLOAT32)
     if math.isinf(highest):
-        raise ModelError(f"the model scores every allowed token {highest}", hint=_FLOAT32)
+        raise ModelError(f"the model scores every allowed token {highest}", hint=FLOAT32)
     return best
 
 
@@ -470,14 +365,6 @@ def _check_scores(scores: Scores, best: int = 0) -> None:
         raise arguments.refusal("scores", "an array of numbers, [allowed], with at least one", scores)
     if best.__class__ is not int or not 0 <= best < scores.size:
         raise arguments.refusal("best", f"an index into {scores.size} scores", best)
-
-
-def _check_allowed(allowed: Int32, size: int) -> None:
-    """Refuse anything but an array of token ids that have scores."""
-    if not isinstance(allowed, np.ndarray) or allowed.dtype.kind != "i" or allowed.ndim != 1 or not allowed.size:
-        raise arguments.refusal("allowed", "an array of token ids, [allowed], with at least one", allowed)
-    if allowed[0] < 0 or allowed[-1] >= size:
-        raise arguments.refusal("allowed", f"ascending ids of {size} tokens", allowed)
 
 
 def log_sum(logarithms: NDArray[np.float64]) -> float:

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.sampler import log_sum, place_of, places_of
+from sfgen.decoding.choice import Changes, Choice, Chosen, Counted, ScoreRow, has, mask_of
+from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.top_logprobs import TopLogprobs
-from sfgen.protocols import Int32, Scores
+from sfgen.index.mask_ids import tokens_of_row
+from sfgen.protocols import Int32, Mask
 
-_MANY = 32
-"""More than one in N of the allowed tokens are not looked up one by one: all are looked through."""
+_UNITY = Sampler(1.0, seed=0)
 
 
 @dataclass(slots=True, eq=False)
@@ -28,18 +29,18 @@ class Node:
     offset: int  # bytes of generated text before it
     unhealed: int = 0  # bytes at the end of the prompt that are to be written before the text begins
     mark: object = None  # of the matcher
-    allowed: Int32 | None = None  # the guide's tokens, ascending; ``None`` until the path stands here
-    dead: NDArray[np.bool_] | None = None  # [allowed]: leads to banned text only, as a product of automata shows
-    all_scores: Scores | None = None  # the model's, float [vocabulary]; until the next forward pass
-    allowed_scores: Scores | None = None  # float [allowed], taken out of ``all_scores`` or computed alone
-    unweighed: Scores | None = None  # float [allowed], the model's where healing has weighed ``allowed_scores``
-    adjusted: Scores | None = None  # float [allowed], after biases and penalties; ``None``: none, or nothing chosen
+    allowed: Counted | None = None  # the guide's tokens; ``None`` until the path stands here
+    dead: Mask | None = None  # those that lead to banned text only, as a product of automata shows
+    row: ScoreRow | None = None  # the model's scores; ``None``: there was no forward pass, or they are not kept
+    unweighed: ScoreRow | None = None  # the model's where healing has weighed those in ``row``
+    chosen: Chosen | None = None  # what was chosen in the batch, among all that is allowed, until it is taken
+    changes: Changes | None = None  # by biases and penalties
     top_logprobs: TopLogprobs | None = None  # for observers
     temperature: float | None = None  # ``None``: the generation's
-    ruled_out: NDArray[np.bool_] | None = None  # [allowed]: may not stand here again
-    by_rule: NDArray[np.bool_] | None = None  # [allowed]: ruled out by a strategy's rule, which may forbid too much
-    # float64 [allowed]: the biases of the words that each token completes, 0 or below, as far as they are known
-    log_bias: NDArray[np.float64] | None = None
+    ruled_out: Mask | None = None  # tokens that may not stand here again
+    by_rule: Mask | None = None  # those of them that a strategy's rule forbids, which may forbid too much
+    # Tokens, ascending, and float64: the biases of the words that each completes, below 0, as far as they are known.
+    log_bias: tuple[Int32, NDArray[np.float64]] | None = None
     children: dict[int, Node] = field(default_factory=dict)  # by token, of the tokens that were tried
     # The logarithm of the probability, as far as is known, that what follows is clean, and is accepted where words have
     # a bias. Minus infinity where the sampler leaves nothing else; it may leave more when it is loosened.
@@ -49,109 +50,148 @@ class Node:
     @property
     def is_untouched(self) -> bool:
         """Whether no token here is known to lead to banned text, or to a word with a bias."""
-        is_weighed = self.ruled_out is not None or self.log_bias is not None
-        return not is_weighed and all(child.log_clean == 0.0 for child in self.children.values())
+        if self.ruled_out is not None or self.log_bias is not None:
+            return False
+        return not self.children or all(child.log_clean == 0.0 for child in self.children.values())
 
     @property
     def is_scored(self) -> bool:
         """Whether there was a forward pass, and its scores are kept."""
-        return self.all_scores is not None or self.allowed_scores is not None
+        return self.row is not None
 
     @property
-    def scores(self) -> Scores | None:
-        """The model's scores of the allowed tokens, float ``[allowed]``; ``None``: it is not scored."""
-        self.take_out()
-        return self.allowed_scores
-
-    def take_out(self) -> None:
-        """Keep the scores of the allowed tokens only, in an array of their own."""
-        if self.all_scores is not None:
-            self.allowed_scores, self.all_scores = self.all_scores.take(self.all_allowed()), None
-
-    def model_score(self, chosen: int) -> float | None:
-        """Return the model's score of an allowed token, by its index; ``None``: it is not scored."""
-        scores = self.scores if self.unweighed is None else self.unweighed
-        return None if scores is None else float(scores[chosen])
+    def count(self) -> int:
+        """The number of tokens that the guide allows here."""
+        assert self.allowed is not None
+        return self.allowed.count
 
     @property
-    def chosen_by(self) -> Scores | None:
-        """The scores by which a token is chosen here, float ``[allowed]``."""
-        return self.scores if self.adjusted is None else self.adjusted
+    def first(self) -> int:
+        """The first token that the guide allows here."""
+        assert self.allowed is not None
+        return self.allowed.first
+
+    @property
+    def mask(self) -> Mask:
+        """The tokens that the guide allows here, uint32 ``[words]``."""
+        assert self.allowed is not None
+        return self.allowed.mask
 
     def all_allowed(self) -> Int32:
-        """Return all tokens that the guide allows here."""
-        assert self.allowed is not None
-        return self.allowed
+        """Return all tokens that the guide allows here, ascending."""
+        return tokens_of_row(self.mask)
+
+    def left(self) -> Mask:
+        """Return the tokens that are allowed and not ruled out."""
+        return self.mask if self.ruled_out is None else self.mask & ~self.ruled_out
+
+    def allows(self, token: int) -> bool:
+        """Tell whether the guide allows a token here."""
+        return has(self.mask, token)
+
+    def leads_to_banned(self, token: int) -> bool:
+        """Tell whether a token leads to banned text only, as a product of automata shows."""
+        return self.dead is not None and has(self.dead, token)
+
+    def keep_own(self) -> None:
+        """Let the scores be in memory of their own: they lie in an answer of which the next one may take the place."""
+        if self.row is not None:
+            self.row = self.row.own(self.choice(_UNITY))
+
+    def choice(self, sampler: Sampler) -> Choice:
+        """Return a choice among all allowed tokens by their scores alone, not drawn yet."""
+        temperature = sampler.temperature if self.temperature is None else self.temperature
+        return Choice(self.mask, self.count, sampler, temperature, changes=self.changes)
+
+    def weighed(self, sampler: Sampler, *, takes_best: bool) -> Choice:
+        """Return a choice by all that is known of the tokens; at temperature 0 by probabilities of temperature 1."""
+        choice = self.choice(sampler)
+        if choice.temperature == 0:
+            choice.sampler, choice.temperature, takes_best = _UNITY, 1.0, True
+        choice.barred, choice.takes_best = self.ruled_out, takes_best
+        tokens = [token for token, child in self.children.items() if child.log_clean != 0.0]
+        logs = [self.children[token].log_clean for token in tokens]
+        if self.log_bias is not None:
+            choice.factors = (
+                np.concatenate([np.array(tokens, dtype=np.int32), self.log_bias[0]]),
+                np.concatenate([np.array(logs, dtype=np.float64), self.log_bias[1]]),
+            )
+        elif tokens:
+            choice.factors = np.array(tokens, dtype=np.int32), np.array(logs, dtype=np.float64)
+        return choice
+
+    def model_score(self, token: int) -> float | None:
+        """Return the model's score of an allowed token; ``None``: it is not scored."""
+        row = self.row if self.unweighed is None else self.unweighed
+        return None if row is None else row.score(token)
 
     def rule_out(self, tokens: Int32, *, by_rule: bool = False) -> int:
         """Forbid tokens here; return how many of them were allowed until now.
 
         ``by_rule``: a strategy's rule forbids them, which may forbid more than is banned.
         """
-        allowed = self.all_allowed()
-        if self.ruled_out is None:
-            self.ruled_out = np.zeros(allowed.size, dtype=np.bool_)
-        places = _places(tokens, allowed)
-        places = places[~self.ruled_out[places]]
-        before = np.count_nonzero(self.ruled_out)
-        self.ruled_out[places] = True
+        new = mask_of(tokens, self.mask.size) & self.left()
+        self.ruled_out = new if self.ruled_out is None else self.ruled_out | new
         if by_rule:
-            if self.by_rule is None:
-                self.by_rule = np.zeros(allowed.size, dtype=np.bool_)
-            self.by_rule[places] = True
-        return int(np.count_nonzero(self.ruled_out) - before)
+            self.by_rule = new if self.by_rule is None else self.by_rule | new
+        return Counted.of(new).count
 
     def lower(self, tokens: Int32, log_bias: float) -> None:
         """Note that tokens complete words whose biases sum to ``log_bias``, or to less."""
-        allowed = self.all_allowed()
+        tokens = tokens_of_row(mask_of(tokens, self.mask.size) & self.mask)
+        before = self.log_bias or (tokens[:0], np.empty(0))
+        every = np.union1d(before[0], tokens).astype(np.int32)
+        biases = np.zeros(every.size)
+        biases[np.searchsorted(every, before[0])] = before[1]
+        places = np.searchsorted(every, tokens)
+        biases[places] = np.minimum(biases[places], log_bias)
+        self.log_bias = every, biases
+
+    def bias_of(self, token: int) -> float:
+        """Return the bias that is known of a token; 0: none."""
         if self.log_bias is None:
-            self.log_bias = np.zeros(allowed.size)
-        places = _places(tokens, allowed)
-        self.log_bias[places] = np.minimum(self.log_bias[places], log_bias)
+            return 0.0
+        place = np.flatnonzero(self.log_bias[0] == token)
+        return float(self.log_bias[1][place[0]]) if place.size else 0.0
 
     def allow_again(self) -> bool:
         """Undo what only a rule forbids; return whether there was anything."""
         if self.by_rule is None or self.ruled_out is None:
             return False
-        self.ruled_out &= ~self.by_rule
+        self.ruled_out = self.ruled_out & ~self.by_rule
         self.by_rule = None
         return True
 
     def has_nothing_left(self) -> bool:
         """Tell whether every allowed token is ruled out or dead."""
-        allowed = self.all_allowed()
-        alive = np.ones(allowed.size, dtype=np.bool_) if self.ruled_out is None else ~self.ruled_out
-        for token, child in self.children.items():
-            if child.is_dead:
-                alive[place_of(token, allowed)] = False
-        return not alive.any()
+        dead = sum(child.is_dead and has(self.left(), token) for token, child in self.children.items())
+        return Counted.of(self.left()).count == dead
+
+    def log_share(self, token: int) -> float:
+        """Return the log-probability of a token among those allowed and not ruled out, at temperature 1."""
+        if self.row is None:
+            return 0.0
+        choice = self.choice(_UNITY)
+        choice.barred = self.ruled_out
+        return self.row.log_share(token, choice)
 
     def probability(self, token: int) -> float | None:
         """Return the model's probability of an allowed token at temperature 1; ``None``: no scores."""
-        if self.scores is None or self.allowed is None:
+        if self.row is None or self.allowed is None:
             return None
-        scores = self.scores.astype(np.float64)
-        return math.exp(float(scores[place_of(token, self.allowed)]) - log_sum(scores))
+        return math.exp(self.row.log_share(token, Choice(self.mask, self.count, _UNITY, 1.0)))
 
     def forget(self) -> None:
         """Free everything but the mark: no token is chosen here again."""
         self.forget_scores()
         self.ruled_out = self.by_rule = None
-        self.children = {}
+        if self.children:
+            self.children = {}
 
     def forget_scores(self) -> None:
         """Free all arrays, but for what was ruled out."""
-        self.allowed = self.dead = self.all_scores = self.allowed_scores = self.unweighed = self.adjusted = None
+        self.allowed = self.dead = self.row = self.unweighed = self.chosen = self.changes = None
         self.top_logprobs = self.log_bias = None
-
-
-def _places(tokens: Int32, allowed: Int32) -> NDArray[np.intp]:
-    """Return the indices of tokens among the allowed ones, as far as they are allowed."""
-    if not allowed.size or tokens.size * _MANY <= allowed.size:
-        return places_of(tokens, allowed)[0]
-    is_one = np.zeros(max(allowed.max(), tokens.max()) + 1, dtype=np.bool_)
-    is_one[tokens] = True
-    return np.flatnonzero(is_one[allowed])
 
 
 class Path:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sfgen.decoding.ban import Ban, Bias, Occurrence
+from sfgen.decoding.choice import Counted, one_token
 from sfgen.decoding.detokenizer import StopStrings, is_whole, whole_length
 from sfgen.decoding.fast_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.index.marker import Marker
-from sfgen.protocols import BannedText, Guide, Int32
+from sfgen.index.mask_ids import tokens_of_row
+from sfgen.protocols import BannedText, Guide, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
 _SHOWN = 60  # bytes of the text in a message
@@ -49,6 +51,7 @@ class Text:
             0 if self.marker is None else None
         )  # the first byte of the text; ``None``: in the thought
         self._coming: deque[int] = deque()  # tokens that must follow here
+        self._last = Counted(one_token(0, 1), 1, 0)  # the mask that was counted last
 
     def __len__(self) -> int:
         """The number of tokens."""
@@ -116,12 +119,21 @@ class Text:
         node = self.path.here
         if node.allowed is None:
             forced = self._forced()
-            node.allowed = self.guide.allowed_tokens() if forced is None else np.array([forced], dtype=np.int32)
+            node.allowed = self._counted(self.guide.mask()) if forced is None else self._only(forced)
             if self.has_temperatures:
                 node.temperature = getattr(self.guide, "temperature", None)
-            if self.ban is not None:
-                node.dead = self.ban.dead(node.allowed)
+            if self.ban is not None and self.ban.clean is not None:
+                node.dead = self.ban.dead(node.mask)
         return node
+
+    def _counted(self, mask: Mask) -> Counted:
+        """Count the tokens of a mask; many positions have the same one."""
+        if mask is not self._last.mask or mask.flags.writeable:
+            self._last = Counted.of(mask)
+        return self._last
+
+    def _only(self, token: int) -> Counted:
+        return Counted(one_token(token, len(self.vocabulary)), 1, token)
 
     def takes_time(self) -> bool:
         """Tell whether the next mask takes long and a choice is certain."""
@@ -310,7 +322,7 @@ class Text:
             assert self.ban is not None
             tokens = [np.array([token], dtype=np.int32)]
             if node.dead is not None:
-                tokens.append(node.all_allowed()[node.dead])
+                tokens.append(tokens_of_row(node.dead))
             elif siblings and not node.unhealed:  # there, the matcher reads the end of a token only
                 self.ban.matcher.reset(node.mark)
                 tokens.append(self._without_stops(node, self.ban.completing()))

@@ -30,10 +30,10 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfgen import arguments
-from sfgen.decoding.sampler import Draws, Sampler, log_sum, place_of
+from sfgen.decoding.choice import Choice, Chosen, has
+from sfgen.decoding.sampler import ACCEPTANCE, Draws, Sampler
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.protocols import Int32
 
@@ -47,9 +47,6 @@ MAX_BLOCK = 32
 
 _ROUNDING = 1e-9
 """A sum of biases so near to 0 is 0."""
-
-Choice: TypeAlias = tuple[int, float | None]
-"""The index of a token among the allowed ones, and the probability with which it was drawn; ``None``: not drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +75,11 @@ class Strategy(ABC):
         self._given = Sampler(1.0, seed=0) if self._greedy else sampler
 
     @abstractmethod
-    def choose(self, node: Node, draws: Draws) -> Choice | None:
-        """Choose among the allowed tokens of a node, which has scores or one token; ``None``: none is left."""
+    def choose(self, node: Node, draws: Draws, place: int) -> Chosen | None:
+        """Choose among the allowed tokens of the node at ``place``; ``None``: none is left.
+
+        It has scores or one token.
+        """
 
     @abstractmethod
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
@@ -111,17 +111,15 @@ class Strategy(ABC):
     def _is_greedy(self, node: Node) -> bool:
         return self._greedy if node.temperature is None else node.temperature == 0
 
-    def _weighed(self, node: Node, sampler: Sampler, draws: Draws) -> Choice | None:
+    def _weighed(self, node: Node, sampler: Sampler, draws: Draws, place: int) -> Chosen | None:
         """Choose by what is known of the tokens."""
-        weights = log_weights(node, sampler)
-        best = int(np.argmax(weights))
-        if weights[best] == -np.inf:
-            return None
-        if self._is_greedy(node) or weights.size == 1:
-            return best, None
-        shares = np.exp(weights - weights[best])
-        chosen = draws.draw(shares)
-        return chosen, float(shares[chosen] / shares.sum())
+        if node.row is None:
+            return Chosen(node.first) if log_left(node, sampler) > -math.inf else None
+        choice = node.weighed(sampler, takes_best=self._is_greedy(node) or node.count == 1)
+        if choice.is_drawn:
+            choice.share = draws.share(place)
+        chosen = node.row.choose(choice)
+        return None if chosen.token < 0 else chosen
 
 
 class Resample(Strategy):
@@ -135,11 +133,11 @@ class Resample(Strategy):
         self._sampler = self._given
         self._max_block = max_block
 
-    def choose(self, node: Node, draws: Draws) -> Choice | None:
+    def choose(self, node: Node, draws: Draws, place: int) -> Chosen | None:
         """Choose among the allowed tokens of a node."""
         if node.is_untouched and self._sampler is self._given and node.is_scored:
-            return chosen_at(node, draws)  # exactly as without a ban
-        return self._weighed(node, self._sampler, draws)
+            return chosen_at(node, draws, place)  # exactly as without a ban
+        return self._weighed(node, self._sampler, draws, place)
 
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out a token that leads to banned text."""
@@ -149,15 +147,13 @@ class Resample(Strategy):
     def accepts(self, path: Path, place: int, token: int, log_bias: float, draws: Draws) -> bool:
         """Accept by chance the words with a bias that a token completes; see ``sfgen.decoding.ban``."""
         node = path.nodes[place]
-        if node.log_bias is not None:  # so much of it was in the token's weight
-            log_bias -= float(node.log_bias[place_of(token, node.all_allowed())])
-        has_choice = any(node.all_allowed().size > 1 for node in path.nodes[self.start : place + 1])
+        log_bias -= node.bias_of(token)  # so much of it was in the token's weight
+        has_choice = any(node.count > 1 for node in path.nodes[self.start : place + 1])
         if log_bias >= -_ROUNDING or not has_choice:
             return True
         if self._is_greedy(node):
             return False
-        declined = -math.expm1(log_bias)
-        return draws.draw(np.array([declined, 1 - declined])) == 1
+        return draws.share(place, ACCEPTANCE) >= -math.expm1(log_bias)
 
     def decline(self, path: Path, place: int, lowered: Sequence[tuple[Int32, float]]) -> Verdict:
         """Go back after words with a bias that were not accepted; ``lowered`` as of ``Text.lowered``."""
@@ -196,14 +192,14 @@ class Resample(Strategy):
 class _AtOnePlace(Strategy):
     """The common part of the strategies that choose again at one position only."""
 
-    def choose(self, node: Node, draws: Draws) -> Choice | None:
+    def choose(self, node: Node, draws: Draws, place: int) -> Chosen | None:
         """See :class:`Strategy`."""
         if node.ruled_out is None and node.is_scored:
-            return chosen_at(node, draws)
-        choice = self._weighed(node, self._given, draws)
-        if choice is None and self._given.truncates:
-            choice = self._weighed(node, untruncated(self._given), draws)
-        return choice
+            return chosen_at(node, draws, place)
+        chosen = self._weighed(node, self._given, draws, place)
+        if chosen is None and self._given.truncates:
+            chosen = self._weighed(node, untruncated(self._given), draws, place)
+        return chosen
 
     def back_out(self, path: Path) -> Verdict:
         """See :class:`Strategy`."""
@@ -273,12 +269,21 @@ def strategy(name: StrategyName, sampler: Sampler, max_block: int = MAX_BLOCK) -
     return FirstToken(sampler) if name == "first-token" else LastToken(sampler)
 
 
-def chosen_at(node: Node, draws: Draws) -> Choice:
-    """Choose among the allowed tokens of a node by its scores alone."""
-    if node.all_scores is not None and node.adjusted is None:
-        return draws.choose_among(node.all_scores, node.all_allowed(), node.temperature)
-    assert node.chosen_by is not None, "it has scores"
-    return draws.choose(node.chosen_by, node.temperature)
+def plain_choice(node: Node, draws: Draws, place: int) -> Choice:
+    """Return the choice of a token at a node by its scores alone, with its random number."""
+    choice = node.choice(draws.sampler)
+    if choice.is_drawn:
+        choice.share = draws.share(place)
+    return choice
+
+
+def chosen_at(node: Node, draws: Draws, place: int) -> Chosen:
+    """Choose among the allowed tokens of a node by its scores alone: as was chosen with its forward pass, if it was."""
+    chosen, node.chosen = node.chosen, None
+    if chosen is not None:
+        return chosen.checked()
+    assert node.row is not None, "it has scores"
+    return node.row.choose(plain_choice(node, draws, place))
 
 
 def untruncated(sampler: Sampler) -> Sampler:
@@ -286,26 +291,14 @@ def untruncated(sampler: Sampler) -> Sampler:
     return replace(sampler, top_k=None, top_p=None, min_p=None)
 
 
-def _at(sampler: Sampler, temperature: float | None) -> Sampler:
-    """Return a sampler at a node's temperature; at 0, one that compares probabilities of temperature 1."""
-    return sampler.at(temperature) if temperature != 0 else Sampler(1.0, seed=0)
-
-
-def log_weights(node: Node, sampler: Sampler) -> NDArray[np.float64]:
-    """Compute ``log(p·(1 − R))`` of each allowed token, with word biases, float64 ``[allowed]``.
-
-    Logarithms keep the very unlikely apart from what is ruled out, which is minus infinity.
-    """
-    assert node.allowed is not None
-    scores = node.chosen_by
-    weights = np.zeros(1) if scores is None else _at(sampler, node.temperature).log_probabilities(scores)
-    for token, child in node.children.items():
-        weights[place_of(token, node.allowed)] += child.log_clean
-    if node.log_bias is not None:
-        weights += node.log_bias
-    if node.ruled_out is not None:
-        weights[node.ruled_out] = -np.inf
-    return weights
+def log_left(node: Node, sampler: Sampler) -> float:
+    """Return the logarithm of the share of a node's weight that is not known to be banned: ``log(Σ p·(1 − R))``."""
+    if node.row is not None:
+        return node.row.choose(node.weighed(sampler, takes_best=True)).log_left
+    if node.ruled_out is not None and has(node.ruled_out, node.first):
+        return -math.inf
+    child = node.children.get(node.first)
+    return node.bias_of(node.first) + (0.0 if child is None else child.log_clean)
 
 
 def _learn(node: Node, sampler: Sampler) -> None:
@@ -315,8 +308,8 @@ def _learn(node: Node, sampler: Sampler) -> None:
     node.is_dead = node.has_nothing_left()
     if node.is_dead:
         node.log_clean = -np.inf
-    elif node.is_scored or node.allowed.size == 1:
-        node.log_clean = log_sum(log_weights(node, sampler))
+    elif node.is_scored or node.count == 1:
+        node.log_clean = log_left(node, sampler)
 
 
 def _nothing() -> Int32:

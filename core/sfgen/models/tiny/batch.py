@@ -20,7 +20,7 @@ from sfgen.models.tiny.blas_threads import one_blas_thread
 from sfgen.models.tiny.kv_cache import RowsKvCache
 from sfgen.models.tiny.network import Floats, Network, attention, causal_mask, forward, scores
 from sfgen.parameter_text import ParameterText
-from sfgen.protocols import Answer
+from sfgen.protocols import Answer, Int32
 
 Ints: TypeAlias = NDArray[np.intp]
 
@@ -47,14 +47,20 @@ class TinyBatch:
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """Read tokens for some rows and return the next scores of each, or its ``ModelError``."""
-        rows, answers = without_unreadable(rows, self._check)
+        read, table, errors = self.extend_together(rows, {})
+        return {**errors, **dict(zip(read, table, strict=True))}
+
+    def extend_together(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+    ) -> tuple[Sequence[int], Floats, Mapping[int, Answer]]:
+        """Read tokens for some rows; return rows, their next scores in one table, and the errors of others."""
+        rows, errors = without_unreadable(rows, self._check)
         last: dict[int, Floats] = {}
         with self._reading(rows):
             for part in _passes(rows):
                 last |= {row: states[-1] for row, states in self._read(part).items()}
-            if last:
-                answers |= zip(last, scores(self._network, np.stack(list(last.values()))), strict=True)
-        return answers
+            states = np.stack(list(last.values())) if last else np.empty((0, len(self._network.embeddings[0])), np.float32)
+            return list(last), scores(self._network, states), errors
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
         """Read tokens for one row and return all their scores, or a ``ModelError``."""

@@ -1,0 +1,406 @@
+"""The choice of a token, for all rows of a batch at once.
+
+A row asks with a ``Choice``: which tokens may stand there, how one of them is chosen, and a number between 0 and 1 that
+decides. The choices of all rows whose scores lie in one table are made in one call, where the scores are: by kernels on
+the host (``sfgen.decoding.choice_kernels``), by torch on a GPU (``sfgen.decoding.choice_device``). A row keeps its
+scores as a ``ScoreRow`` and chooses again among them after a rollback, in the same way.
+
+The order is that of ``sfgen.decoding.sampler``: biases and penalties, temperature, top-k, top-p, min-p. Behind
+truncation the weights are multiplied by what is known of the tokens (``Choice.factors``, ``Choice.barred``). Sums are
+those of float64 on the host and on the device; they are added in another order there, so that a draw within 1e-13 of
+the border between two tokens may fall on its other side.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfgen.decoding import choice_kernels as kernels
+from sfgen.decoding.choice_kernels import INFINITE, NOT_A_NUMBER, NOTHING_LEFT
+from sfgen.decoding.sampler import FLOAT32, Sampler, log_sum, place_of
+from sfgen.errors import ModelError
+from sfgen.index.mask_ids import bits_of_row, mask_of_bits, tokens_of_row
+from sfgen.protocols import Int32, Mask, Scores
+
+Float64 = NDArray[np.float64]
+
+
+class Chosen(NamedTuple):
+    """A token that was chosen, or why none was."""
+
+    token: int  # below 0: see ``sfgen.decoding.choice_kernels``
+    probability: float | None = None  # with which it was drawn; ``None``: nothing was drawn
+    log_left: float = 0.0  # the logarithm of the share of the weight that factors and barred tokens leave
+
+    def checked(self) -> Chosen:
+        """Refuse unusable scores."""
+        if self.token == NOT_A_NUMBER:
+            raise ModelError("the model gives scores that are not numbers (NaN)", hint=FLOAT32)
+        if self.token < NOTHING_LEFT:
+            highest = math.inf if self.token == INFINITE else -math.inf
+            raise ModelError(f"the model scores every allowed token {highest}", hint=FLOAT32)
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Biases and penalties of some tokens; all arrays are ``[tokens]``, float64 but the first."""
+
+    tokens: Int32  # ascending
+    bias: Float64  # added
+    divisor: Float64  # of positive scores, and the factor of negative ones
+    frequency: Float64  # subtracted
+    presence: Float64  # subtracted as well
+
+    @classmethod
+    def of(cls, sampler: Sampler, prompt: Sequence[int], written: Sequence[int]) -> Changes:
+        """Return what the biases and penalties of a sampler mean behind a text.
+
+        >>> changes = Changes.of(Sampler(repetition_penalty=2), [1], [0])
+        >>> changes.changed(np.array([3.0, -1.0, 1.0])).tolist()
+        [1.5, -2.0, 1.0]
+        """
+        bias = sampler.logit_bias or {}
+        counted: NDArray[np.int64] = np.array(written, dtype=np.int64)
+        repeated: NDArray[np.int64] = np.array([*prompt, *written], dtype=np.int64)
+        tokens = np.unique(np.concatenate([np.array(list(bias), dtype=np.int64), repeated]))
+        size = tokens.size
+        changes = cls(tokens.astype(np.int32), np.zeros(size), np.ones(size), np.zeros(size), np.zeros(size))
+        changes.bias[np.searchsorted(tokens, list(bias))] = list(bias.values())
+        if sampler.repetition_penalty != 1:
+            changes.divisor[np.searchsorted(tokens, repeated)] = sampler.repetition_penalty
+        if counted.size:
+            ids, counts = np.unique(counted, return_counts=True)
+            places = np.searchsorted(tokens, ids)
+            changes.frequency[places] = sampler.frequency_penalty * counts
+            changes.presence[places] = sampler.presence_penalty
+        return changes
+
+    def apply(self, before: Any, where: Any) -> Any:
+        """Return the scores of ``tokens`` after biases and penalties; ``where`` is numpy's or torch's."""
+        after = before + self.bias
+        after = where(after > 0, after / self.divisor, after * self.divisor)
+        return after - self.frequency - self.presence
+
+    def changed(self, scores: Scores, tokens: Int32 | None = None) -> Float64:
+        """Return changed scores: of all tokens, or of some, ascending."""
+        result: Float64 = scores.astype(np.float64)
+        places: NDArray[np.integer] = self.tokens
+        if tokens is None:
+            result[places] = self.apply(result[places], np.where)
+            return result
+        places = np.searchsorted(tokens, self.tokens)
+        which = np.flatnonzero(places < tokens.size)
+        which = which[tokens[places[which]] == self.tokens[which]]
+        few = Changes(*(each[which] for each in (self.tokens, self.bias, self.divisor, self.frequency, self.presence)))
+        result[places[which]] = few.apply(result[places[which]], np.where)
+        return result
+
+
+@dataclass(slots=True)
+class Choice:
+    """How the next token of a row is chosen."""
+
+    mask: Mask  # the tokens that may stand there, uint32 [words]
+    count: int  # their number
+    sampler: Sampler
+    temperature: float  # 0: the likeliest token is taken
+    share: float = 0.0  # from 0 up to, but not, 1: where in the sum of the weights the token is drawn
+    changes: Changes | None = None
+    barred: Mask | None = None  # tokens that have no weight, uint32 [words]
+    factors: tuple[Int32, Float64] | None = None  # tokens, and the logarithms of what their weights are multiplied by
+    takes_best: bool = False  # whether the token with the largest weight is taken, at a temperature above 0
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether anything is known of the tokens but their scores."""
+        return self.takes_best or self.barred is not None or self.factors is not None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a token is drawn."""
+        return self.temperature > 0 and not self.takes_best
+
+    @property
+    def options(self) -> tuple[float, ...]:
+        """The numbers that the kernels ask for, by their columns."""
+        sampler, top_k = self.sampler, self.sampler.top_k
+        return (
+            self.temperature,
+            0 if top_k is None or top_k >= self.count else top_k,
+            1.0 if sampler.top_p is None else sampler.top_p,
+            sampler.min_p or 0.0,
+            self.share,
+            self.takes_best,
+        )
+
+
+class ScoreRow(Protocol):
+    """The scores of one row at one position, wherever they lie."""
+
+    @property
+    def size(self) -> int:
+        """The number of scores."""
+
+    def choose(self, choice: Choice) -> Chosen:
+        """Choose a token."""
+
+    def score(self, token: int) -> float:
+        """Return the score of a token."""
+
+    def log_share(self, token: int, choice: Choice) -> float:
+        """Return the log-probability of a token among those allowed and not barred, at temperature 1."""
+
+    def on_host(self) -> Scores | None:
+        """Return the scores of all tokens, float ``[vocabulary]``; ``None``: few tokens are scored."""
+
+    def among(self, tokens: Int32) -> Scores:
+        """Return the scores of some tokens, float ``[tokens]``."""
+
+    def own(self, choice: Choice) -> ScoreRow:
+        """Return the row in memory of its own, with the tokens that may stand there at least."""
+
+
+_KEPT_WHOLE = 4
+"""If fewer than one in N tokens may stand somewhere, the scores of the others are not kept."""
+
+
+class HostRow:
+    """Scores on the host, of all tokens or of some."""
+
+    __slots__ = ("scores", "tokens")
+
+    def __init__(self, scores: Scores, tokens: Int32 | None = None) -> None:
+        self.scores = scores
+        self.tokens = tokens  # ascending; ``None``: all
+
+    @property
+    def size(self) -> int:
+        """The number of scores."""
+        return self.scores.size
+
+    def choose(self, choice: Choice) -> Chosen:
+        """Choose a token."""
+        if self.tokens is not None:
+            return self._choose_few(choice, self.tokens)
+        if choice.is_weighed:
+            scores = self.scores if choice.changes is None else choice.changes.changed(self.scores)
+            found = _choose_weighed(scores, choice)
+        else:
+            (found,) = choose_in_table(self.scores[None], [0], [choice])
+        return found.checked()
+
+    def _choose_few(self, choice: Choice, tokens: Int32) -> Chosen:
+        """Choose among scored tokens by their indices."""
+        scores = self.scores if choice.changes is None else choice.changes.changed(self.scores, tokens)
+        among = Choice(
+            _everything(tokens.size),
+            tokens.size,
+            choice.sampler,
+            choice.temperature,
+            choice.share,
+            barred=None if choice.barred is None else mask_of_bits(bits_of_row(choice.barred)[tokens]),
+            takes_best=choice.takes_best,
+        )
+        if choice.factors is not None:
+            places = np.searchsorted(tokens, choice.factors[0]).astype(np.int32)
+            among.factors = places, choice.factors[1]
+        found = HostRow(scores).choose(among)
+        return found if found.token < 0 else found._replace(token=int(tokens[found.token]))
+
+    def score(self, token: int) -> float:
+        """Return the score of a token."""
+        return float(self.scores[token if self.tokens is None else place_of(token, self.tokens)])
+
+    def log_share(self, token: int, choice: Choice) -> float:
+        """Return the log-probability of a token among those allowed and not barred, at temperature 1."""
+        allowed = tokens_of_row(choice.mask if choice.barred is None else choice.mask & ~choice.barred)
+        scores = self.among(allowed).astype(np.float64)
+        if choice.changes is not None:
+            scores = choice.changes.changed(scores, allowed)
+        here = self.among(np.array([token], dtype=np.int32))
+        if choice.changes is not None:
+            here = choice.changes.changed(here, np.array([token], dtype=np.int32))
+        return float(here[0]) - log_sum(scores)
+
+    def on_host(self) -> Scores | None:
+        """Return the scores of all tokens, float ``[vocabulary]``; ``None``: few tokens are scored."""
+        return self.scores if self.tokens is None else None
+
+    def among(self, tokens: Int32) -> Scores:
+        """Return the scores of some tokens, float ``[tokens]``."""
+        return self.scores.take(tokens if self.tokens is None else np.searchsorted(self.tokens, tokens))
+
+    def own(self, choice: Choice) -> HostRow:
+        """Return the row in memory of its own, with the tokens that may stand there at least."""
+        if self.tokens is not None:
+            return HostRow(self.scores.copy(), self.tokens)
+        if _KEPT_WHOLE * choice.count < self.scores.size:
+            tokens = tokens_of_row(choice.mask)
+            return HostRow(self.scores.take(tokens), tokens)
+        return HostRow(self.scores.copy())
+
+
+class Scored(NamedTuple):
+    """The answer to a request that has a choice."""
+
+    row: ScoreRow
+    chosen: Chosen | None = None  # ``None``: nothing was chosen yet
+    choice: Choice | None = None  # how it was chosen
+
+
+def choose_all(table: Any, choices: Sequence[Choice | None]) -> list[Scored]:
+    """Choose a token for each row of a table that has a choice.
+
+    Args:
+        table: Scores, float ``[rows, vocabulary]``: a numpy array, or a tensor on a device.
+        choices: By row; ``None``: nothing is chosen.
+    """
+    rows: list[ScoreRow]
+    pairs = [(row, choice) for row, choice in enumerate(choices) if choice is not None and _fits(choice, table)]
+    wanted, asked = [row for row, _ in pairs], [choice for _, choice in pairs]
+    found: list[Chosen | None] = [None] * len(choices)
+    if isinstance(table, np.ndarray):
+        rows = [HostRow(scores) for scores in table]
+        made = choose_in_table(table, wanted, asked)
+    else:
+        from sfgen.decoding.choice_device import DeviceRow, choose_on_device
+
+        rows = [DeviceRow(scores) for scores in table]
+        made = choose_on_device(table, wanted, asked)
+    for row, chosen in zip(wanted, made, strict=True):
+        found[row] = chosen
+    return [Scored(*each) for each in zip(rows, found, choices, strict=True)]
+
+
+def _fits(choice: Choice, table: Any) -> bool:
+    """Tell whether all tokens of a mask have scores; the loop refuses other tables."""
+    size = int(table.shape[1])
+    is_within = size % 32 == 0 or not int(choice.mask[-1]) >> size % 32
+    return choice.mask.size == (size + 31) // 32 and is_within and not choice.is_weighed
+
+
+# ---- on the host -----------------------------------------------------------------------------------------------------
+
+
+class _Room(threading.local):
+    """The room of the kernels, which a thread uses again: of a row, whatever the number of rows."""
+
+    size = 0
+
+    def of(self, size: int) -> tuple[NDArray[Any], ...]:
+        """Return it for rows of so many tokens: the arrays that the kernels name."""
+        if size > self.size:
+            self.size = size + kernels.GROUPS
+            tokens: Int32 = np.empty(self.size, dtype=np.int32)
+            logs, weights, powers = (np.empty(self.size) for _ in range(3))
+            sums = np.empty(kernels.GROUPS)
+            self.arrays = tokens, logs, weights, weights.view(np.int64), powers.view(np.int64), powers, sums
+        return self.arrays
+
+
+_ROOM = _Room()
+_NO_SINGLES: NDArray[np.float32] = np.empty((0, 0), dtype=np.float32)
+_NO_DOUBLES: Float64 = np.empty((0, 0))
+_NO_MASK: Mask = np.empty(0, dtype=np.uint32)
+_NO_FACTORS: tuple[Int32, Float64] = np.empty(0, dtype=np.int32), np.empty(0)
+
+
+def choose_in_table(table: Scores, rows: Sequence[int], choices: Sequence[Choice]) -> list[Chosen]:
+    """Choose a token for some rows of a table on the host, float ``[rows, vocabulary]``."""
+    if not rows:
+        return []
+    if any(choice.changes is not None for choice in choices):
+        pairs = zip(rows, choices, strict=True)
+        table = np.stack([
+            table[row].astype(np.float64) if choice.changes is None else choice.changes.changed(table[row])
+            for row, choice in pairs
+        ])  # fmt: skip
+        rows = range(len(rows))
+    singles, doubles = _tables(table)
+    numbers: NDArray[np.int64] = np.array(rows, dtype=np.int64)
+    masks = np.stack([choice.mask for choice in choices]) if len(choices) > 1 else choices[0].mask[None]
+    options = np.array([choice.options for choice in choices], dtype=np.float64)
+    chosen: NDArray[np.int64] = table.argmax(axis=1)[numbers].astype(np.int64, copy=False)
+    shares = np.empty(len(choices))
+    tokens, *room = _ROOM.of(max(choice.count for choice in choices) if options[:, 0].any() else 0)
+    logs, weights, bits, powers, as_numbers, sums = room
+    kernels.choose_rows(
+        singles, doubles, singles.size == 0, numbers, masks, options,
+        tokens, logs, weights, bits, powers, as_numbers, sums, chosen, shares,
+    )  # fmt: skip
+    return [
+        Chosen(token, share if choice.is_drawn else None)
+        for token, share, choice in zip(chosen.tolist(), shares.tolist(), choices, strict=True)
+    ]
+
+
+def _choose_weighed(scores: Scores, choice: Choice) -> Chosen:
+    """Choose a token of one row, of which something is known."""
+    singles, doubles = _tables(scores[None])
+    tokens, factors = _NO_FACTORS if choice.factors is None else choice.factors
+    barred = _NO_MASK if choice.barred is None else choice.barred
+    options, shares = np.array([choice.options], dtype=np.float64), np.empty(2)
+    among, logs, weights, bits, powers, as_numbers, sums = _ROOM.of(choice.count)
+    token = kernels.choose_weighed(
+        singles, doubles, singles.size == 0, choice.mask[None], barred, tokens, factors, options,
+        among, logs, weights, bits, powers, as_numbers, sums, shares,
+    )  # fmt: skip
+    return Chosen(int(token), None if choice.takes_best else float(shares[0]), float(shares[1]))
+
+
+def _tables(table: Scores) -> tuple[NDArray[np.float32], Float64]:
+    """Return a table as one of two types, and an empty one of the other."""
+    if table.dtype == np.float32:
+        return np.ascontiguousarray(table), _NO_DOUBLES
+    return _NO_SINGLES, np.ascontiguousarray(table, dtype=np.float64)
+
+
+def _everything(size: int) -> Mask:
+    """Return a mask of the first tokens."""
+    mask: Mask = np.full((size + 31) // 32, 0xFFFFFFFF, dtype=np.uint32)
+    if size % 32:
+        mask[-1] = (1 << size % 32) - 1
+    return mask
+
+
+def one_token(token: int, size: int) -> Mask:
+    """Return the mask of a single token."""
+    mask: Mask = np.zeros((size + 31) // 32, dtype=np.uint32)
+    mask[token >> 5] = 1 << (token & 31)
+    return mask
+
+
+def mask_of(tokens: Int32, words: int) -> Mask:
+    """Return the mask of some tokens, as far as it has room for them."""
+    mask: Mask = np.zeros(words, dtype=np.uint32)
+    tokens = tokens[tokens < 32 * words]
+    np.bitwise_or.at(mask, tokens >> 5, np.uint32(1) << (tokens & 31).astype(np.uint32))
+    return mask
+
+
+def has(mask: Mask, token: int) -> bool:
+    """Tell whether a mask has a token."""
+    return bool(int(mask[token >> 5]) >> (token & 31) & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A mask, and what is counted of it."""
+
+    mask: Mask
+    count: int  # of its tokens
+    first: int  # of its tokens; 0 where it has none
+
+    @classmethod
+    def of(cls, mask: Mask) -> Counted:
+        """Count the tokens of a mask."""
+        both = kernels.counted(mask)
+        return cls(mask, both >> 32, both & 0xFFFFFFFF)
