@@ -10,9 +10,7 @@ import threading
 from itertools import product
 from random import Random
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 from tests.support.models.scripted import ScriptedModel, random_scores
 from tests.support.models.vocabularies import BYTES
 from tests.support.patterns.random_patterns import RandomPattern, compiled, every_byte
@@ -20,6 +18,7 @@ from tests.support.patterns.random_patterns import RandomPattern, compiled, ever
 from sfgen import BannedWords, Dfa, Index, Result, Sampler, Vocabulary, generate
 from sfgen.errors import IndexFileError, PatternError, SfgenError
 from sfgen.index import DfaGuide
+from sfgen.protocols import Mask
 
 LETTERS = Vocabulary([*BYTES, b"the", b"talk", b"and", None, None], [259, 260])
 MANY = Vocabulary([*LETTERS.tokens[:256], *(bytes(word) for word in product(b"abcdefghijklmnopqrst", repeat=3)), None])
@@ -61,14 +60,14 @@ def test_texts_and_questions_are_the_same(seed: int, monkeypatch: pytest.MonkeyP
 def test_a_mask_that_takes_time_is_made_on_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     index = Index(Dfa.from_regex("[a-z]{1,20} [0-9]{1,5}"), MANY)
     names: dict[int, str] = {}
-    allowed = DfaGuide.allowed_tokens
+    mask = DfaGuide.mask
 
-    def recorded(guide: DfaGuide) -> NDArray[np.int32]:
+    def recorded(guide: DfaGuide) -> Mask:
         if guide.allows_several() and not guide.is_ready():
             names[guide.state] = threading.current_thread().name
-        return allowed(guide)
+        return mask(guide)
 
-    monkeypatch.setattr(DfaGuide, "allowed_tokens", recorded)
+    monkeypatch.setattr(DfaGuide, "mask", recorded)
     model = ScriptedModel(MANY, random_scores(len(MANY), 1))
     result = generate(model, [0], index=index, max_tokens=60)
     assert re.fullmatch("[a-z]{1,20} [0-9]{1,5}", result.text)
@@ -77,10 +76,10 @@ def test_a_mask_that_takes_time_is_made_on_another_thread(monkeypatch: pytest.Mo
 
 
 def test_what_goes_wrong_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(guide: DfaGuide) -> NDArray[np.int32]:
+    def broken(guide: DfaGuide) -> Mask:
         raise IndexFileError("a row of the file is damaged")
 
-    monkeypatch.setattr(DfaGuide, "allowed_tokens", broken)
+    monkeypatch.setattr(DfaGuide, "mask", broken)
     model = ScriptedModel(LETTERS, random_scores(len(LETTERS), 1))
     with pytest.raises(IndexFileError, match="damaged"):
         generate(model, [0], index=Index(Dfa.from_regex("[a-z]{1,20}"), LETTERS))
@@ -103,6 +102,7 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
 import os, sys
 from sfgen import Dfa, Index, generate, Vocabulary
 from sfgen.models.uniform import UniformModel
+from sfgen.protocols import Mask
 model = UniformModel(Vocabulary([bytes([byte]) for byte in range(256)]))
 def text(pattern):
     return generate(model, "x", index=Index(Dfa.from_regex(pattern), model.vocabulary)).text

@@ -21,7 +21,7 @@ import sfgen
 from sfgen import BannedWords, GenerationConfig, Job, Result, RolledBack, Sampler, TokenChosen, Vocabulary, generate
 from sfgen.decoding import Finished, prepare
 from sfgen.decoding.batch import drive
-from sfgen.decoding.sampler import adjusted
+from sfgen.decoding.choice import Changes
 from sfgen.errors import ForeignOutput, UsageError
 
 TOKENS = [b" ", b"a", b"b", b"ab", b"ba", b"c"]
@@ -131,7 +131,7 @@ def test_the_formulas(
     ids = np.array(allowed, dtype=np.int32)
     given = np.array(scores, dtype=np.float32)[ids]
     expected = [formula(scores, prompt, written, penalties)[token] for token in allowed]
-    assert adjusted(Sampler(**penalties), given, ids, prompt, written).tolist() == expected
+    assert Changes.of(Sampler(**penalties), prompt, written).changed(given, ids).tolist() == expected
 
 
 def test_transformers_has_the_same_repetition_penalty() -> None:
@@ -146,7 +146,8 @@ def test_transformers_has_the_same_repetition_penalty() -> None:
         expected = processor(torch.tensor(tokens[None]), torch.tensor(scores[None]))[0].tolist()
         ids = np.arange(50, dtype=np.int32)
         sampler = Sampler(repetition_penalty=penalty)
-        assert adjusted(sampler, scores, ids, tokens[:10].tolist(), tokens[10:].tolist()).tolist() == expected
+        changes = Changes.of(sampler, tokens[:10].tolist(), tokens[10:].tolist())
+        assert changes.changed(scores, ids).tolist() == changes.changed(scores).tolist() == expected
 
 
 def test_the_healed_end_of_a_prompt_counts_as_the_prompt() -> None:

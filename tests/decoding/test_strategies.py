@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -116,21 +116,21 @@ def test_tokens_of_a_branch_are_read_with_the_next_question() -> None:
 @tried("some")
 @given(toy=TOYS, strategy=st.sampled_from(STRATEGIES), seed=st.integers(0, 99))
 def test_random_numbers_are_never_used_twice(toy: Toy, strategy: StrategyName, seed: int) -> None:
-    states = []
-    draw = Draws.draw
+    """Where a token is drawn again, the next number of its position decides."""
+    numbers: list[tuple[int, float]] = []
+    share = Draws.share
 
-    def spy(draws: Draws, weights: Any) -> int:
-        states.append(draws._random.bit_generator.state["state"]["state"])
-        return draw(draws, weights)
+    def spy(draws: Draws, position: int, purpose: int = 0) -> float:
+        numbers.append((position, share(draws, position, purpose)))
+        return numbers[-1][1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Draws, "draw", spy)
+        patch.setattr(Draws, "share", spy)
         generate(toy.model, [0], banned=toy.banned, sampler=Sampler(1.0, seed), max_tokens=8, strategy=strategy)
-    assert len(set(states)) == len(states)
-    one_after_the_other = np.random.default_rng(seed)
-    for state in states:
-        assert one_after_the_other.bit_generator.state["state"]["state"] == state
-        one_after_the_other.random()
+    assert len({number for _, number in numbers}) == len(numbers)
+    again = Draws(Sampler(1.0, seed))
+    for position, number in sorted(numbers, key=lambda each: each[0]):
+        assert share(again, position) == number
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -192,11 +192,11 @@ def test_scores_are_freed_when_a_block_closes(loops: list[Loop], strategy: Strat
             before = [
                 node for root in loop.path.nodes[: loop.ban.strategy.start] for node in nodes_below(root)
             ]  # with the branches beside the path
-            assert all(node.scores is None and node.allowed is None for node in before if node not in block)
+            assert all(node.row is None and node.allowed is None for node in before if node not in block)
             if not hold:
                 assert not any(node.children for node in before)
             closed += loop.ban.strategy.start > 0
-            kept += sum(node.scores is not None for node in block) > 1
+            kept += sum(node.row is not None for node in block) > 1
     assert closed
     assert kept or strategy == "mask"
 
@@ -205,7 +205,7 @@ def test_without_a_ban_nothing_is_kept(loops: list[Loop]) -> None:
     toy = Toy([b" ", b"a", b"b"], random_scores(4, 1), ["ab"], 12)
     for event in stream(toy.model, [0], sampler=Sampler(2.0, 1), max_tokens=12):
         if isinstance(event, TokenChosen) and event.position:
-            assert all(node.scores is None and not node.children for node in loops[-1].path.nodes[: event.position])
+            assert all(node.row is None and not node.children for node in loops[-1].path.nodes[: event.position])
 
 
 # ---- what is told ----------------------------------------------------------------------------------------------------

@@ -138,14 +138,14 @@ def ending_soon(vocabulary: Vocabulary, seed: int) -> ScoreOf:
 
 def test_the_same_seed_writes_the_same_text(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = 0
-    draw = Draws.draw
+    share = Draws.share
 
-    def counted(self: Draws, weights: np.ndarray) -> int:
+    def counted(self: Draws, position: int, purpose: int = 0) -> float:
         nonlocal drawn
         drawn += 1
-        return draw(self, weights)
+        return share(self, position, purpose)
 
-    monkeypatch.setattr(Draws, "draw", counted)
+    monkeypatch.setattr(Draws, "share", counted)
     compared = draws = kept = of = 0
     for seed, pattern, dfa, fsm, vocabulary in plain_patterns(FEWER):
         index = Index(dfa, vocabulary)

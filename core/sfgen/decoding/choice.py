@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -83,6 +83,10 @@ class Changes:
             changes.presence[places] = sampler.presence_penalty
         return changes
 
+    def on(self, place: Callable[[NDArray[Any]], Any]) -> Changes:
+        """Return the same with each array as ``place`` gives it, such as on a device."""
+        return Changes(*map(place, (self.tokens, self.bias, self.divisor, self.frequency, self.presence)))
+
     def apply(self, before: Any, where: Any) -> Any:
         """Return the scores of ``tokens`` after biases and penalties; ``where`` is numpy's or torch's."""
         after = before + self.bias
@@ -99,7 +103,7 @@ class Changes:
         places = np.searchsorted(tokens, self.tokens)
         which = np.flatnonzero(places < tokens.size)
         which = which[tokens[places[which]] == self.tokens[which]]
-        few = Changes(*(each[which] for each in (self.tokens, self.bias, self.divisor, self.frequency, self.presence)))
+        few = self.on(lambda array: array[which])
         result[places[which]] = few.apply(result[places[which]], np.where)
         return result
 
@@ -293,7 +297,7 @@ def _fits(choice: Choice, table: Any) -> bool:
 class _Room(threading.local):
     """The room of the kernels, which a thread uses again: of a row, whatever the number of rows."""
 
-    size = 0
+    size = -1
 
     def of(self, size: int) -> tuple[NDArray[Any], ...]:
         """Return it for rows of so many tokens: the arrays that the kernels name."""

@@ -409,7 +409,7 @@ def choose_weighed(
         if len(barred) and barred[token >> 5] >> np.uint32(token & 31) & np.uint32(1):
             logs[at] = -np.inf
         if logs[at] > highest:
-            likeliest, highest = at, logs[at]
+            likeliest, highest = np.int64(at), logs[at]
     shares[0], shares[1] = 1.0, -np.inf
     if likeliest < 0:
         return NOTHING_LEFT
@@ -456,7 +456,7 @@ def product(left: UInt, right: UInt) -> UInt:
 @kernel
 def counted(mask: UInt32s) -> Int:
     """Return the number of tokens of a mask, and the first of them: ``number << 32 | token``."""
-    count, first = 0, 0
+    count, first = np.int64(0), np.int64(0)
     for word in range(len(mask)):
         bits = mask[word]
         if bits == 0:
@@ -469,4 +469,4 @@ def counted(mask: UInt32s) -> Int:
         bits = (bits & np.uint32(0x33333333)) + (bits >> np.uint32(2) & np.uint32(0x33333333))
         bits = (bits + (bits >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
         count += np.int64((bits * np.uint32(0x01010101) & np.uint32(0xFFFFFFFF)) >> np.uint32(24))
-    return count << 32 | first
+    return count << np.int64(32) | first

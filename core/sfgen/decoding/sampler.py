@@ -272,6 +272,10 @@ class Draws:
         number: float = uniform(*self._key, position, visit, purpose)
         return number
 
+    def accepts(self, position: int, probability: float) -> bool:
+        """Accept by chance a word with a bias, whose last token is at a position."""
+        return self.share(position, ACCEPTANCE) < probability
+
     def choose(self, scores: Scores, temperature: float | None = None) -> tuple[int, float | None]:
         """Choose the next token among the allowed ones.
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from sfgen import arguments
 from sfgen.decoding.choice import Choice, Chosen, has
-from sfgen.decoding.sampler import ACCEPTANCE, Draws, Sampler
+from sfgen.decoding.sampler import Draws, Sampler
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.protocols import Int32
 
@@ -153,7 +153,7 @@ class Resample(Strategy):
             return True
         if self._is_greedy(node):
             return False
-        return draws.share(place, ACCEPTANCE) >= -math.expm1(log_bias)
+        return draws.accepts(place, math.exp(log_bias))
 
     def decline(self, path: Path, place: int, lowered: Sequence[tuple[Int32, float]]) -> Verdict:
         """Go back after words with a bias that were not accepted; ``lowered`` as of ``Text.lowered``."""

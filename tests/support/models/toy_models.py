@@ -21,6 +21,7 @@ from tests.oracles.banned_text import BannedText
 from tests.support.models.scripted import ScoreOf, ScriptedModel
 
 from sfgen import BannedWords, Vocabulary, WordBias
+from sfgen.decoding.choice import Choice, Chosen, HostRow
 from sfgen.decoding.sampler import Draws
 
 Leaf: TypeAlias = tuple[int, ...]
@@ -257,24 +258,40 @@ def total_variation(one: Distribution, other: Distribution) -> float:
 
 
 def all_outcomes(run: Callable[[], Outcome], most: int = 20_000) -> dict[Outcome, float]:
-    """What a function returns that draws through ``Draws``, with the exact probability of each.
+    """What a function returns that draws a text by itself, with the exact probability of each.
 
     It is run once for each series of draws, with these in place of random ones.
     """
     script: list[int] = []  # which of the tokens that can be drawn, at each draw
     options: list[Shares] = []
+    choose = HostRow.choose
 
-    def draw(_: Draws, weights: Shares) -> int:
-        possible = np.flatnonzero(weights)
+    def drawn(shares: Shares) -> int:
         if len(options) == len(script):
             script.append(0)
-        options.append(weights[possible] / weights.sum())
-        return int(possible[script[len(options) - 1]])
+        options.append(shares)
+        return script[len(options) - 1]
+
+    def chosen(row: HostRow, choice: Choice) -> Chosen:
+        if row.tokens is not None or not choice.is_drawn:  # few tokens are a row of their own
+            return choose(row, choice)
+        possible, share = list[Chosen](), 0.0
+        while share < 1 - 1e-9:  # each token where the sum of those before it is passed
+            choice.share = share + 1e-12
+            possible.append(choose(row, choice))
+            if possible[-1].token < 0:
+                return possible[-1]
+            share += possible[-1].probability or 0.0
+        assert len({each.token for each in possible}) == len(possible)
+        return possible[drawn(np.array([each.probability for each in possible]))]
+
+    def accepts(_: Draws, position: int, probability: float) -> bool:
+        return drawn(np.array([1 - probability, probability])) == 1
 
     outcomes: dict[Outcome, float] = {}
     for _ in range(most):
         options.clear()
-        with patch.object(Draws, "draw", draw):
+        with patch.object(HostRow, "choose", chosen), patch.object(Draws, "accepts", accepts):
             outcome = run()
         probability = float(np.prod([share[choice] for share, choice in zip(options, script, strict=True)]))
         outcomes[outcome] = outcomes.get(outcome, 0.0) + probability

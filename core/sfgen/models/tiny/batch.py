@@ -59,7 +59,9 @@ class TinyBatch:
         with self._reading(rows):
             for part in _passes(rows):
                 last |= {row: states[-1] for row, states in self._read(part).items()}
-            states = np.stack(list(last.values())) if last else np.empty((0, len(self._network.embeddings[0])), np.float32)
+            states = (
+                np.stack(list(last.values())) if last else np.empty((0, len(self._network.embeddings[0])), np.float32)
+            )
             return list(last), scores(self._network, states), errors
 
     def extend_all(self, row: int, token_ids: Sequence[int]) -> Answer:
