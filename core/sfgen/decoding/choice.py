@@ -85,7 +85,8 @@ class Changes:
 
     def on(self, place: Callable[[NDArray[Any]], Any]) -> Changes:
         """Return the same with each array as ``place`` gives it, such as on a device."""
-        return Changes(*map(place, (self.tokens, self.bias, self.divisor, self.frequency, self.presence)))
+        arrays = self.tokens, self.bias, self.divisor, self.frequency, self.presence
+        return Changes(*[place(array) for array in arrays])
 
     def apply(self, before: Any, where: Any) -> Any:
         """Return the scores of ``tokens`` after biases and penalties; ``where`` is numpy's or torch's."""

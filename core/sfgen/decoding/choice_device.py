@@ -107,7 +107,7 @@ def _weighed(scores: Any, choices: Sequence[Choice]) -> list[Chosen]:
     scores = scores.masked_fill_(~_bits([choice.mask for choice in choices], scores), -math.inf)
     highest = scores.amax(dim=1, keepdim=True)
     options = torch.tensor([choice.options for choice in choices], dtype=torch.float64).to(scores.device)
-    temperatures, top_ks, top_ps, min_ps, shares, takes_best = options.split(1, dim=1)
+    temperatures, top_ks, top_ps, min_ps, shares, takes_best = torch.split(options, 1, dim=1)
     logs = (scores - highest) * (1 / temperatures).clamp(max=1e308)
     if any(choice.options[1] for choice in choices):
         _keep_highest(scores, logs, top_ks)
@@ -164,7 +164,7 @@ def _change(scores: Any, choices: Sequence[Choice]) -> None:
     for number, choice in enumerate(choices):
         if choice.changes is not None and choice.changes.tokens.size:
             changes = choice.changes.on(lambda array: torch.tensor(array, device=scores.device))
-            places = changes.tokens.long()
+            places: Any = torch.tensor(choice.changes.tokens, dtype=torch.int64, device=scores.device)
             scores[number, places] = changes.apply(scores[number, places], torch.where)
 
 

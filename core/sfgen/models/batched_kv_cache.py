@@ -50,6 +50,8 @@ class BatchedKvCache:
         self.index = torch.tensor(lanes, device=device)
         is_run = lanes[-1] - lanes[0] == len(lanes) - 1
         self.view: Any = slice(lanes[0], self.lanes_used) if is_run else self.index  # a slice copies nothing
+        # Texts of one length read a token each: each sees all slots, so that no mask is needed.
+        self.is_even = width == 1 and min(starts) == max(starts)
 
     def mask(self, dtype: Any) -> Any:
         """Return the attention mask of the pass, ``[texts, 1, tokens, slots]``."""
@@ -88,18 +90,21 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
         held = self.held or [states[:0, :, :0] for states in both]
         self.held = [_with_room(each, cache.lanes_used, cache.slots_seen) for each in held]
         for each, states in zip(self.held, both, strict=True):
-            each[cache.index[:, None], :, cache.positions] = states.transpose(1, 2)
+            if cache.is_even:
+                each[cache.view, :, cache.before] = states[:, :, 0]
+            else:
+                each[cache.index[:, None], :, cache.positions] = states.transpose(1, 2)
         keys, values = (each[cache.view, :, : cache.slots_seen] for each in self.held)
         return keys, values
 
     def get_seq_length(self) -> int:
         """Count the tokens that the model has read."""
-        # It matters only where one text is read.
+        # It matters only where one text is read, or all are of one length.
         return self._cache.before
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Return the number of keys, and the position of the first."""
-        # They matter only where one text is read.
+        # They matter only where one text is read, or all are of one length.
         return self._cache.before + query_length, 0
 
 
