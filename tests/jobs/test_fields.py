@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,23 @@ def test_lines_of_another_version_are_told(tmp_path: Path) -> None:
     (tmp_path / "some").write_text(f"{line}\n{rest}")
     with pytest.raises(ForeignOutput, match="written by another version of sfgen"):
         sfgen.run_job(JOBS[1], PROMPTS, tmp_path / "some", resume=True)
+
+
+def test_texts_that_another_version_drew_are_told(tmp_path: Path) -> None:
+    """Where nothing is drawn, and where a text is drawn as a whole, another version drew nothing else."""
+    drawn = sfgen.GenerationConfig(index="[a-z]{3}", seed=1, max_tokens=4, temperature=1)
+    for number, (config, is_told) in enumerate([
+        (drawn, True), (replace(drawn, sampler=sfgen.Sampler()), False), (replace(drawn, strategy="exact"), False),
+    ]):  # fmt: skip
+        job, output = sfgen.Job("uniform", config), tmp_path / str(number)
+        sfgen.run_job(job, ["a", "b"], output)
+        line, rest = output.read_text().split("\n", 1)
+        assert ('"draws": 2' in line) == is_told
+        if is_told:
+            line = line.replace('"draws": 2, ', "").replace('"run": "', '"run": "0')
+            output.write_text(f"{line}\n{rest}")
+            with pytest.raises(ForeignOutput, match="drew others from the same seeds"):
+                sfgen.run_job(job, ["a", "b"], output, resume=True)
 
 
 def test_a_run_goes_on_where_a_number_is_written_otherwise(tmp_path: Path) -> None:

@@ -59,10 +59,17 @@ class SessionCursor:
         self._read: Sequence[int] = ()  # by the session
         self._right = 0  # so many of them, from the first on, are known to be those of the text
 
-    def ask(self, known: Sequence[int], rows: Int32 | None = None, *, counts: bool = True) -> Ask:
+    def ask(
+        self,
+        known: Sequence[int],
+        rows: Int32 | None = None,
+        choose: Callable[[], Choice] | None = None,
+        *,
+        counts: bool = True,
+    ) -> Ask:
         """Return the request for the scores of the next token; ``counts``: as a forward pass."""
         keep = self.kept(known)
-        request = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None, rows)
+        request = Ask(tuple(known[keep:]), keep if keep < len(self._read) else None, rows, choose=choose)
         self._read = known
         self._right = len(known)
         self.asked += counts
@@ -161,9 +168,8 @@ class ForwardPasses:
         for end in [*range(max(begin - 1, self.cursor.kept(known)) + most, len(known), most), len(known)]:
             is_last = end == len(known)
             wanted = rows if is_last else None
-            request = self.cursor.ask(known[:end], wanted, counts=is_last)
-            if is_last and choose is not None:
-                request = replace(request, choose=choose)
+            read = known if is_last else known[:end]
+            request = self.cursor.ask(read, wanted, choose if is_last else None, counts=is_last)
             if self.observe is None:
                 scored = self._scored((yield request), wanted)
             else:

@@ -18,6 +18,7 @@ from sfgen.printable import json_text, on_one_line
 
 _SHOWN = 60  # characters of a value
 _OTHER = "Name another file, or give the prompts and the configuration that this one was begun with."
+_OR_SO = "or what its record says itself, or another version of sfgen drew its texts"
 _ABOUT = ("id", "line", "sample")
 _KNOWN_BY = (*_ABOUT, "prompt", "input", "run", "seed")
 
@@ -101,7 +102,7 @@ class EarlierLines:
             was, now = _sides(ours, expected, key)
             why = f"its {key} is {was}, and now it would be {now}"
             if key == "run":
-                why = self._why(slot, found, job) or f"{why}: an option is another, or what its record says itself"
+                why = self._why(slot, found, job) or f"{why}: an option is another, {_OR_SO}"
             raise self._foreign(number, f"{why} (line {slot.prompt.line} of the input)")
 
     def _why(self, slot: Slot, found: dict[str, Any], job: object) -> str:
@@ -120,6 +121,8 @@ class EarlierLines:
         key = _difference(now, before)
         if key is None:
             return "what its record says under sfgen is another"
+        if key == "draws":
+            return "another version of sfgen drew its texts, and drew others from the same seeds"
         was, is_now = _sides(before, now, key)
         return f"its {key} is {was}, and now it would be {is_now}"
 

@@ -17,7 +17,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from sfgen.decoding.plain_forms import word_bias_of
+from sfgen.decoding.plain_forms import has_temperatures, word_bias_of
+from sfgen.decoding.sampler import DRAWS
 from sfgen.jobs.job import FIRST_SAMPLE, sampler_of
 from sfgen.jobs.prompt_record import PromptRecord
 from sfgen.jobs.record_format import Fields
@@ -87,6 +88,8 @@ def options(job: Job) -> dict[str, Any]:
     named: dict[str, Any] = {"scores": True}
     if job.scored is None:
         named = {"temperature": float(sampler.temperature), "max_tokens": config.max_tokens}
+        if (sampler.temperature > 0 or has_temperatures(config.index)) and config.strategy != "exact":
+            named["draws"] = DRAWS
         if sampler.top_k is not None:
             named["top_k"] = sampler.top_k
         for name in ("top_p", "min_p"):

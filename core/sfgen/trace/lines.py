@@ -124,11 +124,13 @@ class Heading:
         trace: The version of the format.
         sfgen: The version of sfgen that wrote it, for people.
         sample: The number of the text in the run, from 0.
+        draws: The version of what is drawn from a seed: the same seed draws another text by another version.
     """
 
     trace: Version
     sfgen: str = ""
     sample: Count
+    draws: Count = 1
 
 
 @dataclass(frozen=True)
