@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tests.support.running.tried import tried
 
 from sfgen import Sampler
-from sfgen.decoding.choice import Changes, Choice, Chosen, HostRow, ScoreRow, choose_all
+from sfgen.decoding.batch import choose_all
+from sfgen.decoding.choice import Changes, Choice, Chosen, HostRow, ScoreRow
 from sfgen.decoding.choice_kernels import BLOCK, exponentials, uniform
 from sfgen.decoding.sampler import Draws
 from sfgen.errors import ModelError

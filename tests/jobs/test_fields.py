@@ -180,7 +180,7 @@ def test_texts_that_another_version_drew_are_told(tmp_path: Path) -> None:
         line, rest = output.read_text().split("\n", 1)
         assert ('"draws": 2' in line) == is_told
         if is_told:
-            line = line.replace('"draws": 2, ', "").replace('"run": "', '"run": "0')
+            line = line.replace(', "draws": 2', "").replace('"run": "', '"run": "0')
             output.write_text(f"{line}\n{rest}")
             with pytest.raises(ForeignOutput, match="drew others from the same seeds"):
                 sfgen.run_job(job, ["a", "b"], output, resume=True)

@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from sfgen import arguments
-from sfgen.decoding.choice import Choice, Scored, choose_all
+from sfgen.decoding.choice import Choice, Chosen, HostRow, RowAnswer, ScoreRow, choose_in_table
 from sfgen.decoding.events import Ask, AskAgain, Event
 from sfgen.decoding.loop import Loop
 from sfgen.decoding.plain_forms import model_of
@@ -33,7 +33,6 @@ from sfgen.protocols import (
     HasBatch,
     Int32,
     Model,
-    Scores,
 )
 
 LEAST_SHARED = 4
@@ -49,7 +48,7 @@ ToldBy = TypeVar("ToldBy", covariant=True)
 class Asks(Protocol[ToldBy]):
     """A loop that yields requests for scores, and events."""
 
-    def run(self) -> Generator[Ask | AskAgain | Future[Any] | ToldBy, Scored | Scores | None, Any]:
+    def run(self) -> Generator[Ask | AskAgain | Future[Any] | ToldBy, Any, Any]:
         """Yield requests, which are sent scores; events, which are not; and futures of steps that are not made yet."""
 
 
@@ -84,8 +83,8 @@ class _Row(Generic[Told]):
     """One row of the batch, and the loop that runs in it."""
 
     number: int  # of the loop
-    steps: Generator[Ask | AskAgain | Future[Any] | Told, Scored | Scores | None, Any]
-    answer: Answer | Scored | None = None
+    steps: Generator[Ask | AskAgain | Future[Any] | Told, Any, Any]
+    answer: Answer | RowAnswer | None = None
     request: Ask | None = None
     awaited: Future[Any] | None = None  # its step, where another thread makes it
     # the tokens that the row has read: those of the loop before, until this one asks
@@ -256,7 +255,7 @@ def _to_next_request(
 def _ask(running: Mapping[int, _Row[Told]], batch: Batch, narrow: BatchScoresRows | None) -> None:
     """Answer all open requests with one forward pass."""
     requests: dict[int, Sequence[int]] = {}
-    answers: dict[int, Answer | Scored] = {}
+    answers: dict[int, Answer | RowAnswer] = {}
     wanted: dict[int, Int32 | None] = {}
     read: dict[int, Sequence[int]] = {}
     for slot, row in running.items():
@@ -286,13 +285,44 @@ def _read_together(
     narrow: BatchScoresRows | None,
     requests: Mapping[int, Sequence[int]],
     wanted: Mapping[int, Int32 | None],
-) -> Mapping[int, Answer | Scored]:
+) -> Mapping[int, Answer | RowAnswer]:
     """Read tokens in several rows; where their scores lie in one table, choose the next tokens, too."""
     if not isinstance(batch, BatchScoresTogether):
         return batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
     slots, table, others = batch.extend_together(requests, wanted)
     choices = [_choice_of(running[slot]) for slot in slots]
     return {**others, **dict(zip(slots, choose_all(table, choices), strict=True))}
+
+
+def choose_all(table: Any, choices: Sequence[Choice | None]) -> list[RowAnswer]:
+    """Choose a token for each row of a table that has a choice.
+
+    Args:
+        table: Scores, float ``[rows, vocabulary]``: a numpy array, or a tensor on a device.
+        choices: By row; ``None``: nothing is chosen.
+    """
+    rows: list[ScoreRow]
+    pairs = [(row, choice) for row, choice in enumerate(choices) if choice is not None and _fits(choice, table)]
+    wanted, asked = [row for row, _ in pairs], [choice for _, choice in pairs]
+    found: list[Chosen | None] = [None] * len(choices)
+    if isinstance(table, np.ndarray):
+        rows = [HostRow(scores) for scores in table]
+        made = choose_in_table(table, wanted, asked)
+    else:
+        from sfgen.decoding.choice_device import DeviceRow, choose_on_device
+
+        rows = [DeviceRow(scores) for scores in table]
+        made = choose_on_device(table, wanted, asked)
+    for row, chosen in zip(wanted, made, strict=True):
+        found[row] = chosen
+    return [RowAnswer(*each) for each in zip(rows, found, choices, strict=True)]
+
+
+def _fits(choice: Choice, table: Any) -> bool:
+    """Tell whether all tokens of a mask have scores; the loop refuses other tables."""
+    size = int(table.shape[1])
+    is_within = size % 32 == 0 or not int(choice.mask[-1]) >> size % 32
+    return choice.mask.size == (size + 31) // 32 and is_within and not choice.is_weighed
 
 
 def _choice_of(row: _Row[Told]) -> Choice | None:

@@ -253,43 +253,12 @@ class HostRow:
         return HostRow(self.scores.copy())
 
 
-class Scored(NamedTuple):
+class RowAnswer(NamedTuple):
     """The answer to a request that has a choice."""
 
     row: ScoreRow
     chosen: Chosen | None = None  # ``None``: nothing was chosen yet
     choice: Choice | None = None  # how it was chosen
-
-
-def choose_all(table: Any, choices: Sequence[Choice | None]) -> list[Scored]:
-    """Choose a token for each row of a table that has a choice.
-
-    Args:
-        table: Scores, float ``[rows, vocabulary]``: a numpy array, or a tensor on a device.
-        choices: By row; ``None``: nothing is chosen.
-    """
-    rows: list[ScoreRow]
-    pairs = [(row, choice) for row, choice in enumerate(choices) if choice is not None and _fits(choice, table)]
-    wanted, asked = [row for row, _ in pairs], [choice for _, choice in pairs]
-    found: list[Chosen | None] = [None] * len(choices)
-    if isinstance(table, np.ndarray):
-        rows = [HostRow(scores) for scores in table]
-        made = choose_in_table(table, wanted, asked)
-    else:
-        from sfgen.decoding.choice_device import DeviceRow, choose_on_device
-
-        rows = [DeviceRow(scores) for scores in table]
-        made = choose_on_device(table, wanted, asked)
-    for row, chosen in zip(wanted, made, strict=True):
-        found[row] = chosen
-    return [Scored(*each) for each in zip(rows, found, choices, strict=True)]
-
-
-def _fits(choice: Choice, table: Any) -> bool:
-    """Tell whether all tokens of a mask have scores; the loop refuses other tables."""
-    size = int(table.shape[1])
-    is_within = size % 32 == 0 or not int(choice.mask[-1]) >> size % 32
-    return choice.mask.size == (size + 31) // 32 and is_within and not choice.is_weighed
 
 
 # ---- on the host -----------------------------------------------------------------------------------------------------

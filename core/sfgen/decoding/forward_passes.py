@@ -27,7 +27,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.choice import Choice, HostRow, Scored
+from sfgen.decoding.choice import Choice, HostRow, RowAnswer
 from sfgen.decoding.events import Ask, AskAgain, TokenLogprob
 from sfgen.decoding.sampler import log_sum
 from sfgen.decoding.search_tree import Node, Path
@@ -94,7 +94,7 @@ class SessionCursor:
 FEW = 1024
 """The most allowed tokens that are scored without the others."""
 
-AnswerOrScores: TypeAlias = Scored | Scores
+AnswerOrScores: TypeAlias = RowAnswer | Scores
 """What a loop is sent: scores, with the token that was chosen by them where the request had a choice."""
 
 Asking: TypeAlias = Generator[Ask | AskAgain, AnswerOrScores | None, None]
@@ -124,14 +124,14 @@ class ForwardPasses:
 
     def ask(
         self, rows: Int32 | None = None, choose: Callable[[], Choice] | None = None
-    ) -> Generator[Ask, AnswerOrScores | None, Scored]:
+    ) -> Generator[Ask, AnswerOrScores | None, RowAnswer]:
         """Request the scores of the next token."""
         if self._last is not None:
             self._last.keep_own()  # nobody looks at an answer behind the next request
             self._last = None
         return (yield from self._ask(self.text.known, rows, choose))
 
-    def keep(self, node: Node, answer: Scored, asked: Int32 | None) -> Asking:
+    def keep(self, node: Node, answer: RowAnswer, asked: Int32 | None) -> Asking:
         """Keep the needed scores of an answer at a node."""
         node.row, node.chosen, node.unweighed = answer.row, answer.chosen, None
         if asked is None and 1 < node.count <= FEW:
@@ -159,7 +159,7 @@ class ForwardPasses:
 
     def _ask(
         self, known: Sequence[int], rows: Int32 | None, choose: Callable[[], Choice] | None = None
-    ) -> Generator[Ask, AnswerOrScores | None, Scored]:
+    ) -> Generator[Ask, AnswerOrScores | None, RowAnswer]:
         """Request the scores after some tokens, of which a part is read alone where many were forced."""
         if self.observe is not None and known and not self.text.prompt_ids and not self.count:
             yield from self._ask_observed(self.cursor.ask(()), 0, self.observe)  # nothing comes before the first token
@@ -178,7 +178,7 @@ class ForwardPasses:
 
     def _ask_observed(
         self, request: Ask, index: int, observe: Callable[[int, Scores], None]
-    ) -> Generator[Ask, AnswerOrScores | None, Scored]:
+    ) -> Generator[Ask, AnswerOrScores | None, RowAnswer]:
         """Ask for the scores of all tokens at a position, and at those before it that are read; return the former."""
         positions = max(1, min(len(request.token_ids), index + 1))
         if positions == 1:  # as where nobody observes
@@ -191,12 +191,12 @@ class ForwardPasses:
             raise ModelError(f"the model gives scores of shape {answer.shape}, not ({positions}, {size})")
         for number, scores in enumerate(answer, index + 1 - positions):
             observe(number, scores)
-        return Scored(HostRow(answer[-1].copy()))  # the others can be freed
+        return RowAnswer(HostRow(answer[-1].copy()))  # the others can be freed
 
-    def _scored(self, answer: AnswerOrScores | None, rows: Int32 | None) -> Scored:
+    def _scored(self, answer: AnswerOrScores | None, rows: Int32 | None) -> RowAnswer:
         """Return an answer as that to a request that has a choice."""
-        if not isinstance(answer, Scored):
-            return Scored(HostRow(*self._checked(answer, rows)))
+        if not isinstance(answer, RowAnswer):
+            return RowAnswer(HostRow(*self._checked(answer, rows)))
         if answer.row.size != len(self.text.vocabulary):
             self._checked(answer.row.on_host(), None)
         return answer
@@ -211,7 +211,7 @@ class ForwardPasses:
         return scores, rows
 
 
-def all_scores_of(scored: Scored) -> Scores:
+def all_scores_of(scored: RowAnswer) -> Scores:
     """Return the scores of all tokens, where they were asked for."""
     scores = scored.row.on_host()
     assert scores is not None, "all scores were asked for"

@@ -61,6 +61,8 @@ class Scene:
         after: Behind which the text begins, after a thought; ``None``: there is no thought.
         substring: What people call the document that the text is quoted from; ``None``: no document.
         word_bias: The words with a bias, each with it: ``talk=-2``.
+        draws: The version of what is drawn from a seed, by another of which it draws another text; ``None``: the first
+            version, or nothing is drawn.
     """
 
     prompt: str
@@ -83,6 +85,7 @@ class Scene:
     substring: str | None = None
     rendered: str | None = None
     word_bias: tuple[str, ...] = ()
+    draws: PositiveCount | None = None
 
     @property
     def is_guided(self) -> bool:
@@ -124,13 +127,11 @@ class Heading:
         trace: The version of the format.
         sfgen: The version of sfgen that wrote it, for people.
         sample: The number of the text in the run, from 0.
-        draws: The version of what is drawn from a seed: the same seed draws another text by another version.
     """
 
     trace: Version
     sfgen: str = ""
     sample: Count
-    draws: Count = 1
 
 
 @dataclass(frozen=True)

@@ -80,14 +80,13 @@ class TraceFile:
             TraceError: The file cannot be written.
         """
         from sfgen import __version__
-        from sfgen.decoding.sampler import DRAWS
 
         fields = _fields_of(scene)
         if not self._samples:
             self._empty()
         number = self._samples
         self._samples += 1
-        heading = Heading(trace=VERSION, sfgen=__version__, sample=number, draws=DRAWS)
+        heading = Heading(trace=VERSION, sfgen=__version__, sample=number)
         self._write({**to_json(heading), **fields})
         return Tracer(self._write, number)
 
