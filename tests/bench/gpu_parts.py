@@ -12,7 +12,12 @@ import numpy as np
 
 from sfgen import Sampler
 from sfgen.decoding import batch_of
+from sfgen.decoding.batch import choose_all
+from sfgen.decoding.choice import Choice, Counted
+from sfgen.index import Unconstrained
+from sfgen.index.mask_ids import packed
 from sfgen.models.transformers_forward import PartialLmHead
+from sfgen.protocols import Mask
 
 _FEW = 16  # rows of the output layer, as under a narrow mask
 _REPEATS = 21
@@ -34,10 +39,8 @@ def _works(model: Any, batch: int) -> Iterator[Part]:
     hidden = torch.randn((batch, 1, network.config.hidden_size), device=device, dtype=network.dtype)
     with torch.inference_mode():
         logits = network.lm_head(hidden)[:, -1]
-    scores = logits.float().cpu().numpy()
-    greedy, sampled = Sampler().start(), Sampler(1.0, 0).start()
-
-    allowed = model.vocabulary.text_token_ids
+    mask = Unconstrained(model.vocabulary).guide().mask()
+    narrow = packed(few, len(model.vocabulary))
     yield "a forward pass, all scores", _asking(model, batch)
     yield "in it: the layers", _growing(network, batch, plans=False)
     yield "the layers, with cuDNN's attention", _growing(network, batch, plans=True)
@@ -48,15 +51,33 @@ def _works(model: Any, batch: int) -> Iterator[Part]:
     )
     yield "in it: scores to the host", lambda: logits.float().cpu().numpy()
     yield f"{_FEW} scores of each text instead", lambda: logits[:, :_FEW].float().cpu().numpy()
-    yield "scores of the tokens of text picked from all", lambda: [each.take(allowed) for each in scores]
-    yield "choice among all, greedy", lambda: [greedy.choose(each) for each in scores]
-    yield "choice among all, sampled", lambda: [sampled.choose(each) for each in scores]
+    for name, allowed, sampler in (
+        ("choice of all rows, greedy", mask, Sampler()),
+        ("choice of all rows, sampled", mask, Sampler(1.0, 0)),
+        ("choice of all rows, sampled, top-p", mask, Sampler(1.0, 0, top_p=0.95)),
+        ("choice of all rows, sampled, top-k", mask, Sampler(1.0, 0, top_k=40)),
+        (f"choice of all rows, sampled among {_FEW} tokens", narrow, Sampler(1.0, 0)),
+    ):
+        yield name, _choosing(logits, allowed, sampler)
+
+
+def _choosing(logits: Any, mask: Mask, sampler: Sampler) -> Callable[[], object]:
+    """Chooses a token for each row where the scores are."""
+    counted = Counted.of(mask)
+    choices = [
+        Choice(mask, counted.count, sampler, sampler.temperature, share)
+        for share in np.random.default_rng(0).random(len(logits)).tolist()
+    ]
+    return lambda: choose_all(logits, choices)
 
 
 def _asking(model: Any, batch: int) -> Callable[[], object]:
     """Reads a token more at each call, as the loops of so many texts have it read."""
     texts = batch_of(model, batch)
     texts.extend({row: [100] * _PROMPT for row in range(batch)})
+    together = getattr(texts, "extend_together", None)
+    if together is not None:
+        return lambda: together({row: [100] for row in range(batch)}, {})
     return lambda: texts.extend({row: [100] for row in range(batch)})
 
 

@@ -52,7 +52,9 @@ def choice_of(sampler: Sampler, allowed: NDArray[np.int32], size: int, share: fl
 def distribution(row: ScoreRow, choice: Choice, size: int) -> NDArray[np.float64]:
     """The probability of each token, by the draws themselves: each token where the sum of those before is passed."""
     if not choice.is_drawn:
-        return np.eye(size)[row.choose(choice).token]
+        found = np.zeros(size)
+        found[row.choose(choice).token] = 1.0
+        return found
     found, share, last = np.zeros(size), 0.0, -1
     while share < 1 - 1e-9:
         chosen = row.choose(replace(choice, share=min(share + 1e-11, 1 - 2**-53)))

@@ -349,6 +349,7 @@ def one_token(token: int, size: int) -> Mask:
     """Return the mask of a single token."""
     mask: Mask = np.zeros((size + 31) // 32, dtype=np.uint32)
     mask[token >> 5] = 1 << (token & 31)
+    mask.setflags(write=False)
     return mask
 
 

@@ -131,12 +131,14 @@ class TransformersBatch:
         import torch
 
         model = self._load()
-        rows, others = without_unreadable(rows, self._check)
+        known = tokens_known(model)
+        rows, others = without_unreadable(rows, lambda row, token_ids: self._check(row, token_ids, known))
         order, states = list[int](), list[Any]()
         one_pass = _PASS_ON_GPU if model.device.type == "cuda" else _PASS
         with self._reading(rows, model):
             for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}, one_pass):
-                together = {row: rows[row] for row in sorted(group, key=self._rows.index)}
+                lanes = {row: lane for lane, row in enumerate(self._rows)}
+                together = {row: rows[row] for row in sorted(group, key=lanes.__getitem__)}
                 states.append(self._read(together, model))
                 order += together
             if not order:
@@ -153,7 +155,7 @@ class TransformersBatch:
         # would be made at a time: see TransformersSession.extend_all. Other rows stay as they are.
         model = self._load()
         try:
-            self._check(row, token_ids)
+            self._check(row, token_ids, tokens_known(model))
             with self._reading({row: token_ids}, model):
                 return joined_parts(self._parts(row, token_ids, positions, model), positions)
         except ModelError as error:
@@ -179,8 +181,7 @@ class TransformersBatch:
         if not any(self._lengths):
             self._cache, self._rows = None, []
 
-    def _check(self, row: int, token_ids: Sequence[int]) -> None:
-        known = tokens_known(self._load())
+    def _check(self, row: int, token_ids: Sequence[int], known: int) -> None:
         check_readable(token_ids, self._lengths[row], known, self._context_length, self._name)
 
     @contextmanager
@@ -219,9 +220,9 @@ class TransformersBatch:
                 self._rows[lane] = self._rows[last]
                 del self._rows[last]
         for row in asked:
-            if row not in self._rows:
-                self._rows.append(row)
             if not self._lengths[row]:
+                if row not in self._rows:
+                    self._rows.append(row)
                 self._cache.clear(self._rows.index(row))
 
     def _parts(self, row: int, token_ids: Sequence[int], positions: int, model: Any) -> Iterator[Scores]:
@@ -252,8 +253,9 @@ class TransformersBatch:
             read = [self._read({row: tokens[:-1]}, model, max(1, positions - 1)), self._read({row: tokens[-1:]}, model)]
             return torch.cat(read, dim=1)[:, -positions:]
         width = longest + is_misread(longest, model.device)
+        lanes = {row: lane for lane, row in enumerate(self._rows)}
         self._cache.begin(
-            [self._rows.index(row) for row in rows], [self._lengths[row] for row in rows], counts, width, model.device
+            [lanes[row] for row in rows], [self._lengths[row] for row in rows], counts, width, model.device
         )
         padded = [[*token_ids, *[token_ids[-1]] * (width - len(token_ids))] for token_ids in rows.values()]
         options: dict[str, Any] = {}
@@ -307,6 +309,8 @@ def _groups(counts: Mapping[int, int], one_pass: int) -> list[list[int]]:
     """Choose the rows that are read together, for the least time in all."""
     # Padding is read like tokens, so a row with few beside one with many may be dearer than a pass of its own. One more
     # pass costs as much as `one_pass` tokens.
+    if len(set(counts.values())) == 1 and sum(counts.values()) <= MANY:
+        return [list(counts)]
     rows = sorted(counts, key=lambda row: -counts[row])
     cost = [0.0] * (len(rows) + 1)  # of the rows before
     first = [0] * (len(rows) + 1)  # of the last group of these
