@@ -355,10 +355,9 @@ def one_token(token: int, size: int) -> Mask:
 
 def mask_of(tokens: Int32, words: int) -> Mask:
     """Return the mask of some tokens, as far as it has room for them."""
-    mask: Mask = np.zeros(words, dtype=np.uint32)
-    tokens = tokens[tokens < 32 * words]
-    np.bitwise_or.at(mask, tokens >> 5, np.uint32(1) << (tokens & 31).astype(np.uint32))
-    return mask
+    bits = np.zeros(32 * words, dtype=np.bool_)
+    bits[tokens[tokens < bits.size]] = True
+    return mask_of_bits(bits)
 
 
 def has(mask: Mask, token: int) -> bool:

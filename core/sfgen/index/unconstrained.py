@@ -9,6 +9,7 @@ from sfgen.index.guide import NO_TOKENS, BaseGuide
 from sfgen.index.mask_ids import packed, tokens_of_row
 from sfgen.protocols import Int32, Mask, Tokens
 from sfgen.vocabulary import Vocabulary
+from sfgen.weak_cache import kept_while_it_lives
 
 
 class Unconstrained:
@@ -43,6 +44,16 @@ class Unconstrained:
         return None
 
 
+@kept_while_it_lives
+def _masks(vocabulary: Vocabulary) -> tuple[Mask, Mask, Int32]:
+    """Make the masks of all tokens and of end tokens, and the ids of the former."""
+    end = np.array(vocabulary.end_token_ids, dtype=np.int32)
+    everything = packed(np.concatenate([vocabulary.text_token_ids, end]), len(vocabulary))
+    allowed = tokens_of_row(everything)
+    allowed.setflags(write=False)  # it is handed out
+    return everything, packed(end, len(vocabulary)), allowed
+
+
 class UnconstrainedGuide(BaseGuide[int]):
     """A guide without a constraint.
 
@@ -55,12 +66,7 @@ class UnconstrainedGuide(BaseGuide[int]):
 
     def __init__(self, vocabulary: Tokens, max_tokens: int | None = None) -> None:
         super().__init__(vocabulary, 0, max_tokens)
-        end = np.array(self.vocabulary.end_token_ids, dtype=np.int32)
-        size = len(self.vocabulary)
-        self._everything = packed(np.concatenate([self.vocabulary.text_token_ids, end]), size)
-        self._only_ends = packed(end, size)
-        self._allowed = tokens_of_row(self._everything)
-        self._allowed.setflags(write=False)  # it is handed out
+        self._everything, self._only_ends, self._allowed = _masks(self.vocabulary)
 
     def _read(self, position: int, data: bytes) -> int | None:
         return position
