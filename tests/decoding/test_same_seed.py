@@ -61,4 +61,4 @@ def test_the_same_seed_writes_the_same_text(model: Model, options: dict[str, Any
 
         first = text(1)
         assert text(1) == first
-        assert any(text(seed) != first for seed in range(2, 6))
+        assert any(text(seed) != first for seed in range(2, 20))

@@ -3,10 +3,10 @@
 A seed belongs to each line, so a record does not depend on what was done before it, or on how often the job was
 stopped. What it prints:
 
-    Anna 7 a good from Kathmandua
-    Bruno 8 a good from Rockbury
-    Clara 9 an old from Milport
-    David 10 an old from Daviditect
+    Anna 7 a good from Zagrebetna
+    Bruno 8 an old from Warsawajav
+    Clara 9 an old from Warsaw
+    David 10 an ambitious from Buenoskla
     2 kept, 2 written; the same as in one run: True
 """
 

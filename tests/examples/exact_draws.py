@@ -4,10 +4,10 @@ Masks choose token by token: a text that begins likely and goes on unlikely come
 whole text. A ban then only takes texts away: with the same seeds all others come out as before. What it prints:
 
     text    masks  exact
-    cold     52 %   80 %
-    cool      7 %   20 %
-    hot      15 %    0 %
-    hotel    26 %    0 %
+    cold     45 %   80 %
+    cool     12 %   20 %
+    hot      19 %    0 %
+    hotel    24 %    0 %
     With a ban of cold 20 of the 20 other texts are the same.
     The likeliest text: cold
 """

@@ -3,8 +3,8 @@
 A model has a vocabulary, ``encode`` and ``session()``; a session reads tokens and can go back. Constraints, bans and
 exact draws work with it as with any other. What it prints:
 
-    inlar sain ran onman
-    ind spain
+    indba splar tond indie
+    o sthe staratond the atain toain s sain ararathe st s main
 """
 
 from collections.abc import Sequence

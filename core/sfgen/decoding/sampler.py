@@ -47,6 +47,9 @@ FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
 _ROWS = 64
 """The rows of the table in which the highest of many scores are looked for."""
 
+_WORD = 2**64 - 1
+"""The numbers of which a random number is made have so many bits."""
+
 CHOICE, ACCEPTANCE = range(2)
 """What a random number decides: which token is chosen; whether a word with a bias stays."""
 
@@ -266,14 +269,24 @@ class Draws:
 
         Args:
             position: Of the token that it is for.
-            purpose: What it decides there.
+            purpose: What it decides there, a number.
         """
+        if position.__class__ is not int or position < 0:
+            position = arguments.whole_number("position", position, least=0)
+        if purpose.__class__ is not int or purpose < 0:
+            purpose = arguments.whole_number("purpose", purpose, least=0)
         visit = self._visits[position, purpose] = 1 + self._visits.get((position, purpose), -1)
-        number: float = uniform(*self._key, position, visit, purpose)
+        number: float = uniform(*self._key, position & _WORD, visit, purpose & _WORD)
         return number
 
     def accepts(self, position: int, probability: float) -> bool:
-        """Accept by chance a word with a bias, whose last token is at a position."""
+        """Accept by chance a word with a bias.
+
+        Args:
+            position: Of its last token.
+            probability: That it is accepted.
+        """
+        probability = arguments.number("probability", probability, "a number from 0 to 1", most=1)
         return self.share(position, ACCEPTANCE) < probability
 
     def choose(self, scores: Scores, temperature: float | None = None) -> tuple[int, float | None]:

@@ -161,6 +161,8 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "pattern": lambda: PATTERN,
     "place": lambda: 0,
     "position": lambda: 0,
+    "probability": lambda: 0.5,
+    "purpose": lambda: 0,
     "order": lambda: InOrder(lambda outcome: None),
     "output": lambda: Path("written.jsonl"),
     "prompt": lambda: "a",
