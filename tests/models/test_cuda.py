@@ -21,7 +21,7 @@ from sfgen.decoding import batch_of, drive_batch, prepare
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import ModelError
 from sfgen.integrations.transformers import BannedWordsLogitsProcessor, GuidedLogitsProcessor
-from sfgen.models import transformers_forward
+from sfgen.models import recorded_pass, transformers_forward
 from sfgen.models.tiny import DIRECTORY
 from sfgen.models.transformers_forward import KNOWN_LM_HEADS
 from sfgen.models.transformers_model import TransformersModel
@@ -238,6 +238,36 @@ class TestTexts:
             text = results[number].text
             assert "index" not in task or re.fullmatch(PATTERN, text)
             assert "banned" not in task or not scan(text, banned, prompt=PROMPTS[0])
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "qwen3", "gemma"])
+def test_passes_that_are_launched_as_a_whole_have_the_same_scores(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of different lengths, of which one ends and others go back; each pass is recorded anew where it must be."""
+    monkeypatch.setattr(recorded_pass, "SLOTS", 16)
+    model, made = on_device(model_of(name)), list[int]()
+    recorded = recorded_pass.recorded
+
+    def counted(forward: Callable[[], Any]) -> Callable[[], Any]:
+        replay = recorded(forward)
+        made.append(1)
+        return replay
+
+    monkeypatch.setattr(recorded_pass, "recorded", counted)
+    batch, oracles = batch_for(model, 4), [ForgetfulSession(model) for _ in range(4)]
+    generator = np.random.default_rng(5)
+    rows = {row: generator.integers(3, 64, 3 + 2 * row).tolist() for row in range(4)}
+    for step in range(60):
+        read, table, others = batch.extend_together(rows, {})
+        assert not others
+        for row, scores in zip(read, table.float().cpu().numpy(), strict=True):
+            assert_close(scores, oracles[row].extend(rows[row]))
+        if step == 30:
+            batch.rewind(3, 0)
+        if step in (12, 40):
+            batch.rewind(1, len(oracles[1].tokens) - 2)
+            oracles[1].rewind(len(oracles[1].tokens) - 2)
+        rows = {row: generator.integers(3, 64, 1).tolist() for row in range(4 if step < 30 else 3)}
+    assert len(made) > 3
 
 
 @pytest.mark.parametrize("options", [{"do_sample": False}, {"do_sample": True}, {"num_beams": 3, "do_sample": False}])

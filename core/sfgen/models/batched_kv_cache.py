@@ -53,6 +53,27 @@ class BatchedKvCache:
         # Texts of one length read a token each: each sees all slots, so that no mask is needed.
         self.is_even = width == 1 and min(starts) == max(starts)
 
+    def begin_fixed(self, lanes: Any, positions: Any) -> None:
+        """Set where a pass writes that is launched again later: one token ``[lanes, 1]`` in each, among all slots."""
+        self.before, self.slots_seen, self.lanes_used = 0, self.slots, len(lanes)
+        self.positions, self.index, self.view, self.is_even = positions, lanes, slice(0, len(lanes)), False
+
+    @property
+    def slots(self) -> int:
+        """The slots of each lane; 0 before the first pass."""
+        held = self._layers[0].held
+        return int(held[0].shape[2]) if held else 0
+
+    @property
+    def place(self) -> tuple[int, ...]:
+        """Where keys and values are: others when there are more lanes or slots."""
+        return tuple(held.data_ptr() for layer in self._layers for held in layer.held)
+
+    def make_room(self, lanes: int, slots: int) -> None:
+        """Make lanes and slots, if they are missing."""
+        for layer in self._layers:
+            layer.held = [_with_room(each, lanes, slots) for each in layer.held]
+
     def mask(self, dtype: Any) -> Any:
         """Return the attention mask of the pass, ``[texts, 1, tokens, slots]``."""
         # Each token sees its own text, up to itself. Booleans, or numbers that are added to the scores.

@@ -38,6 +38,7 @@ from sfgen.vocabulary.pretrained import without_warnings
 
 if TYPE_CHECKING:
     from sfgen.models.batched_kv_cache import BatchedKvCache
+    from sfgen.models.recorded_pass import RecordedPass
 
 KNOWN = frozenset({
     "codegen", "cohere", "deepseek_v3", "falcon", "gemma", "glm", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "granite",
@@ -96,6 +97,9 @@ class TransformersBatch:
         self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
         self._keeps_logits = False
         self._cache_name = ""
+        self._recorded: RecordedPass | None = None
+        self._texts = 0  # of the last such pass
+        self._steady = 0  # passes over one token of each text, one after the other; below 0: none can be recorded
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """Read tokens for some rows and return the next scores of each, or its ``ModelError``."""
@@ -117,7 +121,7 @@ class TransformersBatch:
         few rows of the output layer for each.
         """
         stays = stays_there(self._load().device)
-        read, table, others = self._extend(rows, {} if stays else wanted)
+        read, table, others = self._extend(rows, {} if stays else wanted, stays=stays)
         if not stays:
             return read, on_host(table), others
         for row in read:  # nothing else is scored there
@@ -125,7 +129,7 @@ class TransformersBatch:
         return read, table, others
 
     def _extend(
-        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None], *, stays: bool = False
     ) -> tuple[Sequence[int], Any, Mapping[int, Answer]]:
         """Read tokens for some rows; return rows, a tensor of all their scores, and the answers of others."""
         import torch
@@ -136,6 +140,8 @@ class TransformersBatch:
         order, states = list[int](), list[Any]()
         one_pass = _PASS_ON_GPU if model.device.type == "cuda" else _PASS
         with self._reading(rows, model):
+            if stays and (scores := self._steady_scores(rows, model)) is not None:
+                return list(self._rows), scores, others
             for group in _groups({row: len(token_ids) for row, token_ids in rows.items()}, one_pass):
                 lanes = {row: lane for lane, row in enumerate(self._rows)}
                 together = {row: rows[row] for row in sorted(group, key=lanes.__getitem__)}
@@ -179,7 +185,7 @@ class TransformersBatch:
         if not length:
             self._hidden.pop(row, None)
         if not any(self._lengths):
-            self._cache, self._rows = None, []
+            self._cache, self._rows, self._recorded, self._steady = None, [], None, min(self._steady, 0)
 
     def _check(self, row: int, token_ids: Sequence[int], known: int) -> None:
         check_readable(token_ids, self._lengths[row], known, self._context_length, self._name)
@@ -260,8 +266,7 @@ class TransformersBatch:
         padded = [[*token_ids, *[token_ids[-1]] * (width - len(token_ids))] for token_ids in rows.values()]
         options: dict[str, Any] = {}
         if len(rows) > 1 and not self._cache.is_even:  # what is read as in a session may take a faster way
-            is_added = attention_kind(model.config) != "sdpa"
-            options["attention_mask"] = self._cache.mask(model.dtype if is_added else torch.bool)
+            options["attention_mask"] = self._cache.mask(self._mask_dtype(model))
         if self._keeps_logits:
             options["logits_to_keep"] = positions
         inputs = {
@@ -276,6 +281,49 @@ class TransformersBatch:
             self._lengths[row] += count
         # Padding, of which a single row has none, is the last token once more: see the cache.
         return states[:, -positions:]
+
+    def _steady_scores(self, rows: Mapping[int, Sequence[int]], model: Any) -> Any | None:
+        """Read one token of each text as in passes before; ``None``: it is no such pass, or none is recorded yet."""
+        from sfgen.models import recorded_pass
+
+        cache, lm_head, texts = self._cache, self._lm_head, len(rows)
+        if self._steady < 0 or cache is None or lm_head is None:
+            return None
+        slots = 1 + max((self._lengths[row] for row in rows), default=0)
+        has_one_each = texts == len(self._rows) and all(len(token_ids) == 1 for token_ids in rows.values())
+        if not has_one_each or texts * slots > recorded_pass.MOST_SLOTS:
+            self._steady = 0
+            return None
+        self._steady = self._steady + 1 if texts == self._texts else 0
+        self._texts = texts
+        if self._recorded is None or not self._recorded.fits(texts, slots):
+            if self._steady <= recorded_pass.STEADY:
+                return None
+            self._recorded = None  # it holds memory
+            if slots > cache.slots:
+                cache.make_room(texts, -(-slots // recorded_pass.SLOTS) * recorded_pass.SLOTS)
+
+            def read(inputs: dict[str, Any]) -> Any:
+                inputs = {**inputs, self._cache_name: cache.value, "use_cache": True}
+                return lm_head.scores(lm_head.read(inputs).last_hidden_state, None)[:, -1]
+
+            self._recorded = recorded_pass.RecordedPass(read, cache, texts, self._mask_dtype(model), model.device)
+        try:
+            scores = self._recorded.scores(
+                [rows[row][0] for row in self._rows], [self._lengths[row] for row in self._rows]
+            )
+        except RuntimeError:  # some models do what cannot be recorded
+            self._recorded, self._steady = None, -1
+            return None
+        for row in rows:
+            self._lengths[row] += 1
+        return scores
+
+    def _mask_dtype(self, model: Any) -> Any:
+        """Return the dtype of the mask: numbers that are added, or booleans."""
+        import torch
+
+        return model.dtype if attention_kind(model.config) != "sdpa" else torch.bool
 
     def _scored(
         self, order: Sequence[int], states: Any, wanted: Mapping[int, Int32 | None], others: dict[int, Answer]
