@@ -267,7 +267,7 @@ def test_passes_that_are_launched_as_a_whole_have_the_same_scores(name: str, mon
             batch.rewind(1, len(oracles[1].tokens) - 2)
             oracles[1].rewind(len(oracles[1].tokens) - 2)
         rows = {row: generator.integers(3, 64, 1).tolist() for row in range(4 if step < 30 else 3)}
-    assert len(made) > 3
+    assert len(made) > 1
 
 
 @pytest.mark.parametrize("options", [{"do_sample": False}, {"do_sample": True}, {"num_beams": 3, "do_sample": False}])

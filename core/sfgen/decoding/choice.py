@@ -123,6 +123,10 @@ class Choice:
     factors: tuple[Int32, Float64] | None = None  # tokens, and the logarithms of what their weights are multiplied by
     takes_best: bool = False  # whether the token with the largest weight is taken, at a temperature above 0
 
+    def tokens(self) -> Int32:
+        """List the tokens that may stand there, ascending."""
+        return Counted(self.mask, self.count, 0).tokens()
+
     @property
     def is_weighed(self) -> bool:
         """Whether anything is known of the tokens but their scores."""
@@ -248,7 +252,7 @@ class HostRow:
         if self.tokens is not None:
             return HostRow(self.scores.copy(), self.tokens)
         if _KEPT_WHOLE * choice.count < self.scores.size:
-            tokens = tokens_of_row(choice.mask)
+            tokens = choice.tokens()
             return HostRow(self.scores.take(tokens), tokens)
         return HostRow(self.scores.copy())
 
@@ -378,3 +382,9 @@ class Counted:
         """Count the tokens of a mask."""
         both = kernels.counted(mask)
         return cls(mask, both >> 32, both & 0xFFFFFFFF)
+
+    def tokens(self) -> Int32:
+        """List the tokens, ascending."""
+        tokens: Int32 = np.empty(self.count, dtype=np.int32)
+        kernels.listed(self.mask, tokens)
+        return tokens

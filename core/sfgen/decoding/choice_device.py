@@ -8,16 +8,20 @@ the score minus infinity. Where scores are equal the lower id stays, as there. S
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
 from sfgen.decoding.choice import Choice, Chosen, HostRow, ScoreRow
 from sfgen.decoding.choice_kernels import ALL_MINUS_INFINITE, BLOCK, INFINITE, NOT_A_NUMBER, NOTHING_LEFT
-from sfgen.index.mask_ids import tokens_of_row
 from sfgen.protocols import Int32, Mask, Scores
+
+FEW = 1024
+"""The most tokens that are chosen among without the others."""
+
+_Choose: TypeAlias = Callable[[Any, Any, Sequence[Choice]], list[Chosen]]
 
 _MOST_SORTED = 1024
 """The most tokens of a nucleus that are sorted at first; all are, where it has more."""
@@ -51,7 +55,7 @@ class DeviceRow:
         scores = self.tensor.double()[None]
         _change(scores, [choice])
         mask = choice.mask if choice.barred is None else choice.mask & ~choice.barred
-        allowed = scores[0].masked_fill(~_bits([mask], scores)[0], -math.inf)
+        allowed = scores[0].masked_fill(_missing([mask], scores)[0], -math.inf)
         return float(scores[0, token] - allowed.logsumexp(0))
 
     def on_host(self) -> Scores | None:
@@ -66,8 +70,8 @@ class DeviceRow:
 
     def own(self, choice: Choice) -> ScoreRow:
         """Return the row in memory of its own, or on the host where few tokens may stand there."""
-        if choice.count <= BLOCK:
-            tokens = tokens_of_row(choice.mask)
+        if choice.count <= FEW:
+            tokens = choice.tokens()
             return HostRow(self.among(tokens), tokens)
         return DeviceRow(self.tensor.clone())
 
@@ -78,33 +82,57 @@ def choose_on_device(table: Any, rows: Sequence[int], choices: Sequence[Choice])
     if not rows:
         return []
     found: list[Chosen | None] = [None] * len(rows)
-    greedy = [number for number, choice in enumerate(choices) if choice.temperature == 0]
-    others = [number for number, choice in enumerate(choices) if choice.temperature > 0]
-    for numbers, choose in ((greedy, _likeliest), (others, _weighed)):
-        if numbers:
-            some = [choices[number] for number in numbers]
-            scores = _rows(table, [rows[number] for number in numbers])
-            for number, chosen in zip(numbers, choose(scores, some), strict=True):
-                found[number] = chosen
+    for numbers, is_few in _groups(choices):
+        some = [choices[number] for number in numbers]
+        scores = _rows(table, [rows[number] for number in numbers])
+        choose = _likeliest if some[0].temperature == 0 else _weighed
+        if is_few:
+            made = _among_few(scores, some, choose)
+        else:
+            if any(choice.changes is not None for choice in some):
+                scores = scores.double()
+                _change(scores, some)
+            made = choose(scores, _missing([choice.mask for choice in some], scores), some)
+        for number, chosen in zip(numbers, made, strict=True):
+            found[number] = chosen
     return [chosen for chosen in found if chosen is not None]
 
 
-def _likeliest(scores: Any, choices: Sequence[Choice]) -> list[Chosen]:
-    """Take the token with the highest score of each row."""
-    if any(choice.changes is not None for choice in choices):
-        scores = scores.double()
-        _change(scores, choices)
-    scores = scores.masked_fill(~_bits([choice.mask for choice in choices], scores), -math.inf)
+def _groups(choices: Sequence[Choice]) -> Iterator[tuple[list[int], bool]]:
+    """Yield the numbers of choices that are made together, and whether each is among few tokens."""
+    groups: dict[tuple[bool, bool], list[int]] = {}
+    for number, choice in enumerate(choices):
+        is_few = choice.count <= FEW and choice.changes is None and not choice.is_weighed
+        groups.setdefault((choice.temperature == 0, is_few), []).append(number)
+    for (_, is_few), numbers in groups.items():
+        yield numbers, is_few
+
+
+def _among_few(scores: Any, choices: Sequence[Choice], choose: _Choose) -> list[Chosen]:
+    """Choose by the scores of the allowed tokens alone, side by side."""
+    most = max(choice.count for choice in choices)
+    tokens: Int32 = np.full((len(choices), most), -1, dtype=np.int32)
+    for number, choice in enumerate(choices):
+        tokens[number, : choice.count] = choice.tokens()
+    places = torch.from_numpy(tokens).to(scores.device)
+    among = scores.gather(1, places.clamp(min=0).long())
+    return [
+        each if each.token < 0 else each._replace(token=int(tokens[number, each.token]))
+        for number, each in enumerate(choose(among, places < 0, choices))
+    ]
+
+
+def _likeliest(scores: Any, missing: Any, choices: Sequence[Choice]) -> list[Chosen]:
+    """Take the token with the highest score of each row, of those that are not missing."""
+    scores = scores.masked_fill(missing, -math.inf)
     highest, tokens = scores.max(dim=1)
     found = torch.stack([tokens.double(), highest.double()]).cpu().tolist()  # a NaN is the highest
     return [Chosen(_usable(int(token), score)) for token, score in zip(*found, strict=True)]
 
 
-def _weighed(scores: Any, choices: Sequence[Choice]) -> list[Chosen]:
-    """Draw a token of each row, or take the one with the largest weight."""
-    scores = scores.double()
-    _change(scores, choices)
-    scores = scores.masked_fill_(~_bits([choice.mask for choice in choices], scores), -math.inf)
+def _weighed(scores: Any, missing: Any, choices: Sequence[Choice]) -> list[Chosen]:
+    """Draw a token of each row, of those that are not missing, or take the one with the largest weight."""
+    scores = scores.double().masked_fill(missing, -math.inf)
     highest = scores.amax(dim=1, keepdim=True)
     options = torch.tensor([choice.options for choice in choices], dtype=torch.float64).to(scores.device)
     temperatures, top_ks, top_ps, min_ps, shares, takes_best = torch.split(options, 1, dim=1)
@@ -147,16 +175,16 @@ def _rows(table: Any, rows: Sequence[int]) -> Any:
     return table if list(rows) == list(range(len(table))) else table[torch.tensor(rows, device=table.device)]
 
 
-def _bits(masks: Sequence[Mask], like: Any) -> Any:
-    """Return masks as booleans on the device, ``[masks, vocabulary]``; equal ones are sent once."""
+def _missing(masks: Sequence[Mask], like: Any) -> Any:
+    """Return which tokens masks do not have, bool ``[masks, vocabulary]`` on the device; equal masks are sent once."""
     different = list({id(mask): mask for mask in masks}.values())
-    words = torch.from_numpy(np.stack(different).view(np.int32)).to(like.device)
-    shifts = torch.arange(32, dtype=torch.int32, device=like.device)
-    bits = ((words[:, :, None] >> shifts) & 1).flatten(1)[:, : like.shape[1]].bool()
+    words = np.stack(different).astype("<u4", copy=False).view(np.uint8)
+    bits = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8, device=like.device)
+    missing = (torch.from_numpy(words).to(like.device)[:, :, None] & bits == 0).flatten(1)[:, : like.shape[1]]
     if len(different) == 1:
-        return bits
+        return missing
     places = {id(mask): place for place, mask in enumerate(different)}
-    return bits[torch.tensor([places[id(mask)] for mask in masks], device=like.device)]
+    return missing[torch.tensor([places[id(mask)] for mask in masks], device=like.device)]
 
 
 def _change(scores: Any, choices: Sequence[Choice]) -> None:
@@ -205,7 +233,7 @@ def _with_factors(weights: Any, logs: Any, choices: Sequence[Choice]) -> tuple[A
             tokens, factors = (torch.tensor(each, device=logs.device) for each in choice.factors)
             logs[number].index_add_(0, tokens.long(), factors)
         if choice.barred is not None:
-            logs[number].masked_fill_(_bits([choice.barred], logs)[0], -math.inf)
+            logs[number].masked_fill_(~_missing([choice.barred], logs)[0], -math.inf)
     highest = logs.amax(dim=1, keepdim=True)
     weights = torch.where(highest > -math.inf, (logs - highest).exp(), torch.zeros_like(logs))
     return weights, highest + weights.sum(dim=1, keepdim=True).log() - before.log()

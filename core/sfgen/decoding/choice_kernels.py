@@ -454,6 +454,21 @@ def product(left: UInt, right: UInt) -> UInt:
 
 
 @kernel
+def listed(mask: UInt32s, tokens: Int32sOut) -> Int:
+    """List the tokens of a mask, ascending."""
+    count = np.int64(0)
+    for word in range(len(mask)):
+        bits = mask[word]
+        if bits == 0:
+            continue
+        for offset in range(32):
+            if bits >> np.uint32(offset) & np.uint32(1):
+                tokens[count] = word * 32 + offset
+                count += 1
+    return count
+
+
+@kernel
 def counted(mask: UInt32s) -> Int:
     """Return the number of tokens of a mask, and the first of them: ``number << 32 | token``."""
     count, first = np.int64(0), np.int64(0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sfgen.decoding.choice import Changes, Choice, Chosen, Counted, ScoreRow, has, mask_of
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.top_logprobs import TopLogprobs
-from sfgen.index.mask_ids import TOKEN_IDS, tokens_of_row
+from sfgen.index.mask_ids import tokens_of_row
 from sfgen.protocols import Int32, Mask
 
 _UNITY = Sampler(1.0, seed=0)
@@ -78,8 +78,9 @@ class Node:
         return self.allowed.mask
 
     def all_allowed(self) -> Int32:
-        """Return all tokens that the guide allows here, ascending; read-only."""
-        return TOKEN_IDS.of(self.mask)
+        """Return all tokens that the guide allows here, ascending."""
+        assert self.allowed is not None
+        return self.allowed.tokens()
 
     def left(self) -> Mask:
         """Return the tokens that are allowed and not ruled out."""
