@@ -52,8 +52,7 @@ class DeviceRow:
     @torch.inference_mode()
     def log_share(self, token: int, choice: Choice) -> float:
         """Return the log-probability of a token among those allowed and not barred, at temperature 1."""
-        scores = self.tensor.double()[None]
-        _change(scores, [choice])
+        scores = _changed(self.tensor[None], [choice])
         mask = choice.mask if choice.barred is None else choice.mask & ~choice.barred
         allowed = scores[0].masked_fill(_missing([mask], scores)[0], -math.inf)
         return float(scores[0, token] - allowed.logsumexp(0))
@@ -90,8 +89,7 @@ def choose_on_device(table: Any, rows: Sequence[int], choices: Sequence[Choice])
             made = _among_few(scores, some, choose)
         else:
             if any(choice.changes is not None for choice in some):
-                scores = scores.double()
-                _change(scores, some)
+                scores = _changed(scores, some)
             made = choose(scores, _missing([choice.mask for choice in some], scores), some)
         for number, chosen in zip(numbers, made, strict=True):
             found[number] = chosen
@@ -187,13 +185,15 @@ def _missing(masks: Sequence[Mask], like: Any) -> Any:
     return missing[torch.tensor([places[id(mask)] for mask in masks], device=like.device)]
 
 
-def _change(scores: Any, choices: Sequence[Choice]) -> None:
-    """Apply biases and penalties to scores in float64, in place."""
+def _changed(scores: Any, choices: Sequence[Choice]) -> Any:
+    """Return scores after biases and penalties, in float64."""
+    scores = scores.to(torch.float64, copy=True)
     for number, choice in enumerate(choices):
         if choice.changes is not None and choice.changes.tokens.size:
             changes = choice.changes.on(lambda array: torch.tensor(array, device=scores.device))
             places: Any = torch.tensor(choice.changes.tokens, dtype=torch.int64, device=scores.device)
             scores[number, places] = changes.apply(scores[number, places], torch.where)
+    return scores
 
 
 def _keep_highest(scores: Any, logs: Any, top_ks: Any) -> None:
