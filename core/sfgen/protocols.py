@@ -520,7 +520,7 @@ class BatchScoresRows(Protocol):
 
 @runtime_checkable
 class BatchScoresTogether(Protocol):
-    """A batch whose rows are scored in one table, so that the next tokens of all of them are chosen in one call."""
+    """A batch whose rows lie in one table of scores."""
 
     def extend_together(
         self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]

@@ -8,7 +8,9 @@ From call to result, in reading order:
 * ``loop`` is the generator of requests and events: one token chosen, or tokens rolled back; ``exact`` is the loop that
   draws whole texts;
 * ``sequence`` is one text with guide, ban and stop strings, ``search_tree`` its tokens and the tree of what was tried;
-* ``sampler`` chooses; ``ban`` and ``strategies`` undo banned text, ``json_strings`` finds it in strings of JSON;
+* ``sampler`` says how a token is chosen and draws random numbers, ``choice`` chooses for all rows at once, by
+  ``choice_kernels`` or ``choice_device``; ``ban`` and ``strategies`` undo banned text, ``json_strings`` finds it in
+  strings of JSON;
 * ``forward_passes`` asks the model, ``mask_prefetch`` makes a mask meanwhile, ``fast_forward`` finds tokens that need
   no forward pass, with ``retokenize``; ``healing`` mends the seam between prompt and text;
 * ``events`` are what the loop tells, with ``top_logprobs``; ``detokenizer`` says which bytes may be released;

@@ -1,4 +1,4 @@
-"""The choice of a token by torch, where the scores are: on a GPU nothing but what is chosen comes to the host.
+"""The choice of a token by torch, where the scores are: on a GPU only what is chosen comes to the host.
 
 It follows ``sfgen.decoding.choice_kernels`` step by step, in float64, over all tokens: those that are not allowed have
 the score minus infinity. Where scores are equal the lower id stays, as there. Sums are added in another order, which

@@ -270,6 +270,12 @@ class Draws:
         Args:
             position: Of the token that it is for.
             purpose: What it decides there, a number.
+
+        Returns:
+            Another number at each call.
+
+        Raises:
+            UsageError: They are not whole numbers of at least 0.
         """
         if position.__class__ is not int or position < 0:
             position = arguments.whole_number("position", position, least=0)
@@ -285,6 +291,12 @@ class Draws:
         Args:
             position: Of its last token.
             probability: That it is accepted.
+
+        Returns:
+            Whether it is.
+
+        Raises:
+            UsageError: ``position`` is not a whole number of at least 0, or ``probability`` none from 0 to 1.
         """
         probability = arguments.number("probability", probability, "a number from 0 to 1", most=1)
         return self.share(position, ACCEPTANCE) < probability
