@@ -66,7 +66,7 @@ def test_texts_are_like_the_records(sfgen: Sfgen, file: str) -> None:
 @pytest.mark.parametrize("file", ["tools.json", "mcp.json", "-"])
 def test_a_text_is_one_call(sfgen: Sfgen, file: str) -> None:
     stdin = json.dumps(TOOLS) if file == "-" else ""
-    done = sfgen("gen", "--tools", file, "--json", "-n", "6", "--seed", "3", "The call: ", stdin=stdin)
+    done = sfgen("gen", "--tools", file, "--json", "-n", "16", "--seed", "3", "The call: ", stdin=stdin)
     assert (done.code, done.err) == (0, "")
     schema = JsonSchema(tools_schema(TOOLS))
     for record in done.records:

@@ -61,7 +61,14 @@ def test_a_record_is_that_of_a_run_of_its_own(sfgen: Sfgen, prompts: Callable[..
     many = sfgen(*common, "--seed", "4", "--fields", "all", "--input", file).records
     for seed, prompt, record in zip((4, 5), ("It is ", "Can we "), many, strict=True):
         (alone,) = sfgen(*common, "--seed", str(seed), "--json", prompt).records
-        options = {"temperature": 1.0, "max_tokens": 8, "top_k": 50, "max_block": 32, "max_rollbacks": 10_000}
+        options = {
+            "temperature": 1.0,
+            "max_tokens": 8,
+            "draws": 2,
+            "top_k": 50,
+            "max_block": 32,
+            "max_rollbacks": 10_000,
+        }
         head = {"line": record["line"], "options": options, "run": many[0]["run"]}
         assert record == {**alone, **head, "seconds": record["seconds"]}
 

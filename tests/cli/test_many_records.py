@@ -77,7 +77,7 @@ def test_what_is_written_without_being_asked_for(sfgen: Sfgen, prompts: Path) ->
     sfgen(*GEN, "-r", "[0-9]{4}", "--input", prompts, "--output", prompts.with_name("o"))
     first, second = (json.loads(line) for line in prompts.with_name("o").read_text().splitlines()[:2])
     assert first["job"]["pattern"] == "[0-9]{4}"
-    assert first["job"]["options"] == {"temperature": 1.0, "max_tokens": 256}
+    assert first["job"]["options"] == {"temperature": 1.0, "max_tokens": 256, "draws": 2}
     assert "job" not in second
 
 

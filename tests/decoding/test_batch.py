@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.support.models.scripted import ScriptedModel, preferring, random_scores
 from tests.support.running.tried import tried
 
-from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary
+from sfgen import BannedWords, Dfa, Finished, Index, RolledBack, Sampler, TokenChosen, Vocabulary, load_model
 from sfgen.decoding import AskAgain, prepare
 from sfgen.decoding.batch import batch_of, drive_batch
 from sfgen.decoding.events import Ask, Event
@@ -576,3 +576,18 @@ class TestTheBatchOfAModel:
 
     def test_any_other(self) -> None:
         assert isinstance(batch_of(ScriptedModel(VOCABULARY, random_scores(len(VOCABULARY), 0)), 5), SeparateRows)
+
+
+def test_a_loop_that_asks_for_scores_alone_gets_them_from_a_table() -> None:
+    """As that of choices which are scored: it chooses no token."""
+    model, got = load_model("tiny"), list[Any]()
+
+    class Asking:
+        def run(self) -> Generator[Ask | str, Any, None]:
+            got.append((yield Ask((1, 2, 3))))
+            yield "done"
+
+    told = list(drive_batch([Asking(), Asking()], batch_of(model, 2)))
+    assert [event for _, event in told] == ["done", "done"]
+    for scores in got:
+        np.testing.assert_allclose(scores, model.session().extend([1, 2, 3]), rtol=1e-4, atol=1e-4)

@@ -291,7 +291,13 @@ def _read_together(
         return batch.extend(requests) if narrow is None else narrow.extend_rows(requests, wanted)
     slots, table, others = batch.extend_together(requests, wanted)
     choices = [_choice_of(running[slot]) for slot in slots]
-    return {**others, **dict(zip(slots, choose_all(table, choices), strict=True))}
+    answers: dict[int, Answer | RowAnswer] = dict(others)
+    for slot, answer in zip(slots, choose_all(table, choices), strict=True):
+        request, scores = running[slot].request, None
+        if request is None or request.choose is None:  # scores are all that was asked for
+            scores = answer.row.on_host()
+        answers[slot] = answer if scores is None else scores
+    return answers
 
 
 def choose_all(table: Any, choices: Sequence[Choice | None]) -> list[RowAnswer]:
