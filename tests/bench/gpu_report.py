@@ -57,7 +57,8 @@ def report(sections: Sequence[Section], *, machine: str, model: str, tokens: int
         f"length), greedy where nothing else is said; {rounds} interleaved rounds after one that warms up. Times are "
         "of a token that stays in a text, medians of the rounds; *ratio*: to free generation by sfgen in the same "
         "round, with the first and third quartile. *Passes*: forward passes that Python launches, each over all texts "
-        "that need scores; those of a batch that are recorded and launched as a whole are not among them. The wide pattern allows all tokens but those with a line feed, the narrow one 26; of neither "
+        "that need scores; those of a batch that are recorded and launched as a whole are not among them. The wide "
+        "pattern allows all tokens but those with a line feed, the narrow one 26; of neither "
         "is anything forced. The banned words are words that the texts hold when nothing is banned.",
         "",
         "## A token",
