@@ -349,18 +349,6 @@ def place_of(token: int, allowed: Int32) -> int:
     return int(allowed.searchsorted(allowed.dtype.type(token)))
 
 
-def places_of(ids: NDArray[np.integer], allowed: Int32) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find ids among the allowed tokens: the indices there, and the indices of these ids.
-
-    >>> [places.tolist() for places in places_of(np.array([1, 4, 9]), np.array([0, 4, 9], dtype=np.int32))]
-    [[1, 2], [1, 2]]
-    """
-    places = np.searchsorted(allowed, ids.astype(allowed.dtype))  # of one type: else all of ``allowed`` is converted
-    which = np.flatnonzero(places < allowed.size)
-    which = which[allowed[places[which]] == ids[which]]
-    return places[which], which
-
-
 def _at(weights: NDArray[np.float64], share: float) -> int:
     """Return the index at which the sum of the weights passes a share of their total.
 
