@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.support.models.scripted import ScriptedModel, preferring, random_scores
@@ -24,7 +24,7 @@ from sfgen.decoding.loop import Loop, Steps
 from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, ModelError, SfgenError
 from sfgen.models.sessions import SeparateRows, last_scores
-from sfgen.protocols import Answer, Scores, ScoresRows, Session
+from sfgen.protocols import Answer, Int32, Scores, ScoresRows, Session
 
 
 def drive_one(steps: Steps, new_session: Callable[[], Session]) -> Iterator[Event]:
@@ -81,6 +81,8 @@ class Text:
     max_tokens: int
     max_rollbacks: int
     logprobs: bool = False
+    top_k: int | None = None
+    hold: bool = False
 
     @property
     def is_possible(self) -> bool:
@@ -97,11 +99,12 @@ class Text:
             self.prompt,
             index=index_of(self.pattern) if self.pattern else None,
             banned=banned(self.words) if self.words else None,
-            sampler=Sampler(0.0) if self.seed is None else Sampler(1.0, self.seed),
+            sampler=Sampler(0.0) if self.seed is None else Sampler(1.0, self.seed, top_k=self.top_k),
             max_tokens=self.max_tokens,
             strategy=self.strategy,
             max_rollbacks=self.max_rollbacks,
             logprobs=self.logprobs,
+            hold=self.hold,
         )
 
 
@@ -114,6 +117,8 @@ TEXTS = st.builds(
     seed=st.sampled_from([None, 1, 2, 3]),
     max_tokens=st.integers(9, 14),
     max_rollbacks=st.sampled_from([0, 3, 100]),
+    top_k=st.sampled_from([None, 2]),
+    hold=st.booleans(),
 ).filter(lambda text: text.is_possible)
 
 
@@ -141,6 +146,22 @@ class TrueBatch:
             return self.model.score(tuple(self.read[row]))
         except ModelError as error:
             return error
+
+
+class TableBatch(TrueBatch):
+    """The same, with the scores of all rows in one table, in which tokens are chosen."""
+
+    def extend_together(
+        self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
+    ) -> tuple[Sequence[int], Scores, Mapping[int, Answer]]:
+        assert rows.keys() == wanted.keys()
+        answers = self.extend(rows)
+        scores = {row: answer for row, answer in answers.items() if not isinstance(answer, SfgenError)}
+        table = np.stack([*scores.values(), np.zeros(len(VOCABULARY))])[:-1]
+        return list(scores), table, {row: answer for row, answer in answers.items() if row not in scores}
+
+
+BATCHES = [SeparateRows, TrueBatch, TableBatch]
 
 
 def model_of(seed: int) -> ScriptedModel:
@@ -177,19 +198,22 @@ def plain(tale: Tale) -> list[object]:
     return [(type(each), str(each)) if isinstance(each, SfgenError) else each for each in tale]
 
 
+LOOSENED = Text((8, 3), None, ("aa", "bb"), "resample", 2, 10, 100, top_k=2)
+"""With scores of seed 456238 top-k leaves nothing, and is dropped where some tokens have not been scored yet."""
+
+
 class TestEachTextIsAsAlone:
+    @example(texts=[LOOSENED], seed=456238, rows=None, kind=TableBatch)
     @given(
         texts=st.lists(TEXTS, min_size=1, max_size=6),
         seed=st.integers(0, 10**6),
         rows=st.sampled_from([None, 1, 2, 3, 9]),
-        is_separate=st.booleans(),
+        kind=st.sampled_from(BATCHES),
     )
-    def test_events_and_errors_are_the_same(
-        self, texts: list[Text], seed: int, rows: int | None, is_separate: bool
-    ) -> None:
+    def test_events_and_errors_are_the_same(self, texts: list[Text], seed: int, rows: int | None, kind: Any) -> None:
         expected = [alone(text, model_of(seed)) for text in texts]
         model, places = model_of(seed), rows or len(texts)
-        batch = SeparateRows(model, places) if is_separate else TrueBatch(model, places)
+        batch = kind(model, places)
         loops = (text.loop(model) for text in texts)
         tales = told(drive_batch(loops, batch, rows), len(texts))
         assert list(map(plain, tales)) == list(map(plain, expected))

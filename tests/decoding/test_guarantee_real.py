@@ -80,7 +80,7 @@ def test_a_model_that_knows_nothing_but_pieces_of_banned_text(vocabulary: Vocabu
     pieces = pieces_of(vocabulary)
     oracle, banned, found = BannedText(WORDS, prompt=b"."), BannedWords(WORDS), 0
     prompt = vocabulary.ids[b"."]
-    for seed in range(8):
+    for seed in range(12):
 
         def score(tokens: tuple[int, ...], seed: int = seed) -> NDArray[np.floating]:
             scores = np.full(len(vocabulary), -20, dtype=np.float32)

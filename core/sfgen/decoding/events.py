@@ -31,8 +31,8 @@ class Ask:
         rows: The only tokens whose scores are needed, few of them, int32; ``None``: all. The answer may be either.
         positions: How many of the last positions of ``token_ids`` are scored. 1: the scores of the next token, float
             ``[len(vocabulary)]``; more: float ``[positions, len(vocabulary)]``.
-        choose: Returns how the next token is chosen, once it is read; a driver may answer with what is chosen for all
-            rows at once. ``None``: the answer is scores.
+        choose: Returns how the next token is chosen, once it is read, or ``None`` if not by its scores alone; a driver
+            may answer with what is chosen for all rows at once. ``None``: the answer is scores.
     """
 
     token_ids: Sequence[int]

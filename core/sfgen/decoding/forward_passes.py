@@ -63,7 +63,7 @@ class SessionCursor:
         self,
         known: Sequence[int],
         rows: Int32 | None = None,
-        choose: Callable[[], Choice] | None = None,
+        choose: Callable[[], Choice | None] | None = None,
         *,
         counts: bool = True,
     ) -> Ask:
@@ -116,14 +116,14 @@ class ForwardPasses:
         """The number of forward passes."""
         return self.cursor.asked
 
-    def score(self, node: Node, choose: Callable[[Node], Choice] | None) -> Asking:
+    def score(self, node: Node, choose: Callable[[Node], Choice | None] | None) -> Asking:
         """Request the scores of a node's allowed tokens, and keep them; ``choose``: and what is chosen by them."""
         rows = node.all_allowed() if node.count <= FEW and self.observe is None else None
         answer = yield from self.ask(rows, None if choose is None else partial(choose, node))
         yield from self.keep(node, answer, rows)
 
     def ask(
-        self, rows: Int32 | None = None, choose: Callable[[], Choice] | None = None
+        self, rows: Int32 | None = None, choose: Callable[[], Choice | None] | None = None
     ) -> Generator[Ask, AnswerOrScores | None, RowAnswer]:
         """Request the scores of the next token."""
         if self._last is not None:
@@ -158,7 +158,7 @@ class ForwardPasses:
             yield from self._ask(known[:-1], None)
 
     def _ask(
-        self, known: Sequence[int], rows: Int32 | None, choose: Callable[[], Choice] | None = None
+        self, known: Sequence[int], rows: Int32 | None, choose: Callable[[], Choice | None] | None = None
     ) -> Generator[Ask, AnswerOrScores | None, RowAnswer]:
         """Request the scores after some tokens, of which a part is read alone where many were forced."""
         if self.observe is not None and known and not self.text.prompt_ids and not self.count:

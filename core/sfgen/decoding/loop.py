@@ -207,8 +207,10 @@ class Loop:
             return node.first in self.end_tokens
         return self.end_tokens.issuperset(node.all_allowed().tolist())
 
-    def _first_choice(self, node: Node) -> Choice:
-        """Return the choice of a token at a node that has no scores yet, for the batch to make."""
+    def _first_choice(self, node: Node) -> Choice | None:
+        """Return the choice of a token at a node that has no scores yet, for the batch to make; ``None``: it cannot."""
+        if self.ban is not None and not self.ban.strategy.is_plain(node):
+            return None
         if self.draws.sampler.adjusts and node.changes is None:
             node.changes = self._changes()
         return plain_choice(node, self.draws, len(self.path))

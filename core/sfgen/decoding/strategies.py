@@ -82,6 +82,10 @@ class Strategy(ABC):
         """
 
     @abstractmethod
+    def is_plain(self, node: Node) -> bool:
+        """Tell whether a node's token is chosen by its scores alone, as without a ban."""
+
+    @abstractmethod
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out the token at ``place``, which leads to banned text.
 
@@ -135,9 +139,13 @@ class Resample(Strategy):
 
     def choose(self, node: Node, draws: Draws, place: int) -> Chosen | None:
         """Choose among the allowed tokens of a node."""
-        if node.is_untouched and self._sampler is self._given and node.is_scored:
-            return chosen_at(node, draws, place)  # exactly as without a ban
+        if node.is_scored and self.is_plain(node):
+            return chosen_at(node, draws, place)
         return self._weighed(node, self._sampler, draws, place)
+
+    def is_plain(self, node: Node) -> bool:
+        """See :class:`Strategy`."""
+        return node.is_untouched and self._sampler is self._given
 
     def reject(self, path: Path, place: int, completing: Callable[[], Int32], match: int | None) -> Verdict:
         """Rule out a token that leads to banned text."""
@@ -194,12 +202,16 @@ class _AtOnePlace(Strategy):
 
     def choose(self, node: Node, draws: Draws, place: int) -> Chosen | None:
         """See :class:`Strategy`."""
-        if node.ruled_out is None and node.is_scored:
+        if node.is_scored and self.is_plain(node):
             return chosen_at(node, draws, place)
         chosen = self._weighed(node, self._given, draws, place)
         if chosen is None and self._given.truncates:
             chosen = self._weighed(node, untruncated(self._given), draws, place)
         return chosen
+
+    def is_plain(self, node: Node) -> bool:
+        """See :class:`Strategy`."""
+        return node.ruled_out is None
 
     def back_out(self, path: Path) -> Verdict:
         """See :class:`Strategy`."""
