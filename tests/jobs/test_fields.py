@@ -15,6 +15,7 @@ from tests.support.running.tried import some_of
 import sfgen
 from sfgen import GenerationConfig, Job, Sampler
 from sfgen.errors import ForeignOutput, UsageError
+from sfgen.jobs.loaded import load
 from sfgen.jobs.record_format import KNOWN, SLIM, Fields
 
 CONFIG = GenerationConfig(
@@ -177,6 +178,7 @@ def test_texts_that_another_version_drew_are_told(tmp_path: Path) -> None:
     ]):  # fmt: skip
         job, output = sfgen.Job("uniform", config), tmp_path / str(number)
         sfgen.run_job(job, ["a", "b"], output)
+        assert load(job).scene("a", job.sampler).draws == (2 if is_told else None), "in traces, too"
         line, rest = output.read_text().split("\n", 1)
         assert ('"draws": 2' in line) == is_told
         if is_told:

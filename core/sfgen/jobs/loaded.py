@@ -14,8 +14,9 @@ from sfgen.decoding.batch import drive
 from sfgen.decoding.exact import ScoreStore
 from sfgen.decoding.plain_forms import source_of, vocabulary_of, word_bias_of
 from sfgen.decoding.prepare import loop_of
-from sfgen.decoding.sampler import DRAWS, Sampler
+from sfgen.decoding.sampler import Sampler
 from sfgen.errors import SfgenError
+from sfgen.jobs.record import version_of_draws
 from sfgen.models.chat_forms import special_in, thought_of, with_thought_begun
 from sfgen.models.messages import ChatPrompt, Tools, chat_ids, sees_tools
 from sfgen.models.spec import ModelSpec
@@ -137,7 +138,7 @@ class LoadedJob:
             banned_patterns=banned.patterns if banned else (),
             word_bias=biases.written if biases else (),
             seed=sampler.seed,
-            draws=None if sampler.seed is None else DRAWS,
+            draws=version_of_draws(self.job),
             line=line,
             after=self.job.config.after,
             when=self.job.config.when,

@@ -88,8 +88,8 @@ def options(job: Job) -> dict[str, Any]:
     named: dict[str, Any] = {"scores": True}
     if job.scored is None:
         named = {"temperature": float(sampler.temperature), "max_tokens": config.max_tokens}
-        if (sampler.temperature > 0 or has_temperatures(config.index)) and config.strategy != "exact":
-            named["draws"] = DRAWS
+        if (draws := version_of_draws(job)) is not None:
+            named["draws"] = draws
         if sampler.top_k is not None:
             named["top_k"] = sampler.top_k
         for name in ("top_p", "min_p"):
@@ -122,6 +122,12 @@ def options(job: Job) -> dict[str, Any]:
     if job.takes_back:
         named |= {"max_block": config.max_block, "max_rollbacks": config.max_rollbacks}
     return named
+
+
+def version_of_draws(job: Job) -> int | None:
+    """Return the version of what is drawn token by token; ``None``: nothing is."""
+    draws = job.sampler.temperature > 0 or has_temperatures(job.config.index)
+    return DRAWS if draws and job.config.strategy != "exact" else None
 
 
 def record(

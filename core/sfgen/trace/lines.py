@@ -61,8 +61,8 @@ class Scene:
         after: Behind which the text begins, after a thought; ``None``: there is no thought.
         substring: What people call the document that the text is quoted from; ``None``: no document.
         word_bias: The words with a bias, each with it: ``talk=-2``.
-        draws: The version of what is drawn from a seed, by another of which it draws another text; ``None``: the first
-            version, or nothing is drawn.
+        draws: The version of what is drawn token by token: from one seed another version draws another text. ``None``:
+            the first version, or nothing is drawn so.
     """
 
     prompt: str
