@@ -13,9 +13,9 @@ import numpy as np
 from sfgen import Sampler
 from sfgen.decoding import batch_of
 from sfgen.decoding.batch import choose_all
-from sfgen.decoding.choice import Choice, Counted
+from sfgen.decoding.choice import Choice
 from sfgen.index import Unconstrained
-from sfgen.index.mask_ids import packed
+from sfgen.index.mask_ids import CountedMask, packed
 from sfgen.models.transformers_forward import PartialLmHead
 from sfgen.protocols import Mask
 
@@ -63,7 +63,7 @@ def _works(model: Any, batch: int) -> Iterator[Part]:
 
 def _choosing(logits: Any, mask: Mask, sampler: Sampler) -> Callable[[], object]:
     """Chooses a token for each row where the scores are."""
-    counted = Counted.of(mask)
+    counted = CountedMask.of(mask)
     choices = [
         Choice(mask, counted.count, sampler, sampler.temperature, share)
         for share in np.random.default_rng(0).random(len(logits)).tolist()

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.support.running.tried import tried
 
-from sfgen.decoding.choice import Counted, HostRow
+from sfgen.decoding.choice import HostRow
 from sfgen.decoding.search_tree import Node
-from sfgen.index.mask_ids import bits_of_row, packed
+from sfgen.index.mask_ids import CountedMask, bits_of_row, packed
 
 SIZE = 4000
 
 
-def counted(allowed: NDArray[np.int32]) -> Counted:
-    found = Counted.of(packed(allowed, SIZE))
+def counted(allowed: NDArray[np.int32]) -> CountedMask:
+    found = CountedMask.of(packed(allowed, SIZE))
     assert (found.count, found.first) == (allowed.size, allowed[0] if allowed.size else 0)
     return found
 

@@ -26,7 +26,7 @@ from sfgen.decoding import choice_kernels as kernels
 from sfgen.decoding.choice_kernels import INFINITE, NOT_A_NUMBER, NOTHING_LEFT
 from sfgen.decoding.sampler import FLOAT32, Sampler, log_sum, place_of
 from sfgen.errors import ModelError
-from sfgen.index.mask_ids import bits_of_row, mask_of_bits, tokens_of_row
+from sfgen.index.mask_ids import CountedMask, bits_of_row, mask_of_bits, packed, tokens_of_row
 from sfgen.protocols import Int32, Mask, Scores
 
 Float64 = NDArray[np.float64]
@@ -125,7 +125,7 @@ class Choice:
 
     def tokens(self) -> Int32:
         """List the tokens that may stand there, ascending."""
-        return Counted(self.mask, self.count, 0).tokens()
+        return CountedMask(self.mask, self.count, 0).tokens()
 
     @property
     def is_weighed(self) -> bool:
@@ -210,7 +210,7 @@ class HostRow:
         """Choose among scored tokens by their indices."""
         scores = self.scores if choice.changes is None else choice.changes.changed(self.scores, tokens)
         among = Choice(
-            _everything(tokens.size),
+            packed(np.arange(tokens.size, dtype=np.int32), tokens.size),
             tokens.size,
             choice.sampler,
             choice.temperature,
@@ -339,52 +339,3 @@ def _tables(table: Scores) -> tuple[NDArray[np.float32], Float64]:
     if table.dtype == np.float32:
         return np.ascontiguousarray(table), _NO_DOUBLES
     return _NO_SINGLES, np.ascontiguousarray(table, dtype=np.float64)
-
-
-def _everything(size: int) -> Mask:
-    """Return a mask of the first tokens."""
-    mask: Mask = np.full((size + 31) // 32, 0xFFFFFFFF, dtype=np.uint32)
-    if size % 32:
-        mask[-1] = (1 << size % 32) - 1
-    return mask
-
-
-def one_token(token: int, size: int) -> Mask:
-    """Return the mask of a single token."""
-    mask: Mask = np.zeros((size + 31) // 32, dtype=np.uint32)
-    mask[token >> 5] = 1 << (token & 31)
-    mask.setflags(write=False)
-    return mask
-
-
-def mask_of(tokens: Int32, words: int) -> Mask:
-    """Return the mask of some tokens, as far as it has room for them."""
-    bits = np.zeros(32 * words, dtype=np.bool_)
-    bits[tokens[tokens < bits.size]] = True
-    return mask_of_bits(bits)
-
-
-def has(mask: Mask, token: int) -> bool:
-    """Tell whether a mask has a token."""
-    return bool(int(mask[token >> 5]) >> (token & 31) & 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A mask, and what is counted of it."""
-
-    mask: Mask
-    count: int  # of its tokens
-    first: int  # of its tokens; 0 where it has none
-
-    @classmethod
-    def of(cls, mask: Mask) -> Counted:
-        """Count the tokens of a mask."""
-        both = kernels.counted(mask)
-        return cls(mask, both >> 32, both & 0xFFFFFFFF)
-
-    def tokens(self) -> Int32:
-        """List the tokens, ascending."""
-        tokens: Int32 = np.empty(self.count, dtype=np.int32)
-        kernels.listed(self.mask, tokens)
-        return tokens

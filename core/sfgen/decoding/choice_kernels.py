@@ -451,37 +451,3 @@ def product(left: UInt, right: UInt) -> UInt:
     low_of_right, high_of_right = right & low_bits, right >> half
     crossed = high * low_of_right + (low * low_of_right >> half)
     return high * high_of_right + (crossed >> half) + (((crossed & low_bits) + low * high_of_right) >> half)
-
-
-@kernel
-def listed(mask: UInt32s, tokens: Int32sOut) -> Int:
-    """List the tokens of a mask, ascending."""
-    count = np.int64(0)
-    for word in range(len(mask)):
-        bits = mask[word]
-        if bits == 0:
-            continue
-        for offset in range(32):
-            if bits >> np.uint32(offset) & np.uint32(1):
-                tokens[count] = word * 32 + offset
-                count += 1
-    return count
-
-
-@kernel
-def counted(mask: UInt32s) -> Int:
-    """Return the number of tokens of a mask, and the first of them: ``number << 32 | token``."""
-    count, first = np.int64(0), np.int64(0)
-    for word in range(len(mask)):
-        bits = mask[word]
-        if bits == 0:
-            continue
-        if count == 0:
-            while not bits >> np.uint32(first) & np.uint32(1):
-                first += 1
-            first += word * 32
-        bits -= bits >> np.uint32(1) & np.uint32(0x55555555)
-        bits = (bits & np.uint32(0x33333333)) + (bits >> np.uint32(2) & np.uint32(0x33333333))
-        bits = (bits + (bits >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
-        count += np.int64((bits * np.uint32(0x01010101) & np.uint32(0xFFFFFFFF)) >> np.uint32(24))
-    return count << np.int64(32) | first

@@ -29,7 +29,7 @@ import numpy as np
 from sfgen import arguments
 from sfgen.decoding import mask_prefetch
 from sfgen.decoding.ban import Ban
-from sfgen.decoding.choice import Changes, Choice, Chosen, Counted
+from sfgen.decoding.choice import Changes, Choice, Chosen
 from sfgen.decoding.detokenizer import Detokenizer, is_whole
 from sfgen.decoding.events import (
     Ask,
@@ -58,7 +58,7 @@ from sfgen.decoding.top_logprobs import outlook
 from sfgen.decoding.verify import BannedPart
 from sfgen.errors import DeadEnd, GenerationError
 from sfgen.groups import Group
-from sfgen.index.mask_ids import tokens_of_row
+from sfgen.index.mask_ids import CountedMask, tokens_of_row
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import BannedText, Int32, Scores
 
@@ -256,7 +256,7 @@ class Loop:
             banned = self.text.banned_at_end()
         rejected = banned is not None or dead
         if not (rejected and self.ban and self.ban.strategy.is_silent):
-            count = node.count if node.ruled_out is None else Counted.of(node.left()).count
+            count = node.count if node.ruled_out is None else CountedMask.of(node.left()).count
             position, data = len(self.path) - 1, self.text.bytes_of(token)
             yield TokenChosen(
                 position,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfgen.decoding.choice import Changes, Choice, Chosen, Counted, ScoreRow, has, mask_of
+from sfgen.decoding.choice import Changes, Choice, Chosen, ScoreRow
 from sfgen.decoding.sampler import Sampler
 from sfgen.decoding.top_logprobs import TopLogprobs
-from sfgen.index.mask_ids import tokens_of_row
+from sfgen.index.mask_ids import CountedMask, has, packed, tokens_of_row
 from sfgen.protocols import Int32, Mask
 
 _UNITY = Sampler(1.0, seed=0)
@@ -29,7 +29,7 @@ class Node:
     offset: int  # bytes of generated text before it
     unhealed: int = 0  # bytes at the end of the prompt that are to be written before the text begins
     mark: object = None  # of the matcher
-    allowed: Counted | None = None  # the guide's tokens; ``None`` until the path stands here
+    allowed: CountedMask | None = None  # the guide's tokens; ``None`` until the path stands here
     dead: Mask | None = None  # those that lead to banned text only, as a product of automata shows
     row: ScoreRow | None = None  # the model's scores; ``None``: there was no forward pass, or they are not kept
     unweighed: ScoreRow | None = None  # the model's where healing has weighed those in ``row``
@@ -131,15 +131,15 @@ class Node:
 
         ``by_rule``: a strategy's rule forbids them, which may forbid more than is banned.
         """
-        new = mask_of(tokens, self.mask.size) & self.left()
+        new = packed(tokens, 32 * self.mask.size) & self.left()
         self.ruled_out = new if self.ruled_out is None else self.ruled_out | new
         if by_rule:
             self.by_rule = new if self.by_rule is None else self.by_rule | new
-        return Counted.of(new).count
+        return CountedMask.of(new).count
 
     def lower(self, tokens: Int32, log_bias: float) -> None:
         """Note that tokens complete words whose biases sum to ``log_bias``, or to less."""
-        tokens = tokens_of_row(mask_of(tokens, self.mask.size) & self.mask)
+        tokens = tokens_of_row(packed(tokens, 32 * self.mask.size) & self.mask)
         before = self.log_bias or (tokens[:0], np.empty(0))
         every = np.union1d(before[0], tokens).astype(np.int32)
         biases = np.zeros(every.size)
@@ -166,7 +166,7 @@ class Node:
     def has_nothing_left(self) -> bool:
         """Tell whether every allowed token is ruled out or dead."""
         dead = sum(child.is_dead and has(self.left(), token) for token, child in self.children.items())
-        return Counted.of(self.left()).count == dead
+        return CountedMask.of(self.left()).count == dead
 
     def log_share(self, token: int) -> float:
         """Return the log-probability of a token among those allowed and not ruled out, at temperature 1."""

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sfgen.decoding.ban import Ban, Bias, Occurrence
-from sfgen.decoding.choice import Counted, one_token
 from sfgen.decoding.detokenizer import StopStrings, is_whole, whole_length
 from sfgen.decoding.fast_forward import TAIL, FastForward
 from sfgen.decoding.mask_prefetch import is_worth_it
 from sfgen.decoding.search_tree import Node, Path
 from sfgen.index.marker import Marker
-from sfgen.index.mask_ids import tokens_of_row
+from sfgen.index.mask_ids import CountedMask, one_token, tokens_of_row
 from sfgen.protocols import BannedText, Guide, Int32, Mask
 from sfgen.vocabulary import Vocabulary
 
@@ -51,7 +50,7 @@ class Text:
             0 if self.marker is None else None
         )  # the first byte of the text; ``None``: in the thought
         self._coming: deque[int] = deque()  # tokens that must follow here
-        self._last = Counted(one_token(0, 1), 1, 0)  # the mask that was counted last
+        self._last = CountedMask(one_token(0, 1), 1, 0)  # the mask that was counted last
 
     def __len__(self) -> int:
         """The number of tokens."""
@@ -126,14 +125,14 @@ class Text:
                 node.dead = self.ban.dead(node.mask)
         return node
 
-    def _counted(self, mask: Mask) -> Counted:
+    def _counted(self, mask: Mask) -> CountedMask:
         """Count the tokens of a mask; many positions have the same one."""
         if mask is not self._last.mask or mask.flags.writeable:
-            self._last = Counted.of(mask)
+            self._last = CountedMask.of(mask)
         return self._last
 
-    def _only(self, token: int) -> Counted:
-        return Counted(one_token(token, len(self.vocabulary)), 1, token)
+    def _only(self, token: int) -> CountedMask:
+        return CountedMask(one_token(token, len(self.vocabulary)), 1, token)
 
     def takes_time(self) -> bool:
         """Tell whether the next mask takes long and a choice is certain."""

@@ -32,9 +32,10 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from sfgen import arguments
-from sfgen.decoding.choice import Choice, Chosen, has
+from sfgen.decoding.choice import Choice, Chosen
 from sfgen.decoding.sampler import Draws, Sampler
 from sfgen.decoding.search_tree import Node, Path
+from sfgen.index.mask_ids import has
 from sfgen.protocols import Int32
 
 StrategyName: TypeAlias = Literal["resample", "first-token", "mask"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfgen import arguments
+from sfgen.kernels import Int, Int32sOut, UInt32s, kernel
 from sfgen.protocols import Int32, Mask
 
 KEPT = 32 << 20
@@ -32,13 +34,7 @@ def tokens_of_row(row: Mask) -> Int32:
     """
     if not isinstance(row, np.ndarray) or row.dtype != np.uint32 or row.ndim != 1:
         raise arguments.refusal("row", "a packed row, an array of uint32, [words]", row)
-    words = np.flatnonzero(row != 0)
-    if 4 * words.size > row.size:
-        return np.flatnonzero(bits_of_row(row)).astype(np.int32)
-    # Few tokens: look at their words only.
-    bits = np.flatnonzero(bits_of_row(row[words]))
-    tokens: Int32 = (words[bits >> 5] << 5 | bits & 31).astype(np.int32)
-    return tokens
+    return CountedMask.of(np.ascontiguousarray(row)).tokens()
 
 
 def bits_of_row(words: Mask) -> NDArray[np.bool_]:
@@ -64,6 +60,74 @@ def mask_of_bits(bits: NDArray[np.bool_]) -> Mask:
     if missing := -len(bits) % 32:
         bits = np.append(bits, np.zeros(missing, dtype=np.bool_))
     return np.packbits(bits, bitorder="little").view("<u4").astype(np.uint32)
+
+
+def one_token(token: int, size: int) -> Mask:
+    """Return the mask of a single token."""
+    mask: Mask = np.zeros((size + 31) // 32, dtype=np.uint32)
+    mask[token >> 5] = 1 << (token & 31)
+    mask.setflags(write=False)
+    return mask
+
+
+def has(mask: Mask, token: int) -> bool:
+    """Tell whether a mask has a token."""
+    return bool(int(mask[token >> 5]) >> (token & 31) & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedMask:
+    """A mask, the number of its tokens, and the first of them."""
+
+    mask: Mask
+    count: int
+    first: int  # 0 where it has none
+
+    @classmethod
+    def of(cls, mask: Mask) -> CountedMask:
+        """Count the tokens of a mask."""
+        both = counted(mask)
+        return cls(mask, both >> 32, both & 0xFFFFFFFF)
+
+    def tokens(self) -> Int32:
+        """List the tokens, ascending."""
+        tokens: Int32 = np.empty(self.count, dtype=np.int32)
+        listed(self.mask, tokens)
+        return tokens
+
+
+@kernel
+def listed(mask: UInt32s, tokens: Int32sOut) -> Int:
+    """List the tokens of a mask, ascending."""
+    count = np.int64(0)
+    for word in range(len(mask)):
+        bits = mask[word]
+        if bits == 0:
+            continue
+        for offset in range(32):
+            if bits >> np.uint32(offset) & np.uint32(1):
+                tokens[count] = word * 32 + offset
+                count += 1
+    return count
+
+
+@kernel
+def counted(mask: UInt32s) -> Int:
+    """Return the number of tokens of a mask, and the first of them: ``number << 32 | token``."""
+    count, first = np.int64(0), np.int64(0)
+    for word in range(len(mask)):
+        bits = mask[word]
+        if bits == 0:
+            continue
+        if count == 0:
+            while not bits >> np.uint32(first) & np.uint32(1):
+                first += 1
+            first += word * 32
+        bits -= bits >> np.uint32(1) & np.uint32(0x55555555)
+        bits = (bits & np.uint32(0x33333333)) + (bits >> np.uint32(2) & np.uint32(0x33333333))
+        bits = (bits + (bits >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+        count += np.int64((bits * np.uint32(0x01010101) & np.uint32(0xFFFFFFFF)) >> np.uint32(24))
+    return count << np.int64(32) | first
 
 
 def repeat_tokens(mask: Mask, pairs: NDArray[np.int32]) -> None:
