@@ -76,6 +76,31 @@ def highest_allowed(
 
 
 @part
+def has_any(
+    singles: Float32Table,
+    doubles: Float64Table,
+    is_double: Flag,
+    row: Int,
+    word: Int,
+    border: Float,
+    highest: Float,
+    inverse: Float,
+    least: Float,
+) -> Flag:
+    """Tell whether a token of a word of masks, allowed or not, is as likely as that: a loop without branches."""
+    found, first = False, 32 * word
+    if is_double:
+        double_scores = doubles[row, first : first + 32]
+        for at in range(len(double_scores)):
+            found |= (double_scores[at] >= border) & ((double_scores[at] - highest) * inverse >= least)
+    else:
+        single_scores = singles[row, first : first + 32]
+        for at in range(len(single_scores)):
+            found |= (single_scores[at] >= border) & ((single_scores[at] - highest) * inverse >= least)
+    return found
+
+
+@part
 def sift(heap: Float64sOut, at: Int, size: Int) -> Int:
     """Let a number sink to its place in a heap, whose least number is the first."""
     number = heap[at]
@@ -108,6 +133,8 @@ def kth_highest(
         bits = masks[number, word]
         if bits == 0:
             continue
+        if size == most and not has_any(singles, doubles, is_double, row, word, heap[0], 0.0, 1.0, -np.inf):
+            continue
         for offset in range(32):
             if bits >> np.uint32(offset) & np.uint32(1):
                 score = score_at(singles, doubles, is_double, row, word * 32 + offset)
@@ -121,6 +148,68 @@ def kth_highest(
                     heap[0] = score
                     sift(heap, 0, most)
     return heap[0] if size == most else -np.inf
+
+
+@part
+def scale(
+    singles: Float32Table,
+    doubles: Float64Table,
+    is_double: Flag,
+    row: Int,
+    first: Int,
+    highest: Float,
+    inverse: Float,
+    tokens: Int32sOut,
+    logs: Float64sOut,
+) -> Int:
+    """List neighbouring tokens, from the first on, with the logarithms of their weights."""
+    stop = first + len(logs)
+    if is_double:
+        double_scores = doubles[row, first:stop]
+        for at in range(len(logs)):
+            logs[at] = (double_scores[at] - highest) * inverse
+    else:
+        single_scores = singles[row, first:stop]
+        for at in range(len(logs)):
+            logs[at] = (single_scores[at] - highest) * inverse
+    for at in range(len(tokens)):
+        tokens[at] = first + at
+    return len(logs)
+
+
+@part
+def collect_all(
+    singles: Float32Table,
+    doubles: Float64Table,
+    is_double: Flag,
+    row: Int,
+    masks: UInt32Table,
+    number: Int,
+    highest: Float,
+    inverse: Float,
+    tokens: Int32sOut,
+    logs: Float64sOut,
+) -> Int:
+    """List all allowed tokens, with the logarithms of their weights."""
+    words, word, count = masks.shape[1], 0, 0
+    while word < words:
+        bits, first = masks[number, word], word
+        word += 1
+        if bits == _FULL:
+            while word < words and masks[number, word] == _FULL:
+                word += 1
+            stop = count + 32 * (word - first)
+            some_tokens, some_logs = tokens[count:stop], logs[count:stop]
+            scale(singles, doubles, is_double, row, 32 * first, highest, inverse, some_tokens, some_logs)
+            count = stop
+        elif bits != 0:
+            for offset in range(32):
+                if bits >> np.uint32(offset) & np.uint32(1):
+                    token = first * 32 + offset
+                    logs[count] = (score_at(singles, doubles, is_double, row, token) - highest) * inverse
+                    tokens[count] = token
+                    count += 1
+    return count
 
 
 @part
@@ -149,17 +238,12 @@ def collect(
     least = -np.inf
     if options[number, MIN_P] > 0 and options[number, TOP_P] >= 1:
         least = math.log(options[number, MIN_P]) - _HEAVY
-    takes_all, count = top_k == 0 and least == -np.inf, 0
+    if top_k == 0 and least == -np.inf:
+        return collect_all(singles, doubles, is_double, row, masks, number, highest, inverse, tokens, logs)
+    count = 0
     for word in range(masks.shape[1]):
         bits = masks[number, word]
-        if bits == 0:
-            continue
-        if takes_all and bits == _FULL:
-            for offset in range(32):
-                token = word * 32 + offset
-                logs[count + offset] = (score_at(singles, doubles, is_double, row, token) - highest) * inverse
-                tokens[count + offset] = token
-            count += 32
+        if bits == 0 or not has_any(singles, doubles, is_double, row, word, border, highest, inverse, least):
             continue
         for offset in range(32):
             if bits >> np.uint32(offset) & np.uint32(1):
@@ -177,37 +261,6 @@ def collect(
                 logs[count] = log
                 tokens[count] = token
                 count += 1
-    return count
-
-
-@part
-def exponentials(logs: Float64s, count: Int, weights: Float64sOut, powers: Int64sOut, as_numbers: Float64sOut) -> Int:
-    """Take the exponentials of numbers of at most 0; ``as_numbers`` is the same room as ``powers``.
-
-    exp(x) = 2^n · exp(r) with \\|r\\| at most ln(2) / 2, the latter by its series: loops that are compiled to vectors.
-    Below 2^-1022 it is 0.
-    """
-    for at in range(count):
-        log = max(logs[at], -740.0)
-        whole = np.rint(log * 1.4426950408889634)
-        rest = (log - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10
-        powers[at] = max(np.int64(whole) + np.int64(1023), np.int64(0)) << np.int64(52)
-        sum_ = 1.0 / 6227020800.0
-        sum_ = sum_ * rest + 1.0 / 479001600.0
-        sum_ = sum_ * rest + 1.0 / 39916800.0
-        sum_ = sum_ * rest + 1.0 / 3628800.0
-        sum_ = sum_ * rest + 1.0 / 362880.0
-        sum_ = sum_ * rest + 1.0 / 40320.0
-        sum_ = sum_ * rest + 1.0 / 5040.0
-        sum_ = sum_ * rest + 1.0 / 720.0
-        sum_ = sum_ * rest + 1.0 / 120.0
-        sum_ = sum_ * rest + 1.0 / 24.0
-        sum_ = sum_ * rest + 1.0 / 6.0
-        sum_ = sum_ * rest + 0.5
-        sum_ = sum_ * rest + 1.0
-        weights[at] = sum_ * rest + 1.0
-    for at in range(count):
-        weights[at] *= as_numbers[at]
     return count
 
 
@@ -230,6 +283,42 @@ def summed(weights: Float64s, start: Int, stop: Int) -> Float:
         first += weights[at]
         at += 1
     return ((first + second) + (third + fourth)) + ((fifth + sixth) + (seventh + eighth))
+
+
+@part
+def exponentials(logs: Float64s, count: Int, weights: Float64sOut, powers: Int64sOut, as_numbers: Float64sOut) -> Float:
+    """Take the exponentials of numbers of at most 0; ``as_numbers`` is the same room as ``powers``.
+
+    exp(x) = 2^n · exp(r) with \\|r\\| at most ln(2) / 2, the latter by its series: loops that are compiled to vectors.
+    Below 2^-1022 it is 0.
+    """
+    total = 0.0
+    for start in range(0, count, BLOCK):  # what is between the two loops stays in the processor's first cache
+        size = min(BLOCK, count - start)
+        some_logs, some_weights = logs[start : start + size], weights[start : start + size]
+        for at in range(size):
+            log = max(some_logs[at], -740.0)
+            whole = np.rint(log * 1.4426950408889634)
+            rest = (log - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10
+            powers[at] = max(np.int64(whole) + np.int64(1023), np.int64(0)) << np.int64(52)
+            sum_ = 1.0 / 6227020800.0
+            sum_ = sum_ * rest + 1.0 / 479001600.0
+            sum_ = sum_ * rest + 1.0 / 39916800.0
+            sum_ = sum_ * rest + 1.0 / 3628800.0
+            sum_ = sum_ * rest + 1.0 / 362880.0
+            sum_ = sum_ * rest + 1.0 / 40320.0
+            sum_ = sum_ * rest + 1.0 / 5040.0
+            sum_ = sum_ * rest + 1.0 / 720.0
+            sum_ = sum_ * rest + 1.0 / 120.0
+            sum_ = sum_ * rest + 1.0 / 24.0
+            sum_ = sum_ * rest + 1.0 / 6.0
+            sum_ = sum_ * rest + 0.5
+            sum_ = sum_ * rest + 1.0
+            some_weights[at] = sum_ * rest + 1.0
+        for at in range(size):
+            some_weights[at] *= as_numbers[at]
+        total += summed(some_weights, 0, size)
+    return total
 
 
 @part
@@ -348,9 +437,10 @@ def choose_rows(
         shares[number] = 1.0
         if best >= 0 and options[number, TEMPERATURE] > 0:
             count = collect(singles, doubles, is_double, row, masks, number, best, options, tokens, logs)
-            exponentials(logs, count, weights, powers, as_numbers)
-            truncate(weights, bits, count, options[number, TOP_P], options[number, MIN_P], logs, sums)
-            total = total_of(weights, count)
+            total = exponentials(logs, count, weights, powers, as_numbers)
+            if options[number, TOP_P] < 1 or options[number, MIN_P] > 0:
+                truncate(weights, bits, count, options[number, TOP_P], options[number, MIN_P], logs, sums)
+                total = total_of(weights, count)
             at = drawn(weights, count, options[number, SHARE] * total)
             best = np.int64(tokens[at])
             shares[number] = weights[at] / total
