@@ -1,11 +1,11 @@
 """Records a second and memory of jobs: one by one, in batches, with workers, on Ray; beside transformers and outlines.
 
-Usage: ``python -m tests.bench.jobs [--records N] [--models tiny gpt2 gguf] [--ways NAME ...] [--rounds N]``. Each
+Usage: ``python -m tests.bench.jobs [--records N] [--models tiny gpt2 gguf gemma] [--ways NAME ...] [--rounds N]``. Each
 figure is that of a process of its own, which writes all records and notes when each was written; the first tenth is
 left out, so that loading counts for nothing. The ways take turns, and of all rounds the fastest counts. Memory is the
 most that the process had, and its workers together; actors of Ray are not seen. The models: the embedded one, read by
-sfgen itself, and two of the size of GPT-2 with random weights, one read by transformers and one by llama.cpp, from a
-GGUF file.
+sfgen itself; two of the size of GPT-2 with random weights, one read by transformers and one by llama.cpp, from a GGUF
+file; and the file of ``make real-model``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SCHEMA = {
 }
 BANNED = ("the", "is", "and")
 MAX_TOKENS = 32
-MODELS = ("tiny", "gpt2", "gguf")
+MODELS = ("tiny", "gpt2", "gguf", "gemma")
 EXAMPLES = "A sentence about a person. "
 
 
@@ -59,7 +59,7 @@ class Way:
 
 WAYS = {
     "one by one": Way("pattern"),
-    **{f"batches of {size}": Way("pattern", size) for size in (4, 16, 64)},
+    **{f"batches of {size}": Way("pattern", size) for size in (4, 8, 16, 64)},
     "2 workers": Way("pattern", 1, 2),
     "2 workers, batches of 16": Way("pattern", 16, 2),
     **{f"Ray, {count} actor{'s' * (count > 1)}": Way("pattern", 1, count, on_ray=True) for count in (1, 2, 4)},
@@ -70,7 +70,7 @@ WAYS = {
     "banned words, free text": Way("banned"),
     "banned words, batches of 16": Way("banned", 16),
     "free text": Way("free"),
-    "free text, batches of 16": Way("free", 16),
+    **{f"free text, batches of {size}": Way("free", size) for size in (8, 16)},
     "transformers, free text, batches of 16": Way("free", 16, other="transformers"),
     "outlines, batches of 16": Way("pattern", 16, other="outlines"),
 }
@@ -224,6 +224,10 @@ def written(model: str, folder: Path) -> str:
     """
     if model == "tiny":
         return model
+    if model == "gemma":
+        from tests.support.real.model import FILE
+
+        return str(FILE)
     if model == "gguf":
         from .gguf import subjects
 
@@ -256,7 +260,7 @@ def main() -> None:
         for model in options.models:
             directory = written(model, Path(folder))
             # A GGUF file is read by llama.cpp alone.
-            names = [name for name in options.ways if model != "gguf" or not WAYS[name].other]
+            names = [name for name in options.ways if model not in {"gguf", "gemma"} or not WAYS[name].other]
             # The large models are some twenty times slower.
             count = options.records if model == "tiny" else max(40, options.records // 8)
             report(model, directory, names, count, options.rounds)
