@@ -102,7 +102,6 @@ def test_a_forked_child_has_a_thread_of_its_own() -> None:
 import os, sys
 from sfgen import Dfa, Index, generate, Vocabulary
 from sfgen.models.uniform import UniformModel
-from sfgen.protocols import Mask
 model = UniformModel(Vocabulary([bytes([byte]) for byte in range(256)]))
 def text(pattern):
     return generate(model, "x", index=Index(Dfa.from_regex(pattern), model.vocabulary)).text
