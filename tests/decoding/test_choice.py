@@ -188,6 +188,38 @@ def test_rows_do_not_depend_on_their_neighbours(
         assert few.probability == pytest.approx(alone.probability)
 
 
+def test_rows_on_a_device_are_chosen_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made of their scores is bounded, and what the device has no room for is a lack of memory."""
+    import torch
+
+    from sfgen.decoding import choice_device
+
+    table, allowed, sizes = table_of(1, 7, 5_000, 1000), np.arange(5_000, dtype=np.int32), list[int]()
+    choices = [choice_of(Sampler(row % 3, 0), allowed, 5_000, row / 7) for row in range(7)]
+    expected = [answer.chosen for answer in choose_all(torch.tensor(table), choices)]
+    drawn = choice_device._drawn
+
+    def counted(weights: Any, shares: Any) -> tuple[Any, Any]:
+        sizes.append(len(weights))
+        return drawn(weights, shares)
+
+    monkeypatch.setattr(choice_device, "_drawn", counted)
+    for most, parts in ((2**24, [4]), (3 * 5_000, [3, 1]), (1, [1, 1, 1, 1])):
+        monkeypatch.setattr(choice_device, "MOST_SCORES", most)
+        sizes.clear()
+        assert [answer.chosen for answer in choose_all(torch.tensor(table), choices)] == expected
+        assert sizes == parts
+
+    def has_no_room(*_: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(choice_device, "_drawn", has_no_room)
+    with pytest.raises(MemoryError):
+        choose_all(torch.tensor(table), choices)
+    with pytest.raises(MemoryError):
+        device_row(table[1]).choose(choices[1])
+
+
 @pytest.mark.parametrize("row_of", WHERE)
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 @pytest.mark.parametrize("takes_best", [False, True])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 import torch
@@ -22,9 +23,29 @@ FEW = 1024
 """The most tokens that are chosen among without the others."""
 
 _Choose: TypeAlias = Callable[[Any, Any, Sequence[Choice]], list[Chosen]]
+_Given = ParamSpec("_Given")
+_Returned = TypeVar("_Returned")
 
 _MOST_SORTED = 1024
 """The most tokens of a nucleus that are sorted at first; all are, where it has more."""
+
+MOST_SCORES = 2**24
+"""The most scores that are chosen among at once, as far as one row has no more: some eight arrays of float64 are made
+of them, 1 GB in all."""
+
+
+def _on_device(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
+    """Let a function compute without gradients, and raise ``MemoryError`` where the device has no room for it."""
+
+    @wraps(function)
+    def run(*given: _Given.args, **named: _Given.kwargs) -> _Returned:
+        try:
+            with torch.inference_mode():
+                return function(*given, **named)
+        except torch.OutOfMemoryError as error:
+            raise MemoryError(str(error)) from error
+
+    return run
 
 
 class DeviceRow:
@@ -49,7 +70,7 @@ class DeviceRow:
         """Return the score of a token."""
         return float(self.tensor[token])
 
-    @torch.inference_mode()
+    @_on_device
     def log_share(self, token: int, choice: Choice) -> float:
         """Return the log-probability of a token among those allowed and not barred, at temperature 1."""
         scores = _changed(self.tensor[None], [choice])
@@ -57,16 +78,19 @@ class DeviceRow:
         allowed = scores[0].masked_fill(_missing([mask], scores)[0], -math.inf)
         return float(scores[0, token] - allowed.logsumexp(0))
 
+    @_on_device
     def on_host(self) -> Scores | None:
         """Return the scores of all tokens, float32 ``[vocabulary]``."""
         scores: Scores = self.tensor.float().cpu().numpy()
         return scores
 
+    @_on_device
     def among(self, tokens: Int32) -> Scores:
         """Return the scores of some tokens, float32 ``[tokens]``."""
         scores: Scores = self.tensor[torch.tensor(tokens, device=self.tensor.device)].float().cpu().numpy()
         return scores
 
+    @_on_device
     def own(self, choice: Choice) -> ScoreRow:
         """Return the row in memory of its own, or on the host where few tokens may stand there."""
         if choice.count <= FEW:
@@ -75,13 +99,13 @@ class DeviceRow:
         return DeviceRow(self.tensor.clone())
 
 
-@torch.inference_mode()
+@_on_device
 def choose_on_device(table: Any, rows: Sequence[int], choices: Sequence[Choice]) -> list[Chosen]:
     """Choose a token for some rows of a table on a device, float ``[rows, vocabulary]``."""
     if not rows:
         return []
     found: list[Chosen | None] = [None] * len(rows)
-    for numbers, is_few in _groups(choices):
+    for numbers, is_few in _groups(choices, max(1, MOST_SCORES // int(table.shape[1]))):
         some = [choices[number] for number in numbers]
         scores = _rows(table, [rows[number] for number in numbers])
         choose = _likeliest if some[0].temperature == 0 else _weighed
@@ -96,14 +120,15 @@ def choose_on_device(table: Any, rows: Sequence[int], choices: Sequence[Choice])
     return [chosen for chosen in found if chosen is not None]
 
 
-def _groups(choices: Sequence[Choice]) -> Iterator[tuple[list[int], bool]]:
-    """Yield the numbers of choices that are made together, and whether each is among few tokens."""
+def _groups(choices: Sequence[Choice], most: int) -> Iterator[tuple[list[int], bool]]:
+    """Yield the numbers of at most ``most`` choices that are made together, and whether each is among few tokens."""
     groups: dict[tuple[bool, bool], list[int]] = {}
     for number, choice in enumerate(choices):
         is_few = choice.count <= FEW and choice.changes is None and not choice.is_weighed
         groups.setdefault((choice.temperature == 0, is_few), []).append(number)
     for (_, is_few), numbers in groups.items():
-        yield numbers, is_few
+        for start in range(0, len(numbers), most):
+            yield numbers[start : start + most], is_few
 
 
 def _among_few(scores: Any, choices: Sequence[Choice], choose: _Choose) -> list[Chosen]:
