@@ -23,13 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfgen.decoding import choice_kernels as kernels
-from sfgen.decoding.choice_kernels import INFINITE, NOT_A_NUMBER, NOTHING_LEFT
-from sfgen.decoding.sampler import FLOAT32, Sampler, log_sum, place_of
-from sfgen.errors import ModelError
+from sfgen.decoding.choice_kernels import ALL_MINUS_INFINITE, INFINITE, NOT_A_NUMBER, NOTHING_LEFT
+from sfgen.decoding.sampler import Sampler, check_highest, log_sum, place_of
 from sfgen.index.mask_ids import CountedMask, bits_of_row, mask_of_bits, packed, tokens_of_row
 from sfgen.protocols import Int32, Mask, Scores
 
 Float64 = NDArray[np.float64]
+
+_HIGHEST = {NOT_A_NUMBER: math.nan, INFINITE: math.inf, ALL_MINUS_INFINITE: -math.inf}
+"""The highest score where none can be chosen."""
 
 
 class Chosen(NamedTuple):
@@ -41,11 +43,8 @@ class Chosen(NamedTuple):
 
     def checked(self) -> Chosen:
         """Refuse unusable scores."""
-        if self.token == NOT_A_NUMBER:
-            raise ModelError("the model gives scores that are not numbers (NaN)", hint=FLOAT32)
         if self.token < NOTHING_LEFT:
-            highest = math.inf if self.token == INFINITE else -math.inf
-            raise ModelError(f"the model scores every allowed token {highest}", hint=FLOAT32)
+            check_highest(_HIGHEST[self.token])
         return self
 
 

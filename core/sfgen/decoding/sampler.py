@@ -42,7 +42,7 @@ from sfgen.errors import ModelError, UsageError
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Int32, Scores
 
-FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
+_FLOAT32 = ParameterText("Try dtype='float32' for the model.", "dtype")
 
 _ROWS = 64
 """The rows of the table in which the highest of many scores are looked for."""
@@ -368,12 +368,16 @@ def best_of(scores: Scores) -> int:
     """Return the index of the highest score, the first of equals."""
     _check_scores(scores)
     best = int(np.argmax(scores))  # points at the first NaN if there is one
-    highest = float(scores[best])
-    if math.isnan(highest):
-        raise ModelError("the model gives scores that are not numbers (NaN)", hint=FLOAT32)
-    if math.isinf(highest):
-        raise ModelError(f"the model scores every allowed token {highest}", hint=FLOAT32)
+    check_highest(float(scores[best]))
     return best
+
+
+def check_highest(highest: float) -> None:
+    """Refuse scores of which none can be chosen: that of the best token is not a number, or infinite."""
+    if math.isnan(highest):
+        raise ModelError("the model gives scores that are not numbers (NaN)", hint=_FLOAT32)
+    if math.isinf(highest):
+        raise ModelError(f"the model scores every allowed token {highest}", hint=_FLOAT32)
 
 
 def _check_scores(scores: Scores, best: int = 0) -> None:
