@@ -42,9 +42,10 @@ from sfgen.protocols import GuideSource, Model
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
-from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault, refused
+from sfgen.serve.guards import BODY, HAS_KEY, Access, Guard, fault
 from sfgen.serve.metrics import Metrics
 from sfgen.serve.page import page_to_try
+from sfgen.serve.refusals import refused_address, refused_types
 from sfgen.serve.replies import Choice, Reply, Stream, chunk_lines, error_body, read_all, status_of, usage_of
 from sfgen.serve.response_output import ResponseReply, response_lines
 from sfgen.serve.responses import Asked, ResponsesRequest
@@ -572,32 +573,9 @@ async def _on_fault(_: Request, error: Exception) -> Response:
 
 async def _on_invalid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    first = max(error.errors(), key=lambda each: len(each["loc"]))  # of the ways to read a value, the one that got far
-    if first["loc"] == ("body",) and first["type"] != "missing":
-        return _refusal(Refused("the body is not a JSON object", None, "invalid_value"))
-    param = _path(first["loc"][1:]) or None
-    code = "missing" if first["type"] == "missing" else "invalid_value"
-    return _refusal(Refused(f"{param or 'the body'}: {first['msg']}", param, code))
+    return _refusal(refused_types(error.errors()))
 
 
-def _path(parts: Sequence[Any]) -> str:
-    """A place in a body, as people write it; the names of the ways to read a value are left out.
-
-    >>> _path(("messages", 0, "content", "list[TextPart]", 1, "type")), _path(("logit_bias", "dict[str,union[…]]"))
-    ('messages[0].content[1].type', 'logit_bias')
-    """
-    told = ""
-    for part in parts:
-        if isinstance(part, int):
-            told += f"[{part}]"
-        elif part.isidentifier() and part not in _KINDS:
-            told += f".{part}" if told else part
-    return told
-
-
-_KINDS = ("str", "int", "float", "bool", "dict", "list")
-
-
-async def _on_http_error(_: Request, error: Exception) -> Response:
+async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return refused(error.status_code, str(error.detail), "http_error", error.headers)
+    return refused_address(request, error)

@@ -13,7 +13,8 @@ and ``thinking_budget_tokens`` llama-server's, ``separate_reasoning`` SGLang's.
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, TypeAlias
+from difflib import get_close_matches
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StrictInt, StrictStr, Tag
 
@@ -21,10 +22,13 @@ from sfgen.ban.entries import MatchMode
 from sfgen.decoding.strategies import AnyStrategyName
 from sfgen.errors import SfgenError
 from sfgen.models.messages import Message
-from sfgen.serve.neutral import fault_of
+from sfgen.serve.neutral import Fault, fault_of
 
 MOST_SAMPLES = 128
 MOST_LOGPROBS = 20
+
+NEAR = 0.75
+"""How much alike the names of fields are of which one may be meant for the other."""
 
 
 Schema: TypeAlias = dict[str, Any] | bool | StrictStr
@@ -107,7 +111,13 @@ class OwnKeys(Body):
 
 
 class TextRequest(Body):
-    """The fields that completions and chat have in common."""
+    """The fields that all endpoints have in common.
+
+    Attributes:
+        endpoint: The address of the endpoint.
+    """
+
+    endpoint: ClassVar[str]
 
     model: str | None = None
     stream: bool | None = None
@@ -149,6 +159,8 @@ class TextRequest(Body):
 
 class CompletionRequest(TextRequest):
     """A request to ``/v1/completions``."""
+
+    endpoint = "/v1/completions"
 
     prompt: StrictStr | list[StrictStr] | list[StrictInt] | list[list[StrictInt]] = ""
     logprobs: int | None = Field(default=None, ge=0, le=MOST_LOGPROBS)
@@ -296,6 +308,8 @@ ToolChoice: TypeAlias = Annotated[
 class ChatRequest(TextRequest):
     """A request to ``/v1/chat/completions``."""
 
+    endpoint = "/v1/chat/completions"
+
     messages: list[ChatMessage] = Field(min_length=1)
     max_completion_tokens: int | None = Field(default=None, ge=-1)
     logprobs: bool | None = None
@@ -325,6 +339,7 @@ def refuse_unknown(body: Body, path: str) -> None:
         fault = fault_of(name, value, settings)
         if fault is not None:
             code = "unknown_parameter" if fault.is_unknown else "unsupported_value"
+            fault = _unknown(body, name, fault) if fault.is_unknown else fault
             raise Refused(f"{where:.100} {fault.why}", where, code, fault.hint)
     for name, kind in type(body).model_fields.items():
         value = getattr(body, name)
@@ -332,3 +347,18 @@ def refuse_unknown(body: Body, path: str) -> None:
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(item, Body):
                 refuse_unknown(item, f"{path}{told}[{number}]." if isinstance(value, list) else f"{path}{told}.")
+
+
+def _unknown(body: Body, name: str, fault: Fault) -> Fault:
+    """Tell whose field it is, or which one may be meant."""
+    others = endpoints_of(name) if isinstance(body, TextRequest) else []
+    if others:
+        return Fault(f"is a field of {' and '.join(others)}", "Ask there, or leave it out.")
+    own = [field.alias or each for each, field in type(body).model_fields.items()]
+    near = get_close_matches(name[:100], own, 1, NEAR)
+    return Fault(fault.why, f"Did you mean {near[0]}?") if near else fault
+
+
+def endpoints_of(name: str) -> list[str]:
+    """The endpoints whose requests have a field."""
+    return [kind.endpoint for kind in TextRequest.__subclasses__() if name in kind.model_fields]

@@ -151,7 +151,7 @@ def _kind_of(item: Any) -> str:
 _ITEMS = Discriminator(
     _kind_of,
     custom_error_type="item",
-    custom_error_message="Only messages are known, thoughts, and calls of tools with their outputs",
+    custom_error_message="only messages, thoughts, and calls of tools with their outputs are known",
 )
 
 Item: TypeAlias = Annotated[
@@ -207,7 +207,7 @@ class Function(FunctionFacts):
 
 
 _TOOLS = Discriminator(
-    _kind_of, custom_error_type="tool", custom_error_message="Only functions and custom tools are known"
+    _kind_of, custom_error_type="tool", custom_error_message="only functions and custom tools are known"
 )
 
 Tool: TypeAlias = Annotated[
@@ -247,6 +247,8 @@ class Reasoning(Body):
 
 class ResponsesRequest(TextRequest):
     """A request to ``/v1/responses``."""
+
+    endpoint = "/v1/responses"
 
     input: StrictStr | list[Item] = Field(min_length=1)
     instructions: StrictStr | None = None

@@ -338,7 +338,7 @@ def _constraints(body: TextRequest, own: OwnKeys) -> Iterator[tuple[str, OwnCons
         if value is None:
             continue
         if kind == "schema" and isinstance(value, str) and value.strip()[:1] not in ("{", "t", "f"):
-            raise Refused(f"{name} is a text that is no JSON Schema", name, "invalid_value", "Give it as an object.")
+            raise Refused(f"{name} is a text, and not JSON Schema", name, "invalid_value", "Give it as an object.")
         yield name, _data(kind, value)
     record = own.model_dump(by_alias=True, exclude_none=True, include=_OF_RECORDS)
     try:
@@ -443,7 +443,7 @@ def _conversation(body: TextRequest, own: OwnKeys) -> tuple[Message, ...]:
     for place, message in enumerate(body.messages):
         is_last = place == len(body.messages) - 1
         if message.content is None and message.role != "assistant":
-            raise Refused("a message has no content", f"messages[{place}].content", "missing")
+            raise Refused(f"messages[{place}].content is missing", f"messages[{place}].content", "missing")
         for name in message.model_extra or {}:
             if name in ("prefix", "partial") and not (is_last and message.role == "assistant"):
                 where = f"messages[{place}].{name}"
