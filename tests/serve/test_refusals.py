@@ -20,7 +20,7 @@ HI = [{"role": "user", "content": "Hi!"}]
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    models = {"caller": Caller("Hello."), "tiny": "tiny"}
+    models: dict[str, Any] = {"caller": Caller("Hello."), "tiny": "tiny"}
     with TestClient(app(models), base_url="http://localhost") as started:
         yield started
 
@@ -61,7 +61,8 @@ def test_a_body_that_is_not_an_object(client: TestClient, path: str, body: Any) 
         (CHAT, {"messages": HI, "tool_choice": {"type": "function"}}, "tool_choice.function is missing"),
         (RESPONSES, {"input": ""}, "input is empty"),
         (RESPONSES, {"input": 5}, "input must be a text or a list, not 5"),
-        (RESPONSES, {"input": ["Hi!"]}, "input[0]: only messages, thoughts, and calls of tools with their outputs are known"),
+        (RESPONSES, {"input": [5]},
+         "input[0]: only messages, thoughts and calls of tools with their outputs are known"),
         (
             RESPONSES,
             {"input": "x", "tools": [{"type": "custom", "name": "a b"}]},
@@ -123,3 +124,12 @@ def test_checks_of_health_may_ask_for_the_head_alone(serving: Callable[..., Any]
     done = subprocess.run(["curl", "-sI", url + path], capture_output=True, text=True, check=True, timeout=30)
     assert done.stdout.startswith("HTTP/1.1 200 OK")
     assert "content-length" in done.stdout.lower()
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+def test_a_model_without_a_chat_template_is_told_so_with_tools_too(client: TestClient, choice: str) -> None:
+    tools = [{"type": "function", "function": {"name": "stop"}}]
+    body = {"model": "tiny", "messages": HI, "tools": tools, "tool_choice": choice}
+    message, param = told(client, CHAT, body)
+    assert message == "tiny has no chat template\nAsk /v1/completions, or a model that has one."
+    assert param == "messages"

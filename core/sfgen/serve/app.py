@@ -309,6 +309,8 @@ class Server:
             )
             _LOG.info("%s: %s", name, json_text(prompt))  # one line, and nothing that drives a terminal
         model = self._models[name] if not wish.never else await asyncio.to_thread(self._without_tokens, name, wish)
+        if wish.tools:
+            await asyncio.to_thread(_refuse_untold, model, wish)
         if wish.calling is not None:
             form = await asyncio.to_thread(tool_form_of, model)
             wish = replace(wish, constraint=wish.calling.constraint(form), fields={**wish.fields, "index": "tools"})
@@ -489,20 +491,12 @@ class Server:
 def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
     """The prompts of a request: texts or token ids."""
     if isinstance(body, ChatRequest):
-        if wish.tools and not sees_tools(model, wish.tools):
-            if wish.calling is not None:
-                why = "the chat template of this model tells it of no tools"
-                raise Refused(why, "tools", hint="Say in a message what is to be written, and give its schema.")
-            why = "the chat template of this model tells it of no tools, and a tool has a description"
-            raise Refused(why, "tools", hint="Leave the description out, and say it in a message.")
         try:
             return [conversation(model, wish)]
         except Refused:
             raise
         except SfgenError as error:
-            hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
-            place = wish.field_of(error) or wish.fields["prompt"]
-            raise Refused(error.message, place, "invalid_value", hint) from error
+            raise _of_template(error, wish) from error
     prompt: Any = body.prompt
     if prompt == []:
         raise Refused("prompt is an empty list", "prompt", "invalid_value", "Give a text.")
@@ -512,6 +506,27 @@ def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) ->
         if not 0 <= token < size:
             raise Refused(f"the prompt has token {token}, and ids are below {size}", "prompt", "invalid_value")
     return prompts
+
+
+def _refuse_untold(model: Model, wish: Wish) -> None:
+    """Refuse tools of which the chat template of a model does not tell it."""
+    try:
+        if sees_tools(model, wish.tools):
+            return
+    except SfgenError as error:
+        raise _of_template(error, wish) from error
+    why = "the chat template of this model tells it of no tools"
+    if wish.calling is not None:
+        raise Refused(why, "tools", hint="Say in a message what is to be written, and give its schema.")
+    raise Refused(
+        f"{why}, and a tool has a description", "tools", hint="Leave the description out, and say it in a message."
+    )
+
+
+def _of_template(error: SfgenError, wish: Wish) -> Refused:
+    """The refusal where a chat template cannot write a conversation, or there is none."""
+    hint = "Ask /v1/completions, or a model that has one." if error.hint == WITHOUT_CHAT else error.hint
+    return Refused(error.message, wish.field_of(error) or wish.fields["prompt"], "invalid_value", hint)
 
 
 def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], banned: BannedWords) -> dict[bytes, Start]:

@@ -151,7 +151,7 @@ def _kind_of(item: Any) -> str:
 _ITEMS = Discriminator(
     _kind_of,
     custom_error_type="item",
-    custom_error_message="only messages, thoughts, and calls of tools with their outputs are known",
+    custom_error_message="only messages, thoughts and calls of tools with their outputs are known",
 )
 
 Item: TypeAlias = Annotated[
