@@ -408,7 +408,7 @@ class Server:
             SfgenError: They are too many, too long, or none.
         """
         self._refuse_long(model, body, wish)
-        prompts, most = _prompts(model, body, wish), self._limits.batch_size + self._limits.max_waiting
+        prompts, most = _prompts_of(model, body, wish), self._limits.batch_size + self._limits.max_waiting
         if len(prompts) * wish.samples > most:  # they would never be taken, however often they are asked for
             why = f"{len(prompts) * wish.samples} texts are asked for at once, and the most is {most}"
             raise Refused(why, "n" if wish.samples > 1 else "prompt", "too_many_texts", "Ask for them one by one.")
@@ -457,7 +457,7 @@ class Server:
             for sample in range(wish.samples):
                 seed = {} if config.get("seed") is None else {"seed": config["seed"] + sample}
                 asked = GenerationConfig(**{**config, **seed}, max_tokens=limit)
-                loops.append(loop_of(model, prompt, asked, without=partial(_known, clean)))
+                loops.append(loop_of(model, prompt, asked, without=partial(_clean_of, clean)))
         return loops, prompt_tokens
 
     def _refuse_long(self, model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> None:
@@ -488,7 +488,7 @@ class Server:
         return min(limit, self._limits.max_tokens) if self._limits.max_tokens is not None else limit
 
 
-def _prompts(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
+def _prompts_of(model: Model, body: CompletionRequest | ChatRequest, wish: Wish) -> list[str | Sequence[int]]:
     """The prompts of a request: texts or token ids."""
     if isinstance(body, ChatRequest):
         try:
@@ -535,7 +535,7 @@ def _starts(vocabulary: Vocabulary, prompts: Sequence[str | Sequence[int]], bann
     return {each: Start(banned, each) for each in before}
 
 
-def _known(
+def _clean_of(
     clean: Mapping[bytes, Index | None], source: GuideSource, banned: BannedWords, before: bytes
 ) -> GuideSource | None:
     """Look up a constraint without banned words."""
