@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import sys
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from sfgen.errors import InternalError, UsageError
 from sfgen.protocols import Model
 from sfgen.serve import Limits, app
 from sfgen.serve.engine import Engine
-from sfgen.serve.replies import Choice
+from sfgen.serve.replies import Choice, Stream
 from sfgen.trace import Tracer
 
 HERE = ("127.0.0.1", "localhost", "::1")
@@ -362,6 +364,30 @@ def test_a_body_is_read_once(client: TestClient, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("starlette.requests.Request.json", None)
     assert client.post(PATH, json=TEXT).status_code == 200
     assert [json.loads(body) for body in read] == [TEXT]
+
+
+def test_a_body_is_not_kept_for_its_stream(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Value(dict[str, Any]):
+        """What can be looked for when it has gone."""
+
+    bodies: list[weakref.ref[Value]] = []
+    is_kept: list[bool] = []
+    sent = Stream.__call__
+
+    def read(body: bytes) -> Value:
+        value = Value(json.loads(body))
+        bodies.append(weakref.ref(value))
+        return value
+
+    async def noted(self: Stream, *given: Any) -> None:
+        gc.collect()
+        is_kept.extend(body() is not None for body in bodies)
+        await sent(self, *given)
+
+    monkeypatch.setattr("sfgen.serve.guards.json_of", read)
+    monkeypatch.setattr(Stream, "__call__", noted)
+    assert client.post(PATH, json=TEXT | {"stream": True}).status_code == 200
+    assert is_kept == [False]
 
 
 # ---- health ----------------------------------------------------------------------------------------------------------

@@ -390,6 +390,34 @@ class TestFaults:
 
         run(body())
 
+    def test_of_the_engine_ends_those_that_come_at_the_same_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        check, failing = Engine.check, list[threading.Thread]()
+
+        def fail(engine: Engine) -> None:
+            error = SystemExit("out of registers")
+            with engine._changed:
+                engine._failure = error
+            engine._fail(error)
+
+        def checked(engine: Engine) -> None:
+            check(engine)
+            failing.append(threading.Thread(target=fail, args=[engine]))
+            failing[0].start()
+            failing[0].join(0.2)
+
+        async def body() -> None:
+            model = endless()
+            async with engine_of(model) as engine:
+                monkeypatch.setattr(Engine, "check", checked)
+                try:
+                    engine.put([text := text_of(model, 3)])
+                finally:
+                    failing[0].join()
+                assert engine.load == (0, 0), "it would wait for ever"
+                assert isinstance(await end_of(text), InternalError)
+
+        run(body())
+
     def test_a_model_that_can_make_no_batch_refuses_each_and_does_not_spin(self) -> None:
         class NoBatch(ScriptedModel):
             tried = 0

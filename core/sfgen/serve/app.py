@@ -546,7 +546,7 @@ class _ReadRequest(Request):
     """A request whose body the guard has read."""
 
     async def json(self) -> Any:
-        return self.scope[BODY]
+        return self.scope.pop(BODY)  # a stream may take long, and needs no body
 
 
 class _Route(APIRoute):

@@ -296,8 +296,8 @@ class Engine:
         most = self._max_waiting + self.rows
         if len(texts) > most:
             raise TooManyTexts(len(texts), most)
-        self.check()
         with self._changed:
+            self.check()
             if self._is_stopping:
                 raise Stopping
             self._forget_left()

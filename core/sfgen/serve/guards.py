@@ -183,7 +183,7 @@ class Guard:
             if refusal is not None:
                 await refusal(scope, receive, send)
             else:
-                scope[BODY] = held.value
+                scope[BODY], held.value = held.value, None  # it goes when the application has read it
                 await self._answered(scope, held.again(receive), send)
         finally:
             self._held -= held.size
