@@ -232,20 +232,6 @@ class TestCompiledElsewhere:
 
         run(body)
 
-    def test_the_collector_need_not_walk_what_was_loaded_with_the_first(self) -> None:
-        async def body(constraints: Constraints) -> None:
-            gc.unfreeze()
-            await constraints.of(words(0), VOCABULARY)
-            kept = gc.get_freeze_count()
-            assert kept > 10_000, "kernels, and what made them"
-            await constraints.of(words(1), VOCABULARY)
-            assert gc.get_freeze_count() <= kept, "what comes later may go"
-
-        try:
-            run(body)
-        finally:
-            gc.unfreeze()
-
     def test_an_error_is_told_as_here(self) -> None:
         async def body(constraints: Constraints) -> None:
             wrong = own("schema", members(20) | {"required": ["property 7", "no such property"]})

@@ -39,6 +39,7 @@ from sfgen.models.prompt import WITHOUT_CHAT
 from sfgen.models.tool_forms import tool_form_of
 from sfgen.printable import json_text
 from sfgen.protocols import GuideSource, Model
+from sfgen.serve.beside import beside
 from sfgen.serve.bodies import ChatRequest, CompletionRequest, Refused
 from sfgen.serve.constraints import Constraints, WithoutTokens
 from sfgen.serve.engine import Engine, RunningText
@@ -51,6 +52,7 @@ from sfgen.serve.response_output import ResponseReply, response_lines
 from sfgen.serve.responses import Asked, ResponsesRequest
 from sfgen.serve.thoughts import Thought, conversation, thought_before
 from sfgen.serve.traces import MEDIA_TYPE, TraceRequest, refuse_untraced, scenes_of, trace_lines
+from sfgen.serve.warm import warm
 from sfgen.serve.wish import Wish, wish_of
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
@@ -211,9 +213,11 @@ class Server:
             for name, model in self._models.items():
                 self._engines[name] = Engine(model, self._limits.batch_size, self._limits.max_waiting)
             self._constraints.begin()
+            warming = asyncio.create_task(warm(self._constraints, self._models.values()))
             try:
                 yield
             finally:
+                warming.cancel()
                 await asyncio.to_thread(self.stop, self._grace)
 
         api = FastAPI(title="sfgen", lifespan=lifespan, docs_url=None, redoc_url=None)
@@ -308,11 +312,11 @@ class Server:
                 body.prompt if isinstance(body, CompletionRequest) else [each.model_dump() for each in body.messages]
             )
             _LOG.info("%s: %s", name, json_text(prompt))  # one line, and nothing that drives a terminal
-        model = self._models[name] if not wish.never else await asyncio.to_thread(self._without_tokens, name, wish)
+        model = self._models[name] if not wish.never else await beside(self._without_tokens, name, wish)
         if wish.tools:
-            await asyncio.to_thread(_refuse_untold, model, wish)
+            await beside(_refuse_untold, model, wish)
         if wish.calling is not None:
-            form = await asyncio.to_thread(tool_form_of, model)
+            form = await beside(tool_form_of, model)
             wish = replace(wish, constraint=wish.calling.constraint(form), fields={**wish.fields, "index": "tools"})
         index = banned = None
         try:
@@ -326,7 +330,7 @@ class Server:
         except SfgenError as error:
             return _refusal(error, wish.field_of(error) or wish.fields["patterns"])
         try:
-            prompts, thought = await asyncio.to_thread(self._prompts, name, model, body, wish, index, banned)
+            prompts, thought = await beside(self._prompts, name, model, body, wish, index, banned)
             clean = {}
             if index is not None and banned is not None:
                 before = prompts if thought is None else [thought.end]
@@ -334,14 +338,14 @@ class Server:
             config = wish.config | {"index": index, "banned": banned}
             if thought is not None:
                 config |= {"after": thought.end, "after_tokens": wish.thought.most, "after_counts": True}
-            loops, prompt_tokens = await asyncio.to_thread(self._loops, model, body, wish, prompts, config, clean)
+            loops, prompt_tokens = await beside(self._loops, model, body, wish, prompts, config, clean)
         except SfgenError as error:
             return _refusal(self._without_path(error, name), wish.field_of(error))
         seconds = self._limits.request_seconds, self._limits.mask_seconds
         texts = [RunningText(loop, *seconds, self.metrics.of_text(name)) for loop in loops]
         vocabulary = vocabulary_of(self._models[name])
         if is_traced:
-            scenes = await asyncio.to_thread(scenes_of, name, vocabulary, body, wish, index, prompts, thought, loops)
+            scenes = await beside(scenes_of, name, vocabulary, body, wish, index, prompts, thought, loops)
             self._engines[name].put(texts)
             return Stream(trace_lines(texts, scenes, partial(self._without_path, name=name)), texts, MEDIA_TYPE)
         reply = Reply(name, isinstance(body, ChatRequest)) if asked is None else ResponseReply(name, True, asked=asked)
@@ -429,7 +433,7 @@ class Server:
         """
         assert wish.ban is not None
         assert wish.constraint is not None
-        starts = await asyncio.to_thread(_starts, index.vocabulary, before, banned)
+        starts = await beside(_starts, index.vocabulary, before, banned)
         return {
             before: await self._constraints.without(wish.constraint, wish.ban, start, index)
             for before, start in starts.items()

@@ -14,7 +14,6 @@ finds them there.
 from __future__ import annotations
 
 import asyncio
-import gc
 import multiprocessing
 import pickle
 import sys
@@ -32,6 +31,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from pebble import ProcessExpired, ProcessPool
 
+from sfgen.ban.difference import Start
 from sfgen.compiled_form import CompiledForm, of_compiled_form
 from sfgen.errors import GenerationError, OutOfMemory, SfgenError
 from sfgen.index import DfaIndex, Index
@@ -39,6 +39,7 @@ from sfgen.jobs.own_jobs import size_of
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.protocols import Model
 from sfgen.serve import judge
+from sfgen.serve.beside import beside
 from sfgen.serve.engine import Busy, Stopping
 from sfgen.vocabulary import Vocabulary
 
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from sfgen.ban import BannedWords
-    from sfgen.ban.difference import Start
     from sfgen.serve.wish import Ban
 
 Made = TypeVar("Made")
@@ -105,11 +105,6 @@ class _Making:
         self.is_judged = False
         self.nbytes = 0  # of its compiled form, and of what is made of it here
 
-    @property
-    def is_form(self) -> bool:
-        """Whether a process of the pool has compiled it."""
-        return self.nbytes > 0
-
 
 class Constraints:
     """The constraints of all requests of a server, compiled once each.
@@ -143,7 +138,6 @@ class Constraints:
         self._pools: dict[bool, asyncio.Task[ProcessPool]] = {}  # the same, when they have begun
         self._is_closed = False
         self._closing = threading.Lock()
-        self._frozen: set[bool] = set()
 
     @property
     def nbytes(self) -> int:
@@ -176,7 +170,7 @@ class Constraints:
             SfgenError: One of them cannot be read, or bans everything.
         """
         if ban.length < LARGE and all(map(judge.is_quick, ban.patterns)):
-            return await asyncio.to_thread(ban.compiled)
+            return await beside(ban.compiled)
         return await self._once((ban.digest,), lambda making: self._ban(making, ban))
 
     async def without(self, own: OwnConstraint, ban: Ban, start: Start, index: Index) -> Index | None:
@@ -193,6 +187,17 @@ class Constraints:
         """
         key = *_key(own, index.vocabulary), ban.digest, start.state
         return await self._once(key, lambda making: self._clean(making, own, ban, start, index))
+
+    async def rehearsed(
+        self, own: OwnConstraint, ban: Ban, vocabulary: Vocabulary
+    ) -> tuple[Index, BannedWords, Index | None]:
+        """Return a constraint, a ban, and the one without the other, made as for requests, but not kept or counted.
+
+        Raises:
+            SfgenError: As ``without``.
+        """
+        index, banned = await self._make(_Making(), own, vocabulary), await self._ban(_Making(), ban)
+        return index, banned, await self._clean(_Making(), own, ban, Start(banned, b""), index)
 
     async def _once(self, key: Key, make: Callable[[_Making], Coroutine[Any, Any, Made]]) -> Made:
         """Return what is kept, or make it once for all who ask."""
@@ -325,22 +330,12 @@ class Constraints:
         if error is None:
             self.made += 1
             self._add(key, task.result(), making.nbytes)
-            self._freeze(making.is_form)
         elif isinstance(error, SfgenError) and not isinstance(error, Stopping):
             told = pickle.dumps(error)  # the error itself holds the requests that it was told to
             if len(told) <= REFUSED_BYTES:
                 self._refused[key] = told, time.monotonic()
             if len(self._refused) > REFUSED_KEPT:
                 self._refused.popitem(last=False)
-
-    def _freeze(self, is_form: bool) -> None:
-        """Let the collector walk no more of what the first that was compiled here and the first form have loaded.
-
-        Kernels are hundreds of thousands of objects, and each large body lets the collector walk all of them.
-        """
-        if is_form not in self._frozen:
-            self._frozen.add(is_form)
-            gc.freeze()
 
     def _refuse_again(self, key: Key) -> None:
         """Refuse what was refused before, without a second look.
