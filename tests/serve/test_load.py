@@ -1,4 +1,4 @@
-"""Many clients at once, of twelve kinds, some of which leave or are wrong: all others have what they asked for.
+"""Many clients at once, of all kinds, some of which leave or are wrong: all others have what they asked for.
 
 The whole is run with ``SFGEN_LOAD=2000``; in CI fewer requests are sent. It prints what it has measured (``-s``).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import multiprocessing
 import os
 import re
 import time
@@ -21,9 +22,15 @@ import httpx2 as httpx
 import jsonschema
 import pytest
 from tests.serve.conftest import Running
+from tests.serve.test_thoughts import WISHED
+from tests.serve.wires import CHAT, COMPLETIONS, RESPONSES, TRACE, Wire, Written
+from tests.support.models.caller import CALL, Caller
+from tests.support.models.scripted import ScoreOf
+from tests.support.models.thinking import Thinker
 
 from sfgen.protocols import Model
 from sfgen.serve import Limits
+from sfgen.serve.constraints import JUDGES
 
 REQUESTS = int(os.environ.get("SFGEN_LOAD", "200"))
 AT_ONCE = 64
@@ -43,64 +50,143 @@ CHOICES = [f"choice {number} of many" for number in range(60)]
 ARITHMETIC = 'root ::= term (("+" | "-") term){0,4}\nterm ::= [0-9]{1,3} | "(" [0-9]{1,2} ")"'
 BANNED = ["the", "and", "e s"]
 
-Judge = Callable[[str], object]
+Judge = Callable[[Written], object]
+
+
+class Session:
+    """A session of a scripted model that keeps no record of what it was asked."""
+
+    def __init__(self, score: ScoreOf) -> None:
+        self._score, self._tokens = score, list[int]()
+
+    def extend(self, token_ids: Any) -> Any:
+        self._tokens += token_ids
+        return self._score(tuple(self._tokens))
+
+    def rewind(self, length: int) -> None:
+        del self._tokens[length:]
+
+
+class Calling(Caller):
+    """A model that calls tools."""
+
+    def session(self) -> Any:
+        return Session(self.score)
+
+
+class Thinking(Thinker):
+    """A model that thinks."""
+
+    def session(self) -> Any:
+        return Session(self.score)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of request, and what its texts must be."""
+    """A kind of request, and what its texts must be.
+
+    Attributes:
+        wire: The endpoint.
+        ends: The ways in which a text may end.
+    """
 
     name: str
     body: dict[str, Any]
     is_right: Judge
-
-    @property
-    def path(self) -> str:
-        return "/v1/chat/completions" if "messages" in self.body else "/v1/completions"
-
-    def text_of(self, choice: dict[str, Any]) -> str:
-        """The text of a choice, or of a part of it in a stream."""
-        if "messages" not in self.body:
-            return str(choice["text"])
-        return str((choice.get("message") or choice["delta"]).get("content") or "")
+    wire: Wire = COMPLETIONS
+    ends: tuple[str, ...] = ("stop", "length")
 
 
 def _matches(pattern: str) -> Judge:
-    return lambda text: re.fullmatch(pattern, text, re.ASCII)
+    return lambda written: re.fullmatch(pattern, written.text, re.ASCII)
 
 
-def _valid(text: str) -> bool:
-    jsonschema.validate(json.loads(text), SCHEMA)
+def _valid(written: Written) -> bool:
+    jsonschema.validate(json.loads(written.text), SCHEMA)
     return True
 
 
 def _without(words: list[str]) -> Judge:
-    return lambda text: not any(word in text for word in words)
+    return lambda written: not any(word in written.text for word in words)
 
 
-CHAT = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "When was that?"}]
+def _calls(*calls: tuple[str, str], text: str = "") -> Judge:
+    """Judge that there are these calls, each by a name and a pattern of its input."""
+
+    def judge(written: Written) -> bool:
+        assert written.text == text
+        assert [name for name, _ in written.calls] == [name for name, _ in calls]
+        return all(re.fullmatch(pattern, told) for (_, told), (_, pattern) in zip(written.calls, calls, strict=True))
+
+    return judge
+
+
+def _thought(text: str) -> Judge:
+    return lambda written: (written.thought.strip(), written.text) == ("Rome or Oslo?", text)
+
+
+ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "When was that?"}]
 BEGUN = {"role": "assistant", "content": "In the year "}
+CITY = {"properties": {"city": {"enum": ["Rome", "Oslo"]}}, "required": ["city"]}
+FUNCTION = {"name": "weather", "description": "Tells the weather.", "parameters": CITY}
+TOOLS: dict[str, Any] = {
+    "model": "caller", "messages": ASKED, "temperature": 0, "max_tokens": 200,
+    "tools": [{"type": "function", "function": FUNCTION}],
+}  # fmt: skip
+ROME = ("weather", r'\{"city": "Rome"\}')
+LARK = 'start: "add " NUMBER " " NUMBER\nNUMBER: /[1-9][0-9]?/'
+
+
+def _custom(syntax: str, definition: str) -> dict[str, Any]:
+    """A request for a call of a custom tool whose input is bounded."""
+    form = {"type": "grammar", "syntax": syntax, "definition": definition}
+    tool = {"type": "custom", "name": "note", "format": form}
+    return {"model": "chat", "input": "Hi!", "tools": [tool], "tool_choice": "required"}
+
+
+def _format(schema: Any) -> dict[str, Any]:
+    return {"format": {"type": "json_schema", "name": "person", "schema": schema, "strict": True}}
+
 
 KINDS = [
-    Kind("free", {"prompt": "Once", "max_tokens": 24}, lambda text: True),
+    Kind("free", {"prompt": "Once", "max_tokens": 24}, lambda written: True),
     Kind("two texts", {"prompt": "So", "regex": "[A-Z][a-z ]{3,20}[.]", "n": 2}, _matches("[A-Z][a-z ]{3,20}[.]")),
     Kind("regex", {"prompt": "Date: ", "regex": "20[0-9]{2}-[01][0-9]"}, _matches("20[0-9]{2}-[01][0-9]")),
     Kind("schema", {"prompt": "{}", "response_format": {
         "type": "json_schema", "json_schema": {"name": "person", "schema": SCHEMA, "strict": True}}}, _valid),
-    Kind("choice", {"prompt": "x", "structured_outputs": {"choice": CHOICES}}, lambda text: text in CHOICES),
+    Kind("choice", {"prompt": "x", "structured_outputs": {"choice": CHOICES}},
+         lambda written: written.text in CHOICES),
     Kind("grammar", {"prompt": "1+1 ", "grammar": ARITHMETIC},
          _matches(r"([0-9]{1,3}|\([0-9]{1,2}\))([+-]([0-9]{1,3}|\([0-9]{1,2}\))){0,4}")),
     Kind("ban", {"prompt": "Once", "max_tokens": 40, "banned_strings": BANNED}, _without(BANNED)),
     Kind("ban of a pattern", {"prompt": "In", "max_tokens": 40, "banned_regex": ["[aeiou]{2}"]},
-         lambda text: not re.search("[aeiou]{2}", text)),
+         lambda written: not re.search("[aeiou]{2}", written.text)),
     Kind("ban and regex", {"prompt": "x", "regex": "[a-c ]{1,30}", "banned_strings": ["ab", "c c"]},
-         lambda text: re.fullmatch("[a-c ]{1,30}", text) and "ab" not in text and "c c" not in text),
+         lambda written: _matches("[a-c ]{1,30}")(written) and _without(["ab", "c c"])(written)),
     Kind("stop and logprobs", {"prompt": "Once", "max_tokens": 30, "stop": ["e"], "logprobs": 2},
-         lambda text: "e" not in text),
-    Kind("chat", {"model": "chat", "messages": CHAT, "max_completion_tokens": 40, "banned_strings": BANNED},
-         _without(BANNED)),
-    Kind("chat that goes on", {"model": "chat", "messages": [*CHAT, BEGUN], "regex": "[12][0-9]{3}"},
-         _matches("[12][0-9]{3}")),
+         lambda written: "e" not in written.text),
+    Kind("chat", {"model": "chat", "messages": ASKED, "max_completion_tokens": 40, "banned_strings": BANNED},
+         _without(BANNED), CHAT),
+    Kind("chat that goes on", {"model": "chat", "messages": [*ASKED, BEGUN], "regex": "[12][0-9]{3}"},
+         _matches("[12][0-9]{3}"), CHAT),
+    Kind("tools", TOOLS | {"tool_choice": "auto"}, _calls(ROME, text="I look. "), CHAT, ("tool_calls",)),
+    Kind("tools, required", TOOLS | {"tool_choice": "required", "parallel_tool_calls": False, "temperature": 3, "n": 2},
+         _calls(("weather", r'\{"city": "(Rome|Oslo)"\}')), CHAT, ("tool_calls",)),
+    Kind("thought", {"model": "thinker", "messages": ASKED, "temperature": 0, "max_tokens": 200,
+         "regex": "[A-Z][a-z]+[.]"}, _thought("Rome."), CHAT),
+    Kind("response", {"model": "chat", "input": "Who?", "text": _format(SCHEMA)}, _valid, RESPONSES, ("completed",)),
+    Kind("response of a few tokens", {"model": "chat", "input": "Who?", "max_output_tokens": 9},
+         lambda written: True, RESPONSES, ("completed", "incomplete")),
+    Kind("response, function", {"model": "caller", "input": "Hi!", "temperature": 0, "max_output_tokens": 200,
+         "tools": [{"type": "function"} | FUNCTION]}, _calls(ROME, text="I look. "), RESPONSES, ("completed",)),
+    Kind("response, Lark", _custom("lark", LARK), _calls(("note", "add [1-9][0-9]? [1-9][0-9]?")), RESPONSES,
+         ("completed",)),
+    Kind("response, regex", _custom("regex", "2[0-9]{3}"), _calls(("note", "2[0-9]{3}")), RESPONSES, ("completed",)),
+    Kind("response, thought", {"model": "thinker", "input": "Hi!", "temperature": 0, "max_output_tokens": 200},
+         _thought("\n\nRome."), RESPONSES, ("completed",)),
+    Kind("trace", {"prompt": "Once", "max_tokens": 30, "banned_strings": BANNED}, _without(BANNED), TRACE,
+         ("limit", "end_token")),
+    Kind("trace of a schema", {"prompt": "{}", "json_schema": SCHEMA}, _valid, TRACE, ("complete", "end_token")),
 ]  # fmt: skip
 
 WRONG_BODIES: list[dict[str, Any]] = [
@@ -121,8 +207,7 @@ class Told:
 
     ends: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)  # to the first text
-    tokens: int = 0
+    seconds: list[float] = field(default_factory=list)  # to the first line of a stream
 
 
 class Clients:
@@ -147,16 +232,15 @@ class Clients:
     async def _ask(self, number: int) -> None:
         lot = self._random.random()
         kind = KINDS[number % len(KINDS)]
-        seed, stream = self._random.randrange(10**6), self._random.random() < 0.7
+        seed = self._random.randrange(10**6)
+        stream = self._random.random() < 0.7 or kind.wire.whole is None
         try:
             if lot < WRONG:
                 await self._ask_wrongly(self._random.choice(WRONG_BODIES))
             elif lot < WRONG + LEAVES:
-                await self._leave(kind, {"seed": seed, "stream": stream}, self._random.random() * 0.3)
-            elif stream:
-                await self._stream(kind, seed)
+                await self._leave(kind, stream, {"seed": seed}, self._random.random() * 0.3)
             else:
-                await self._whole(kind, seed)
+                await self._stay(kind, stream, {"seed": seed})
         except Exception as error:
             self.told.faults.append(f"{kind.name}: {type(error).__name__}: {error}")
 
@@ -166,47 +250,36 @@ class Clients:
         assert answer.json()["error"]["message"]
         self.told.ends["refused"] += 1
 
-    async def _leave(self, kind: Kind, options: dict[str, Any], seconds: float) -> None:
-        task = asyncio.create_task(self._client.post(kind.path, json=kind.body | options))
+    async def _leave(self, kind: Kind, stream: bool, options: dict[str, Any], seconds: float) -> None:
+        task = asyncio.create_task(self._answer(kind, stream, options))
         done, _ = await asyncio.wait({task}, timeout=seconds)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         self.told.ends["ended before it left" if done else "left"] += 1
 
-    async def _whole(self, kind: Kind, seed: int) -> None:
-        answer = await self._client.post(kind.path, json=kind.body | {"seed": seed})
-        assert answer.status_code == 200, answer.text
-        for choice in answer.json()["choices"]:
-            self._judge(kind, kind.text_of(choice), choice["finish_reason"])
+    async def _stay(self, kind: Kind, stream: bool, options: dict[str, Any]) -> None:
+        texts = await self._answer(kind, stream, options)
+        assert len(texts) == kind.body.get("n", 1)
+        for written in texts:
+            assert written.reason in kind.ends, written
+            assert kind.is_right(written), written
         self.told.ends["right"] += 1
-        self.told.tokens += answer.json()["usage"]["completion_tokens"]
 
-    async def _stream(self, kind: Kind, seed: int) -> None:
-        texts, reasons, begun, is_done = [""] * kind.body.get("n", 1), {}, time.monotonic(), False
-        first, body = None, kind.body | {"seed": seed, "stream": True}
-        async with self._client.stream("POST", kind.path, json=body) as answer:
+    async def _answer(self, kind: Kind, stream: bool, options: dict[str, Any]) -> list[Written]:
+        body = kind.body | options
+        if not stream:
+            assert kind.wire.whole is not None
+            answer = await self._client.post(kind.wire.path, json=body)
+            assert answer.status_code == 200, answer.text
+            return kind.wire.whole(answer.json())
+        begun, lines = time.monotonic(), list[str]()
+        async with self._client.stream("POST", kind.wire.path, json=body | {"stream": True}) as answer:
             assert answer.status_code == 200, await answer.aread()
             async for line in answer.aiter_lines():
-                assert not line.startswith("event: error"), line
-                if line == "data: [DONE]":
-                    is_done = True
-                elif line.startswith("data: "):
-                    choice = json.loads(line[6:])["choices"][0]
-                    text = kind.text_of(choice)
-                    if text and first is None:
-                        first = time.monotonic() - begun
-                    texts[choice["index"]] += text
-                    if choice["finish_reason"] is not None:
-                        reasons[choice["index"]] = choice["finish_reason"]
-        assert is_done, "a stream without its end"
-        self.told.seconds += [] if first is None else [first]
-        for number, text in enumerate(texts):
-            self._judge(kind, text, reasons.get(number))
-        self.told.ends["right"] += 1
-
-    def _judge(self, kind: Kind, text: str, reason: str | None) -> None:
-        assert reason in ("stop", "length"), reason
-        assert kind.is_right(text), text
+                if not lines:
+                    self.told.seconds.append(time.monotonic() - begun)
+                lines.append(line)
+        return kind.wire.streamed(lines)
 
 
 def _memory() -> int:
@@ -216,11 +289,32 @@ def _memory() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
+def _left_over(server: Running) -> dict[str, Any]:
+    """What a server still holds of requests: texts, rows, constraints that are compiled, and processes too many."""
+    held: Any = server.application.stop.__self__  # type: ignore[attr-defined]
+    constraints, engines = held._constraints, held._engines.values()
+    left = {
+        "load": sum(map(sum, held.loads().values())),
+        "texts": sum(not text.is_over for engine in engines for text in engine._running.values()),
+        "compiled": len(constraints._under_way),
+        "bodies": server.application._held,
+        "processes": max(0, len(multiprocessing.active_children()) - sum(JUDGES.values())),
+    }
+    return {name: count for name, count in left.items() if count}
+
+
+def _open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="the system does not tell the memory")
 def test_all_others_have_what_they_asked_for(serving: Callable[..., Running], chat_model: Model) -> None:
-    server = serving({"tiny": "tiny", "chat": chat_model}, limits=Limits(batch_size=32, max_waiting=256))
-    asyncio.run(Clients(server.url, 0).ask_all(len(KINDS) * 4))  # all constraints are compiled then
-    memory = [_memory()]
+    models = {"tiny": "tiny", "chat": chat_model, "caller": Calling("I look. " + CALL), "thinker": Thinking(WISHED)}
+    server = serving(models, limits=Limits(batch_size=32, max_waiting=256))
+    clients = Clients(server.url, 0)
+    asyncio.run(clients.ask_all(len(KINDS) * 4))  # all constraints are compiled then
+    assert not clients.told.faults
+    memory, files = [_memory()], _open_files()
     for part in range(4):
         begun, clients = time.monotonic(), Clients(server.url, part + 1)
         asyncio.run(clients.ask_all(REQUESTS // 4))
@@ -228,16 +322,15 @@ def test_all_others_have_what_they_asked_for(serving: Callable[..., Running], ch
         memory.append(_memory())
         first = sorted(told.seconds)
         print(
-            f"\n{REQUESTS // 4} requests in {seconds:.1f} s: {dict(told.ends)}, memory {memory[-1]} MiB, first text"
+            f"\n{REQUESTS // 4} requests in {seconds:.1f} s: {dict(told.ends)}, memory {memory[-1]} MiB, first line"
             f" after {first[len(first) // 2]:.2f} s (median), {first[-1]:.2f} s (most)"
         )
         assert not told.faults
         assert sum(told.ends.values()) == REQUESTS // 4
         assert told.ends["right"] > 0.6 * REQUESTS // 4
     end = time.monotonic() + 10
-    loads: dict[str, dict[str, int]] = {"any": {}}
-    while any(load != {"running": 0, "waiting": 0} for load in loads.values()):
-        assert time.monotonic() < end, f"something is left in a batch: {loads}"
-        loads = httpx.get(f"{server.url}/health", trust_env=False).json()["models"]
+    while (left := _left_over(server)) or _open_files() > files + 8:
+        assert time.monotonic() < end, f"something is left: {left}, {_open_files()} files instead of {files}"
+        time.sleep(0.05)
     growth = memory[-1] - memory[1]
     assert growth < 64, f"the memory grows: {memory} MiB"
