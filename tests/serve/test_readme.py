@@ -9,9 +9,14 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from fastapi.testclient import TestClient
 from tests.support.running.installed import needs
 from tests.support.running.served import Served, served
 from tests.support.sources.documents import ROOT
+
+from sfgen.serve import app
+from sfgen.serve.bodies import ChatRequest, CompletionRequest
+from sfgen.serve.responses import ResponsesRequest
 
 GUIDE = (ROOT / "cli" / "README.md").read_text("utf-8")
 SECTION = GUIDE.partition("\n## serve: ")[2].partition("\n## ")[0]
@@ -38,3 +43,15 @@ def test_what_the_guide_shows(server: Served, language: str, code: str, output: 
 def test_there_is_something_to_run() -> None:
     assert [language for language, _, _ in SHOWN] == ["sh", "py", "sh", "sh"]
     assert GUIDE.count("http://127.0.0.1:8317") >= 4
+
+
+def test_the_tables_of_the_guide_have_all_endpoints_and_fields() -> None:
+    named = set(re.findall(r"`([^`]+)`", SECTION.partition("| endpoints |")[2].partition("\n\n")[0]))
+    with TestClient(app("tiny"), base_url="http://localhost") as client:
+        paths = {path.replace("{name}", "NAME") for path in client.get("/openapi.json").json()["paths"]}
+    assert not paths - named
+    rows = "\n".join(line for line in SECTION.splitlines() if line.startswith("|"))
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", rows))))
+    kinds = (CompletionRequest, ChatRequest, ResponsesRequest)
+    fields = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
+    assert not {field for field in fields if not field.startswith("guided_")} - words

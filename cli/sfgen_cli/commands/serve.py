@@ -9,7 +9,7 @@ from pathlib import Path
 from sfgen.errors import UsageError
 from sfgen_cli.options import serve as options
 from sfgen_cli.options.generation import Device, Dtype, Offline, Quiet, Threads, TrustRemoteCode
-from sfgen_cli.shell.output import note
+from sfgen_cli.shell.output import counted, note
 
 
 def serve(
@@ -94,7 +94,14 @@ def serve(
             grace=grace,
         )
         names = ", ".join(models)
-        run(application, listener, told=lambda url: note(f"sfgen: listening at {url} for {names}", quiet=quiet))
+        run(
+            application,
+            listener,
+            told=lambda url: note(f"sfgen: listening at {url} for {names}", quiet=quiet),
+            ending=lambda count: note(
+                f"sfgen: {counted(count, 'request')} may go on for {grace:g} s; Ctrl-C again ends at once", quiet=quiet
+            ),
+        )
 
 
 def _named(models: Sequence[str]) -> dict[str, str]:

@@ -212,9 +212,8 @@ class Guard:
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         if self._keys:
             if not scope[HAS_KEY] and path not in OPEN:
-                return refused(
-                    401, "the API key is missing or wrong", "invalid_api_key", {"WWW-Authenticate": "Bearer"}
-                )
+                why = "the API key is missing or wrong\nSend it as Authorization: Bearer KEY."
+                return refused(401, why, "invalid_api_key", {"WWW-Authenticate": "Bearer"})
         elif (refusal := self._not_from_here(headers)) is not None:
             return refusal
         if scope["method"] not in _WITH_BODY:

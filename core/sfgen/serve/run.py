@@ -39,7 +39,13 @@ _AFTER_GRACE_SECONDS = 5  # how long threads may go on that cannot be ended
 _OWN_FILES = 256  # that are no connections
 
 
-def run(application: Guard, listener: socket.socket, *, told: Callable[[str], None] | None = None) -> None:
+def run(
+    application: Guard,
+    listener: socket.socket,
+    *,
+    told: Callable[[str], None] | None = None,
+    ending: Callable[[int], None] | None = None,
+) -> None:
     """Serve an application until SIGINT or SIGTERM.
 
     At the first signal no request is taken any more, and running ones go on for the application's ``grace``; a second
@@ -49,6 +55,7 @@ def run(application: Guard, listener: socket.socket, *, told: Callable[[str], No
         application: What ``sfgen.serve.app`` made.
         listener: What :func:`listening` returned.
         told: Called with the address, once it listens.
+        ending: Called after SIGINT with how many requests are let go on, if any.
 
     Raises:
         KeyboardInterrupt: SIGINT has ended it.
@@ -56,7 +63,7 @@ def run(application: Guard, listener: socket.socket, *, told: Callable[[str], No
     _log_to_stderr()
     host, port = listener.getsockname()[:2]
     url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    server = HttpServer(application, listener, None if told is None else lambda: told(url), _allow_files())
+    server = HttpServer(application, listener, None if told is None else lambda: told(url), _allow_files(), ending)
     server.run()
     if server.ended_by == signal.SIGINT:
         raise KeyboardInterrupt
@@ -90,6 +97,7 @@ class HttpServer(uvicorn.Server):
         listener: A bound socket.
         told: Called once it listens.
         most: The most connections at once.
+        ending: Called after SIGINT with how many requests are let go on.
 
     Attributes:
         ended_by: The signal that has ended it; 0: none.
@@ -101,11 +109,13 @@ class HttpServer(uvicorn.Server):
         listener: socket.socket,
         told: Callable[[], None] | None = None,
         most: int = MOST_CONNECTIONS,
+        ending: Callable[[int], None] | None = None,
     ) -> None:
         self.application = application
         self.ended_by = 0
         self._listener = listener
         self._told = told
+        self._ending = ending
 
         class Bounded(Connection):
             most_connections = most
@@ -142,6 +152,9 @@ class HttpServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Let running requests end; those whose time is over tell their clients so."""
         grace = self.application.grace
+        going_on = len(self.server_state.tasks)
+        if self._ending is not None and going_on and self.ended_by == signal.SIGINT:
+            self._ending(going_on)
         threading.Thread(target=self.application.stop, args=[grace], name="sfgen-stop", daemon=True).start()
         await super().shutdown(sockets)
 
