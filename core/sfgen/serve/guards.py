@@ -81,7 +81,8 @@ class Access:
         # A key itself is not shown: messages are kept in logs.
         if isinstance(self.keys, str):
             raise arguments.refusal("api_keys", "a list of texts", len(self.keys) * "*")
-        for name, texts in (("api_keys", self.keys), ("hosts", self.hosts or ()), ("cors", self.cors)):
+        hosts = () if self.hosts is None else self.hosts
+        for name, texts in (("api_keys", self.keys), ("hosts", hosts), ("cors", self.cors)):
             if isinstance(texts, str):
                 raise arguments.refusal(name, "a list of texts", texts)
             arguments.texts(name, texts)

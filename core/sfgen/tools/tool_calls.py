@@ -226,8 +226,12 @@ class ToolCalls:
             return self._made[specials]
 
     def compile_for(self, names: Iterable[str]) -> None:
-        """Compile for vocabularies whose special tokens have some names."""
-        self._of_specials(specials_of(self._form, names, in_text=self.in_text))
+        """Compile for vocabularies whose special tokens have some names.
+
+        Args:
+            names: They.
+        """
+        self._of_specials(specials_of(self._form, arguments.texts("names", names), in_text=self.in_text))
 
     def _make(self, specials: tuple[str, ...]) -> _Made:
         codes = dict(zip(specials, codes_of(len(specials)), strict=True))

@@ -214,6 +214,7 @@ RIGHT_HERE: dict[str, Callable[[], Any]] = {
     "sfgen.template.sequence.Sequence.readings.text": lambda: b"ab",
     "sfgen.template.template.Template.text": lambda: "{{a: regex b}}",
     "sfgen.template.template.Template.readings.text": lambda: b"b1",
+    "sfgen.tools.tool_calls.ToolCalls.compile_for.names": lambda: ["<tool_call>"],
     "sfgen.tools.tool_calls.ToolCalls.calls.text": lambda: '{"name": "stop", "arguments": {}}',
     "sfgen.tools.tool_calls.ToolCalls.value.text": lambda: '{"name": "stop", "arguments": {}}',
     "sfgen.tools.tool_calls.ToolCalls.readings.text": lambda: b'{"name": "stop", "arguments": {}}',
