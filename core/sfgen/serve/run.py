@@ -55,7 +55,7 @@ def run(
         application: What ``sfgen.serve.app`` made.
         listener: What :func:`listening` returned.
         told: Called with the address, once it listens.
-        ending: Called after SIGINT with how many requests are let go on, if any.
+        ending: Called after SIGINT with how many requests may go on, if any.
 
     Raises:
         KeyboardInterrupt: SIGINT has ended it.
@@ -97,7 +97,7 @@ class HttpServer(uvicorn.Server):
         listener: A bound socket.
         told: Called once it listens.
         most: The most connections at once.
-        ending: Called after SIGINT with how many requests are let go on.
+        ending: Called after SIGINT with how many requests may go on.
 
     Attributes:
         ended_by: The signal that has ended it; 0: none.
