@@ -8,6 +8,7 @@ import pytest
 
 from sfgen.ban import BannedWords, Match
 from sfgen.ban import automaton as module
+from sfgen.ban.patterns import Contexts
 
 Log = list[tuple[Match | None, Match | None, int | None]]
 
@@ -70,6 +71,33 @@ def test_states_with_many_threads_are_bounded_by_their_threads(monkeypatch: pyte
         assert sum(state.words for state in banned.automata._states.values()) < 3000
     assert matcher.open_from() == 0
     assert matcher.advance(b"=") == Match(word, 0, 400)
+
+
+@pytest.mark.parametrize("patterns", [[], [r"a.{6}b", r"b.{5}c\b"]])
+def test_nothing_hangs_on_the_start_for_ever(monkeypatch: pytest.MonkeyPatch, patterns: list[str]) -> None:
+    """The start is held, however often all is forgotten, and so would be what its steps lead to."""
+    monkeypatch.setattr(module, "MOST_STEPS", 200)
+    generator = random.Random(3)
+    banned = BannedWords(some_words(generator, 400), patterns, match="substring")
+    for _ in range(400):
+        banned.matcher("".join(generator.choices("abc .", k=30)).encode())
+    states, contexts = {id(banned.automata.start): banned.automata.start}, dict[int, Contexts]()
+    waiting = list(states.values())
+    for state in waiting:
+        known = state.content.patterns and state.content.patterns.contexts
+        contexts |= {} if known is None else {id(known): known}
+        new = {id(step.target): step.target for step in state.steps.values()}
+        waiting += [target for number, target in new.items() if number not in states]
+        states |= new
+    further = list(contexts.values())
+    for each in further:
+        new_contexts = {id(target): target for target, _ in each.steps.values()}
+        further += [target for number, target in new_contexts.items() if number not in contexts]
+        contexts |= new_contexts
+    assert sum(len(state.steps) for state in states.values()) <= 200
+    assert sum(len(each.steps) for each in contexts.values()) <= 200
+    assert len(states) <= 201
+    assert len(contexts) <= 201
 
 
 def test_texts_go_on_from_states_that_were_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

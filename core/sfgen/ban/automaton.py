@@ -231,13 +231,14 @@ class Automaton:
         """Make all that is remembered, which is at first the state before the prompt."""
         self.classes = Classes(self.seen() if self.has_words else None, self.of_patterns)
         self._states: dict[Content, State] = {}
+        self._walked: list[State] = []  # those that have steps, also where only a text holds them
         self._steps = 0
         contexts = None if self.of_patterns is None else self.of_patterns.start
         self.start = self.state(Content(PROMPT, ALWAYS, START, 0, (NON_WORD,), (), contexts))
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        for remembered in ("classes", "start", "_states", "_steps"):
+        for remembered in ("classes", "start", "_states", "_walked", "_steps"):
             del state[remembered]
         return state
 
@@ -273,12 +274,14 @@ class Automaton:
             if self._steps >= MOST_STEPS:
                 self._forget()
             step = state.steps[number] = self._step(state, number)
+            self._walked.append(state)
             self._steps += 1 + len(step.moves) // _THREADS_OF_A_STEP
         return step
 
     def _forget(self) -> None:
         """Forget all states; texts go on from theirs."""
-        for state in list(self._states.values()):
+        walked, self._walked = self._walked, []
+        for state in walked:
             state.steps.clear()
         self._states.clear()
         self._steps = 0

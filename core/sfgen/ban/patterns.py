@@ -112,6 +112,7 @@ class PatternAutomata:
         self.patterns: Final = tuple(patterns)
         self.automata: Final = tuple(map(_Automaton.of, self.patterns)) if compiled is None else compiled
         self._contexts: Final[dict[tuple[int, ...], Contexts]] = {}
+        self._walked: list[Contexts] = []  # those that have steps
         self.start: Final = PatternState(self._known((0,) * len(self.patterns)), (), ())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -192,11 +193,13 @@ class PatternAutomata:
             if (after := automaton.read(automaton.read_border(state), label)) >= 0:
                 begun.append((pattern, after))
         step = contexts.steps[number] = self._known(tuple(states)), tuple(begun)
+        self._walked.append(contexts)
         return step
 
     def forget(self) -> None:
         """Forget what was remembered of contexts."""
-        for contexts in list(self._contexts.values()):
+        walked, self._walked = self._walked, []
+        for contexts in walked:
             contexts.steps.clear()
         self._contexts.clear()
 
