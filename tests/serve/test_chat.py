@@ -277,6 +277,17 @@ def test_logprobs_are_the_model_s_before_the_mask(fields: dict[str, Any], prompt
     assert chunks[-1]["usage"]["completion_tokens"] == len(want.token_ids) - of_prompt
 
 
+def test_an_answer_that_is_told_whole_may_be_taken_back_as_far_as_it_takes() -> None:
+    """Only the empty list is clean; a stream may have told the beginning of another one."""
+    schema = {"type": "array", "items": {"type": "boolean"}, "maxItems": 3}
+    with TestClient(app("tiny"), base_url="http://localhost") as client:
+        for seed in range(6):
+            body = {"prompt": "Hi!", "json_schema": schema, "banned_strings": ["e", "a"], "seed": seed}
+            answer = client.post("/v1/completions", json=body)
+            assert answer.status_code == 200, answer.text
+            assert answer.json()["choices"][0]["text"] == "[]"
+
+
 def test_logprobs_of_a_chat(chat: TestClient, chat_model: Model) -> None:
     want = generate(chat_model, HI, temperature=1.0, seed=1, max_tokens=12, logprobs=True)
     content = asked(chat, logprobs=True, top_logprobs=4)["logprobs"]["content"]

@@ -335,7 +335,8 @@ class Server:
             if index is not None and banned is not None:
                 before = prompts if thought is None else [thought.end]
                 clean = await self._without_banned(before, wish, index, banned)
-            config = wish.config | {"index": index, "banned": banned}
+            is_told_whole = not (body.stream or is_traced)  # nothing is released before its end: all can be taken back
+            config = wish.config | {"index": index, "banned": banned, "hold": is_told_whole}
             if thought is not None:
                 config |= {"after": thought.end, "after_tokens": wish.thought.most, "after_counts": True}
             loops, prompt_tokens = await beside(self._loops, model, body, wish, prompts, config, clean)
