@@ -123,6 +123,27 @@ def test_empty_languages(name: str, expected: bool) -> None:
     assert TextDistances(tables, letter_lexer(tables), StateStacks(tables)).is_empty == expected
 
 
+def test_another_thread_may_find_the_same_class_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has the lock, and the node is known when it is free again."""
+    tables = tables_of(GRAMMARS["lists"] + LETTERS)
+    stacks = StateStacks(tables)
+    classes = TextDistances(tables, letter_lexer(tables), stacks).classes
+    node = max(stacks.after(BOTTOM, terminal) for terminal in range(len(tables.terminals)))
+    assert node not in (BOTTOM, NO_STATE)
+
+    class Taken:
+        def __enter__(self) -> None:
+            monkeypatch.undo()
+            found.append(classes.of(node))
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+    found: list[tuple[int, int]] = []
+    monkeypatch.setattr(classes, "_lock", Taken())
+    assert classes.of(node) == found[0]
+
+
 def test_a_terminal_that_cannot_be_read_is_avoided() -> None:
     """A B needs a blank between them; behind A comes the longer text that needs none."""
     tables = tables_of("start: A B | A C C C" + LETTERS)

@@ -198,8 +198,8 @@ class StackClasses:
                 for each in reversed(path):
                     number, more = self._push(number, self._stacks.states[each])
                     added += more
-                    known = self._of[each] = number, added
-        assert known is not None
+                    self._of[each] = number, added
+                known = number, added  # which another thread may have found before the lock was free
         return known
 
     # ---- classes ---------------------------------------------------------------------------------------------------
