@@ -12,6 +12,7 @@ CORE = Path(__file__).resolve().parents[1] / "core" / "sfgen"
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*|\bsfgen (?:gen|ban|index|check|replay|models)\b")
 
 OF_OTHER_PROGRAMS = {
+    ("integrations/llm.py", "llm -m"): "llm",
     ("models/checkpoint.py", "pip install --upgrade"): "pip",
     ("models/gguf/library.py", "pip install --upgrade"): "pip",
     ("models/gguf/loaded.py", "pip install --upgrade"): "pip",

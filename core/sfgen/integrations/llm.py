@@ -6,8 +6,8 @@
     llm -m sfgen/tiny -o regex '[0-9]{4}-[0-9]{2}' 'The date: '
     llm chat -m sfgen/gemma.gguf -o ban 'talk, listen'
 
-The models are those that ``sfgen models`` lists, by their names; each is loaded when it is first asked. One without a
-chat template, such as ``tiny``, goes on with the text of the conversation so far.
+The models are the built-in ones and those of this machine (``sfgen.models.inventory``), by their names; each is loaded
+when it is first asked. One without a chat template, such as ``tiny``, goes on with the text of the conversation so far.
 """
 
 from __future__ import annotations

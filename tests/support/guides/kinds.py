@@ -162,7 +162,7 @@ CALLS: list[tuple[ToolForm, list[Any], dict[str, Any], Known]] = [
     (ToolForm(("<", NAME, ARGUMENTS, ">"), arguments=Arguments("", "", ";")), [{"name": "f", "parameters": _X}], {},
      ("<f(xa*;)?>", "<fxa;>", 3)),
     (ToolForm(("", NAME, ""), separator=","), [{"name": "a"}, {"name": "ab"}], {"at_most": 3},
-     ("ab?(,ab?){0,2}", "ab,", 4)),
+     ("ab?(,ab?){0,2}", "ab,", 5)),
 ]  # fmt: skip
 """Forms, tools and options of calls, and a pattern of their texts."""
 
