@@ -36,22 +36,23 @@ def test_texts_and_requests_are_counted(client: TestClient) -> None:
     assert before[("sfgen_texts_running", "small")] == before[("sfgen_texts_waiting", "small")] == 0
     free: Any = {"prompt": "Once upon", "max_tokens": 9, "logit_bias": {"1": -100}}
     written = client.post(COMPLETIONS, json=free).json()["usage"]
+    client.post(COMPLETIONS, json=free | {"stream": True})
     client.post(COMPLETIONS, json={"prompt": "x", "regex": "abc", "stream": True})
     client.post(COMPLETIONS, json={"prompt": "x", "regex": "[0-9"})
     client.post("/v1/no/such", json={})
     client.get("/health")
     after = counted(client)
-    assert after[("sfgen_requests_total", COMPLETIONS, "200")] == 2
+    assert after[("sfgen_requests_total", COMPLETIONS, "200")] == 3
     assert after[("sfgen_requests_total", COMPLETIONS, "400")] == 1
     assert after[("sfgen_requests_total", "/health", "200")] == 1
     assert after[("sfgen_requests_total", "other", "404")] == 1
-    assert after[("sfgen_texts_total", "limit", "small")] == 1
+    assert after[("sfgen_texts_total", "limit", "small")] == 2
     assert after[("sfgen_texts_total", "complete", "small")] == 1
     assert after[("sfgen_tokens_total", "small")] >= written["completion_tokens"] + 1
     assert after[("sfgen_prompt_tokens_total", "small")] >= written["prompt_tokens"]
     assert after[("sfgen_forced_tokens_total", "small")] >= 1
     for name in ("first_text", "text"):
-        assert after[(f"sfgen_{name}_seconds_count", "small")] == 2
+        assert after[(f"sfgen_{name}_seconds_count", "small")] == 3
     assert after[("sfgen_text_gap_seconds_count", "small")] >= 5
     assert after[("process_start_time_seconds",)] > 0
 

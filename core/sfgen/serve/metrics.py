@@ -52,7 +52,7 @@ class Metrics:
         self._forced = count("sfgen_forced_tokens", "Tokens of these that took no forward pass.", model)
         self._rollbacks = count("sfgen_rollbacks", "How often banned text was taken back.", model)
         self._first = measure("sfgen_first_text_seconds", "From the line to the first text.", model, buckets=_WAITS)
-        self._gap = measure("sfgen_text_gap_seconds", "Between two parts of a text.", model, buckets=_GAPS)
+        self._gap = measure("sfgen_text_gap_seconds", "Between two parts of a streamed text.", model, buckets=_GAPS)
         self._whole = measure("sfgen_text_seconds", "From the line to the end of a text.", model, buckets=_TEXTS)
         self._compile = measure(
             "sfgen_compile_seconds", "Until a constraint or a ban was compiled, or refused.", buckets=_WAITS
