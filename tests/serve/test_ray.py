@@ -69,6 +69,7 @@ def address() -> Iterator[str]:
         for patience in ("RAY_raylet_start_wait_time_s", "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S"):
             patch.setenv(patience, "120")  # beside other tests
         patch.setenv("RAY_agent_register_timeout_ms", "120000")
+        ray.shutdown()  # another file of this process may have begun one
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         try:
             port = _free_port()
