@@ -38,7 +38,7 @@ def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     named = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]["llm"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LLM_USER_PATH", str(tmp_path_factory.mktemp("llm")))
-        load_plugins()  # the installed ones, of which this may be one
+        load_plugins()  # type: ignore[no-untyped-call]  # the installed ones, of which this may be one
         module = __import__(named["sfgen"], fromlist=["register_models"])
         is_new = not pm.is_registered(module)
         if is_new:
