@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from tests.support.command.browser import Browser
-from tests.support.pages import step_of, text_of, texts_at_steps
+from tests.support.pages import check_looks, step_of, text_of, texts_at_steps
 from tests.support.running.installed import needs
 from tests.support.running.tried import tried
 from tests.support.traces import Run, ban_run, long_run, runs
@@ -411,13 +411,7 @@ def test_it_fits_a_narrow_screen_in_light_and_dark(name: str, dark: bool, shown:
     for key in ("End", "Home", "ArrowRight"):
         browser.press(key)
         assert browser.evaluate("document.documentElement.scrollWidth") <= 400
-    colours = browser.evaluate(
-        "['backgroundColor', 'color'].map(name => getComputedStyle(document.body)[name].match(/\\d+/g).slice(0, 3)"
-        ".reduce((sum, part) => sum + Number(part), 0) / 765)"
-    )
-    assert (colours[0] < 0.2 and colours[1] > 0.8) if dark else (colours[0] > 0.8 and colours[1] < 0.2)
-    durations = "[...document.querySelectorAll('*')].map(one => getComputedStyle(one).transitionDuration)"
-    assert set(browser.evaluate(durations)) == {"0s"}
+    check_looks(browser, "document.body", dark=dark)
 
 
 @needs("chromium")

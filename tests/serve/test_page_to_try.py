@@ -25,7 +25,7 @@ from tests.support.command.browser import Browser
 from tests.support.models.gated import Gated
 from tests.support.models.scripted import preferring
 from tests.support.models.thinking import Thinker
-from tests.support.pages import step_of, text_of, texts_at_steps
+from tests.support.pages import check_looks, step_of, text_of, texts_at_steps
 from tests.support.running.installed import needs
 from tests.support.running.tried import tried
 from tests.support.traces import Run, runs, write_runs
@@ -538,13 +538,7 @@ def test_it_fits_a_narrow_screen_in_light_and_dark(dark: bool, server: Running, 
         browser.evaluate(f"document.querySelectorAll('#try details')[{details}].open = true")
     write(browser)
     assert browser.evaluate("document.documentElement.scrollWidth") <= 360
-    colours = browser.evaluate(
-        "['backgroundColor', 'color'].map(name => getComputedStyle(byId('prompt'))[name].match(/\\d+/g).slice(0, 3)"
-        ".reduce((sum, part) => sum + Number(part), 0) / 765)"
-    )
-    assert (colours[0] < 0.2 and colours[1] > 0.8) if dark else (colours[0] > 0.8 and colours[1] < 0.2)
-    durations = "[...document.querySelectorAll('*')].map(one => getComputedStyle(one).transitionDuration)"
-    assert set(browser.evaluate(durations)) == {"0s"}
+    check_looks(browser, "byId('prompt')", dark=dark)
 
 
 @needs("chromium")

@@ -31,3 +31,14 @@ def text_of(browser: Browser) -> str:
 
 def step_of(browser: Browser) -> int:
     return int(browser.evaluate("document.getElementById('step').value"))
+
+
+def check_looks(browser: Browser, element: str, *, dark: bool) -> None:
+    """The element has light letters on a dark ground, or the other way round, and nothing moves."""
+    colours = browser.evaluate(
+        f"['backgroundColor', 'color'].map(name => getComputedStyle({element})[name].match(/\\d+/g).slice(0, 3)"
+        ".reduce((sum, part) => sum + Number(part), 0) / 765)"
+    )
+    assert (colours[0] < 0.2 and colours[1] > 0.8) if dark else (colours[0] > 0.8 and colours[1] < 0.2)
+    durations = "[...document.querySelectorAll('*')].map(one => getComputedStyle(one).transitionDuration)"
+    assert set(browser.evaluate(durations)) == {"0s"}

@@ -58,26 +58,29 @@ class Part(Body):
     logprobs: list[Any] | None = None
 
 
-class InputMessage(Body):
+class ItemBody(Body):
+    """An item of a conversation; an earlier answer has given it its identifier and state."""
+
+    id: str | None = None
+    status: str | None = None
+
+
+class InputMessage(ItemBody):
     """A message; a last one of the assistant is gone on with."""
 
     type: Literal["message"] = "message"
     role: Literal["system", "developer", "user", "assistant"]
     content: StrictStr | list[Part]
-    id: str | None = None
-    status: str | None = None
     phase: str | None = None
 
 
-class FunctionCall(Body):
+class FunctionCall(ItemBody):
     """A call of a function, which the model has written before."""
 
     type: Literal["function_call"]
     name: str
     arguments: StrictStr
     call_id: str
-    id: str | None = None
-    status: str | None = None
 
     def as_call(self, path: str) -> MessageCall:
         """Return it as a message of a chat has it.
@@ -90,35 +93,29 @@ class FunctionCall(Body):
         return MessageCall(id=self.call_id, function=function)
 
 
-class FunctionCallOutput(Body):
+class FunctionCallOutput(ItemBody):
     """What that function has answered."""
 
     type: Literal["function_call_output"]
     output: StrictStr | list[Part]
     call_id: str
-    id: str | None = None
-    status: str | None = None
 
 
-class CustomCall(Body):
+class CustomCall(ItemBody):
     """A call of a custom tool, which the model has written before."""
 
     type: Literal["custom_tool_call"]
     name: str
     input: StrictStr
     call_id: str
-    id: str | None = None
-    status: str | None = None
 
 
-class CustomCallOutput(Body):
+class CustomCallOutput(ItemBody):
     """What that tool has answered."""
 
     type: Literal["custom_tool_call_output"]
     output: StrictStr | list[Part]
     call_id: str
-    id: str | None = None
-    status: str | None = None
 
 
 class ThoughtPart(Body):
@@ -128,14 +125,12 @@ class ThoughtPart(Body):
     text: StrictStr
 
 
-class ThoughtItem(Body):
+class ThoughtItem(ItemBody):
     """The thought before the message or the call behind it, in full or as a summary."""
 
     type: Literal["reasoning"]
     summary: list[ThoughtPart] | None = None
     content: list[ThoughtPart] | None = None
-    id: str | None = None
-    status: str | None = None
 
     @property
     def text(self) -> str:

@@ -236,7 +236,8 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
             "conflict",
             "Leave stop out.",
         )
-    calling = _calling(body) if isinstance(body, ChatRequest) else None
+    tools = _described(body) if isinstance(body, ChatRequest) else ()
+    calling = _calling(body, tools) if isinstance(body, ChatRequest) else None
     if calling is not None:
         for name in [*(["stop"] if "stop" in config else []), *([fields["index"]] if constraint is not None else [])]:
             hint = 'Leave it out, or give "tool_choice": "none".'
@@ -261,7 +262,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
         _conversation(body, own),
         variables,
         fields,
-        _described(body) if calling is not None and isinstance(body, ChatRequest) else (),
+        tools if calling is not None else (),
         calling,
         ThoughtWish.of(body) if isinstance(body, ChatRequest) else ThoughtWish(),
     )
@@ -275,13 +276,13 @@ def _described(body: ChatRequest) -> Tools:
             for tool in told]  # fmt: skip
 
 
-def _calling(body: ChatRequest) -> Calling | None:
-    """The calls that a chat lets a model write.
+def _calling(body: ChatRequest, tools: Tools) -> Calling | None:
+    """The calls that a chat lets a model write, of the tools that it describes.
 
     Raises:
         Refused: There is no such tool.
     """
-    tools, choice = _described(body), body.tool_choice
+    choice = body.tool_choice
     most = 1 if body.parallel_tool_calls is False else None
     is_free = choice != "required"
     if isinstance(choice, NamedTool):

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.support.models import caller
+from tests.support.models.caller import BYTES
 from tests.support.models.scripted import ScriptedModel
 
-from sfgen import Vocabulary
 from sfgen.models.prompt import Prompts, render
 from sfgen.models.tool_forms import NAMED
 
-BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), None], end_token_ids=[256])
 TEMPLATE = (
     "{% for m in messages %}[{{ m.role }}]{% if m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n</think>\n\n"
     "{% endif %}{{ m.content }}[/]{% endfor %}{% if effort_is_told %}{{ reasoning_effort }}{% endif %}"
@@ -23,19 +23,11 @@ TEMPLATE = (
 )
 
 
-class Template:
-    """A chat template over bytes."""
-
-    has_chat_template, begin_token, end_token = True, None, 256
+class Template(caller.Template):
+    """A chat template over bytes that is rendered as Jinja's are."""
 
     def __init__(self, template: str) -> None:
         self.template = template
-
-    def before(self) -> list[int]:
-        return []
-
-    def inside(self, text: str) -> list[int]:
-        return list(text.encode())
 
     def rendered(self, messages: Any, tools: Any, variables: Any = None, *, begins_answer: bool) -> str:
         text = f"[tools]{json.dumps(tools)}[/]" if tools else ""
