@@ -41,7 +41,11 @@ NOT_WITH_THIS_ONE = (
 )
 """The right call is an error too: the embedded model has no chat template, and no cluster is connected."""
 
-NEED_RAY = ("sfgen.integrations.ray.actor.installed_ray", "sfgen.integrations.ray.actor.open_journal")
+NEED_RAY = (
+    "sfgen.integrations.ray.actor.installed_ray",
+    "sfgen.integrations.ray.actor.open_journal",
+    "sfgen.serve.ray.deployment",
+)
 """Where Ray is not installed, the right call is an error that says so."""
 
 STARTS_RAY = ("sfgen.integrations.ray.actor.open_journal",)
@@ -97,7 +101,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_kinds_are_told_and_right_ones_work(call: Call) -> None:
     receiver = receiver_of(call)
     if call.path in NEED_RAY and importlib.util.find_spec("ray") is None:
-        with pytest.raises(SfgenError, match="Ray is not installed"):
+        with pytest.raises(SfgenError, match=r"Ray (Serve )?is not installed"):
             called(call, receiver, right(call, receiver))
     elif call.path not in (*NOT_WITH_THIS_ONE, *STARTS_RAY):
         called(call, receiver, right(call, receiver))

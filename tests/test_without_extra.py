@@ -116,7 +116,7 @@ def test_the_server_says_what_to_install(folder: Path, missing: str) -> None:
 
 
 def test_the_server_on_many_machines_says_what_to_install(folder: Path) -> None:
-    done = python("import sys\nsys.modules['ray'] = None\nimport sfgen.serve.ray", folder)
+    done = python("import sys\nsys.modules['ray'] = None\nimport sfgen.serve.ray\nsfgen.serve.ray.deployment()", folder)
     assert "sfgen.errors.ModelError: Ray Serve is not installed: " in done.stderr
     assert "pip install 'sfgen[serve-ray]'" in done.stderr
 

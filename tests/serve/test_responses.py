@@ -161,7 +161,8 @@ def test_a_stream_is_parsed(client: Any) -> None:
 
 
 def test_an_error_in_mid_stream_is_raised(serving: Callable[..., Any], chat_model: Model) -> None:
-    endless: Any = {"max_output_tokens": 900, "extra_body": {"logit_bias": {"1": -100}}}
+    [end] = chat_model.vocabulary.end_token_ids
+    endless: Any = {"max_output_tokens": 900, "extra_body": {"logit_bias": {end: -100}}}
     url = serving({"chat": chat_model}, limits=Limits(request_seconds=0.02)).url
     with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as hasty:
         events = hasty.responses.create(model="chat", input="Once", stream=True, **endless)
@@ -174,7 +175,8 @@ def test_an_error_in_mid_stream_is_raised(serving: Callable[..., Any], chat_mode
 
 def test_a_stream_that_fails_says_so_at_its_end(serving: Callable[..., Any], chat_model: Model) -> None:
     url = serving({"chat": chat_model}, limits=Limits(request_seconds=0.02)).url
-    body = {"input": "Once", "stream": True, "max_output_tokens": 900, "logit_bias": {"1": -100}}
+    [end] = chat_model.vocabulary.end_token_ids
+    body = {"input": "Once", "stream": True, "max_output_tokens": 900, "logit_bias": {end: -100}}
     lines = openai.OpenAI(base_url=f"{url}/v1", api_key="none")._client.post(f"{url}/v1/responses", json=body).text
     told = [json.loads(line[6:]) for line in lines.splitlines() if line.startswith("data: ")]
     assert [each["type"] for each in told[-2:]] == ["error", "response.failed"]

@@ -16,17 +16,15 @@ It needs the extra ``serve-ray``: ``pip install 'sfgen[serve-ray]'``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import ModelError
 from sfgen.serve.app import Limits, app
 from sfgen.serve.guards import Access, Guard
 
-try:
+if TYPE_CHECKING:
     from ray import serve
-except ImportError as error:
-    raise ModelError(f"Ray Serve is not installed: {error}", hint="pip install 'sfgen[serve-ray]'") from error
 
 _LEEWAY = 5  # seconds that Ray waits for a replica beyond its own grace
 
@@ -84,6 +82,7 @@ def deployment(
 
     Raises:
         UsageError: An argument of another kind, or a key or an origin that no client can send.
+        ModelError: Ray Serve is not installed.
     """
     limits = Limits() if limits is None else arguments.instance("limits", limits, Limits)
     arguments.whole_number("replicas", replicas, least=1)
@@ -96,5 +95,9 @@ def deployment(
     }
     if "autoscaling_config" not in options:
         usual["num_replicas"] = replicas
+    try:
+        from ray import serve
+    except ImportError as error:
+        raise ModelError(f"Ray Serve is not installed: {error}", hint="pip install 'sfgen[serve-ray]'") from error
     made = serve.deployment(serve.ingress()(Replica), **usual | options)
     return made.bind(models, {**given, "log_prompts": log_prompts})
