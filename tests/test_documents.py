@@ -16,6 +16,8 @@ from sfgen_cli.app import app
 
 NOT_RUN = [(document, call) for document in DOCUMENTS for call in commands_not_run(document.read_text("utf-8"))]
 READ_IN_FIVE_MINUTES = 250  # lines
+LONGEST_GUIDE = 220  # lines
+GUIDES = ROOT / "cli" / "guides"
 ARCHITECTURE = (ROOT / "core" / "ARCHITECTURE.md").read_text("utf-8")
 
 
@@ -83,6 +85,35 @@ def test_commands_that_are_not_run_can_be_read(document: Path, call: list[str]) 
 
 def test_the_first_page_is_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= READ_IN_FIVE_MINUTES
+
+
+def guides_not_met(folder: Path) -> list[str]:
+    """The guides of a folder that its index does not name once, that do not lead back to it, or that are too long."""
+    index = [link for link in links((folder / "README.md").read_text("utf-8")) if "/" not in link and "#" not in link]
+    texts = {path.name: path.read_text("utf-8") for path in folder.glob("*.md") if path.name != "README.md"}
+    return [
+        *(f"{name} is not in the index once" for name in sorted({*index, *texts}) if index.count(name) != 1),
+        *(f"{name} has no way back" for name, text in texts.items() if "README.md" not in links(text)),
+        *(f"{name} is too long" for name, text in texts.items() if len(text.splitlines()) > LONGEST_GUIDE),
+    ]
+
+
+def test_each_guide_is_in_the_index_and_short() -> None:
+    assert guides_not_met(GUIDES) == []
+    assert {*GUIDES.glob("*.md")} <= {*DOCUMENTS}
+
+
+def test_a_guide_that_cannot_be_found_is_told(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("[a](a.md) [c](c.md) [c](c.md) [reference](../README.md#all)\n")
+    (tmp_path / "a.md").write_text("[Guides](README.md)\n" + "\n" * LONGEST_GUIDE)
+    (tmp_path / "b.md").write_text("[Guides](README.md)\n")
+    (tmp_path / "c.md").write_text("[a](a.md)\n")
+    assert guides_not_met(tmp_path) == [
+        "b.md is not in the index once",
+        "c.md is not in the index once",
+        "c.md has no way back",
+        "a.md is too long",
+    ]
 
 
 def test_the_reference_has_each_option_of_each_command_once() -> None:

@@ -69,8 +69,8 @@ def printed_by(example: Example, folder: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def output_of(part: str) -> str:
-    """What the one Python example of the library's guide prints that has this part."""
-    (found,) = (each for name, each in PYTHON.items() if name.startswith("core/") and part in each.code)
+    """What the one Python example of the guides prints that has this part."""
+    (found,) = (each for name, each in PYTHON.items() if name.startswith(("core/", "cli/")) and part in each.code)
     return found.output or ""
 
 

@@ -27,14 +27,15 @@ TALK = "We talk and listen, and then we talk and listen, and then we"
 TAPESTRY = "A rich tapestry of colours. A rich tapestry of sounds. A rich"
 """Behind these prompts the model writes the same words again."""
 
-_DOCUMENTS = ("core/README.md", "cli/README.md", "README.md")
+_DOCUMENTS = ("core/README.md", "cli/README.md", "README.md", "cli/guides/*.md")
 
 
 @functools.cache
 def long_text() -> str:
     """The documents of this repository: prose, code and tables."""
     root = Path(__file__).parents[3]
-    return "\n".join((root / document).read_text(encoding="utf-8") for document in _DOCUMENTS)
+    found = [path for document in _DOCUMENTS for path in sorted(root.glob(document))]
+    return "\n".join(path.read_text(encoding="utf-8") for path in found)
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 ROOT = Path(__file__).parents[3]
 LIBRARY = "sfgen"
-GUIDES = ("README.md", "core/README.md", "cli/README.md")
+GUIDES = ("README.md", "core/README.md", "cli/README.md", "cli/guides/*.md")
 """The documents that tell users what to import; others tell about the inside."""
 
 GIVEN_BACK = (
@@ -81,10 +81,8 @@ def _exported(modules: Mapping[str, Module]) -> Iterator[tuple[str, str]]:
 
 def _told(root: Path, modules: Mapping[str, Module]) -> Iterator[tuple[str, str]]:
     """The names that the guides import or write with their module before them."""
-    for guide in GUIDES:
-        if not (root / guide).is_file():
-            continue
-        text = (root / guide).read_text(encoding="utf-8")
+    for guide in (path for pattern in GUIDES for path in sorted(root.glob(pattern))):
+        text = guide.read_text(encoding="utf-8")
         for dotted in _DOTTED.findall(text):
             parts = dotted.split(".")
             for end in range(1, len(parts)):
