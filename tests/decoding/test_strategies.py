@@ -28,9 +28,9 @@ from sfgen import (
     stream,
 )
 from sfgen.decoding.loop import Loop
+from sfgen.decoding.rollback import StrategyName
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
-from sfgen.decoding.strategies import StrategyName
 from sfgen.errors import UsageError
 
 STRATEGIES: tuple[StrategyName, ...] = get_args(StrategyName)

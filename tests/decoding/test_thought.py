@@ -20,7 +20,7 @@ from sfgen import BannedWords, Finished, GenerationConfig, Result, Sampler, Text
 from sfgen.ban import scan
 from sfgen.decoding import TokenChosen, batch_of, drive_batch, prepare
 from sfgen.decoding.allowed import marker_of
-from sfgen.decoding.strategies import StrategyName
+from sfgen.decoding.rollback import StrategyName
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.models.uniform import UniformModel
 

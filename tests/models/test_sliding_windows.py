@@ -15,11 +15,11 @@ from tests.support.models.random_models import random_model
 from tests.support.models.sessions import ForgetfulSession
 from tests.support.running.tried import tried
 
-from sfgen.models import transformers_session
+from sfgen.models import kv_cache_rewind
 from sfgen.models.transformers_session import TransformersSession
 
 MODELS = ["mistral", "gemma2", "gemma3", "phi3", "gpt-oss"]
-MARGIN = transformers_session.MARGIN
+MARGIN = kv_cache_rewind.MARGIN
 CONTEXT = 700
 Steps = Sequence[tuple[int, int]]
 

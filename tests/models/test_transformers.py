@@ -19,7 +19,7 @@ from tests.support.models.sessions import Forgetful
 
 from sfgen import BannedWords, Dfa, Index, Sampler, Vocabulary, generate, load_model
 from sfgen.errors import ModelError
-from sfgen.models import architecture
+from sfgen.models import configuration
 from sfgen.models.transformers_model import TransformersModel
 
 ARCHITECTURES = [
@@ -221,17 +221,17 @@ class TestContextLength:
         ids=str,
     )  # fmt: skip
     def test_of_each_architecture(self, name: str, changes: dict[str, Any], expected: int | None) -> None:
-        assert architecture.context_length(random_model(name, **changes).config) == expected
+        assert configuration.context_length(random_model(name, **changes).config) == expected
 
     def test_of_a_model_within_a_model(self) -> None:
         from transformers import Gemma3Config
 
-        assert architecture.context_length(Gemma3Config(text_config={"max_position_embeddings": 77})) == 77
+        assert configuration.context_length(Gemma3Config(text_config={"max_position_embeddings": 77})) == 77
 
     def test_of_a_configuration_that_complains(self) -> None:
         from transformers import XLNetConfig
 
-        assert architecture.context_length(XLNetConfig()) is None
+        assert configuration.context_length(XLNetConfig()) is None
 
 
 def test_nothing_is_said_and_nothing_is_written(model_directory: ModelDirectory, tmp_path: Path) -> None:

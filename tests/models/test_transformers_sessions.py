@@ -16,7 +16,7 @@ from tests.support.models.sessions import ForgetfulSession
 from tests.support.running.tried import tried
 
 from sfgen.errors import ModelError
-from sfgen.models import transformers_session
+from sfgen.models import kv_cache_rewind
 from sfgen.models.transformers_forward import has_rows
 from sfgen.models.transformers_session import TransformersSession
 from sfgen.protocols import Scores
@@ -77,7 +77,7 @@ class TestEveryKindOfCache:
     @example(steps=[(12, 0), (1, 1), (2, 2), (1, 1), (3, 0)], seed=3, margin=256)  # to the same place three times
     def test_equals_reading_everything_again(self, architecture: str, steps: Steps, seed: int, margin: int) -> None:
         model = random_model(architecture)
-        with patch.object(transformers_session, "MARGIN", margin):
+        with patch.object(kv_cache_rewind, "MARGIN", margin):
             assert_equals_reading_everything_again(model, steps, seed)
 
     def test_two_sessions_do_not_see_each_other(self, architecture: str) -> None:
@@ -134,7 +134,7 @@ class TestSlidingWindows:
     @pytest.mark.parametrize("prompt", [3, 12])
     def test_a_margin_is_kept_beyond_the_window(self, prompt: int) -> None:
         model = random_model("mistral")
-        with patch.object(transformers_session, "MARGIN", 4):
+        with patch.object(kv_cache_rewind, "MARGIN", 4):
             session = TransformersSession(model)
             session.extend([3 + number for number in range(prompt)])
             for token in range(20, 30):
@@ -172,7 +172,7 @@ class TestRecurrentStates:
             assert counts == [1, 1, 1]  # read again from the prompt's end
         for token in range(3, 33):
             session.extend([token])
-        assert len(session._past._snapshots) == 1 + transformers_session.SNAPSHOTS
+        assert len(session._past._snapshots) == 1 + kv_cache_rewind.SNAPSHOTS
         with reads(model) as counts:
             session.rewind(48)
             session.extend([41])

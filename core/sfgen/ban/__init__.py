@@ -23,12 +23,12 @@ In reading order: the list that a user gives, its matcher in one text, the token
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, for rollback and for masks;
 * :mod:`~sfgen.ban.difference`: a constraint's automaton without the banned texts;
 * :mod:`~sfgen.ban.tokenizations`: the token sequences that spell a word;
-* :mod:`~sfgen.ban.scan`: an independent check of a finished text.
+* :mod:`~sfgen.ban.independent_scan`: an independent check of a finished text.
 """
 
 from sfgen.ban.entries import MatchMode
+from sfgen.ban.independent_scan import scan
 from sfgen.ban.matcher import Mark, Match, Matcher
-from sfgen.ban.scan import scan
 from sfgen.ban.seam import SeamMark, SeamMatcher, read_prompt
 from sfgen.ban.words import BannedWords, WordBias, character_patterns, read_words, split_words
 

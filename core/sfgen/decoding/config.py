@@ -26,8 +26,8 @@ from sfgen.decoding.plain_forms import (
     sampler_from,
     word_bias_of,
 )
+from sfgen.decoding.rollback import MAX_BLOCK, AnyStrategyName
 from sfgen.decoding.sampler import Sampler
-from sfgen.decoding.strategies import MAX_BLOCK, AnyStrategyName
 from sfgen.errors import UsageError
 from sfgen.models.messages import Prompt, prompt_of
 from sfgen.parameter_text import ParameterText
@@ -96,7 +96,7 @@ class GenerationConfig:
         when: The text is free, and from each of these on comes a text of ``index``, as long as it can be, and then free
             text again, until the model ends. It may be the name of a special token. ``max_tokens`` counts all.
         strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
-            ``sfgen.decoding.strategies``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
+            ``sfgen.decoding.rollback``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
             condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
             likeliest text of the index.
         max_rollbacks: The most rollbacks; after them generation fails. It also does after a tenth of them, 300 at

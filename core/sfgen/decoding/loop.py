@@ -4,7 +4,7 @@ It yields ``Ask`` and is sent scores; it yields events and is sent nothing. A dr
 of a batch, or inside somebody else's loop.
 
 Banned words are undone by rollback. When a match is complete, the strategy says which tokens are ruled out where, and
-from where to go on (``sfgen.decoding.strategies``). The match is found in the text and not in a list of token routes,
+from where to go on (``sfgen.decoding.rollback``). The match is found in the text and not in a list of token routes,
 so no other cutting of the word slips through.
 
 Text that must follow needs no forward pass. Its tokens (``sfgen.decoding.fast_forward``) become nodes of one allowed
@@ -50,10 +50,10 @@ from sfgen.decoding.events import (
 )
 from sfgen.decoding.forward_passes import AnswerOrScores, ForwardPasses, ScoredToken, ScoredTokens, TokenLogprobs
 from sfgen.decoding.healing import InsideTokens
+from sfgen.decoding.rollback import Verdict, chosen_at, plain_choice
 from sfgen.decoding.sampler import Draws
 from sfgen.decoding.search_tree import Node
 from sfgen.decoding.sequence import Text
-from sfgen.decoding.strategies import Verdict, chosen_at, plain_choice
 from sfgen.decoding.top_logprobs import outlook
 from sfgen.decoding.verify import BannedPart
 from sfgen.errors import DeadEnd, GenerationError

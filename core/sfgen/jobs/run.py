@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sfgen import arguments
 from sfgen.errors import GenerationError, InputError, SfgenError, UsageError
-from sfgen.jobs.earlier_lines import EarlierLines
 from sfgen.jobs.job import Job
 from sfgen.jobs.loaded import LoadedJob, load
 from sfgen.jobs.output import Kept, Output, OutputFile
 from sfgen.jobs.prompts import PromptList, PromptSource, opened
 from sfgen.jobs.record import Lines, Slot
 from sfgen.jobs.record_format import Fields, JsonLines, RecordFormat, check_resumable, written_as
+from sfgen.jobs.resume import EarlierLines
 from sfgen.jobs.texts import InOrder, Outcome, Texts
 from sfgen.parameter_text import ParameterText
 from sfgen.whole_file import is_same_file

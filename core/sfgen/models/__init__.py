@@ -1,10 +1,11 @@
-"""Models: anything that scores the next token. ``load`` finds one by name; ``spec`` is a name that is not loaded yet.
+"""Models: anything that scores the next token. ``load_by_name`` finds one; ``spec`` is a name that is not loaded yet.
 
 ``transformers_model`` is any transformers causal model, by its name or loaded by the caller: ``location`` finds its
-files, ``weight_files`` names them, ``checkpoint`` loads them, ``architecture`` and ``device`` say whether and where it
+files, ``weight_files`` names them, ``checkpoint`` loads them, ``configuration`` and ``device`` say whether and where it
 runs, ``prompt`` makes token ids of text and ``messages``. ``transformers_session`` reads one text with it,
-``transformers_batch`` several at once (``batched_kv_cache``); ``transformers_forward`` is what both do around a forward
-pass, ``transformers_internals`` what transformers does not document.
+``kv_cache_rewind`` takes tokens back, ``transformers_batch`` reads several texts at once (``batched_kv_cache``);
+``transformers_forward`` is what both do around a forward pass, ``transformers_internals`` what transformers does not
+document.
 
 ``gguf`` is a GGUF file, run by llama.cpp, which neither torch nor transformers is needed for. ``tiny`` is the small
 model that comes with the package, which runs in numpy. ``uniform`` has no preference; ``zip_model`` makes a compressor
@@ -14,6 +15,6 @@ on this machine.
 
 from __future__ import annotations
 
-from sfgen.models.load import load_model, load_vocabulary
+from sfgen.models.load_by_name import load_model, load_vocabulary
 
 __all__ = ["load_model", "load_vocabulary"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import ModelError, VocabularyError, first_line
-from sfgen.models import architecture
+from sfgen.models import configuration
 from sfgen.models.device import check_names, find_device, find_dtype
 from sfgen.models.location import HINT, locate_model
 from sfgen.models.transformers_forward import is_out_of_memory
@@ -65,7 +65,7 @@ class Checkpoint:
         self.config = self._load_config()
         self._device = find_device(device)
         self._dtype = find_dtype(dtype, self._device)
-        self._class = architecture.auto_class(self.config, self.name)
+        self._class = configuration.auto_class(self.config, self.name)
         self.tokenizer = load_tokenizer(name, trust_remote_code=trust_remote_code, located=self._located)
         self.end_token_ids, self.rows = end_tokens_and_rows(
             self.config, generation_config(self._located), self.tokenizer, self._located

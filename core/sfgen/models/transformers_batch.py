@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfgen.errors import ModelError
-from sfgen.models.architecture import tokens_known
+from sfgen.models.configuration import tokens_known
 from sfgen.models.cpu_threads import CpuThreads
 from sfgen.models.sessions import check_readable, without_unreadable
 from sfgen.models.transformers_forward import (

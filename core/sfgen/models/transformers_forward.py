@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfgen.errors import ModelError, first_line
-from sfgen.models.architecture import tokens_known
+from sfgen.models.configuration import tokens_known
 from sfgen.models.transformers_internals import accelerate_hook, has_hooks
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Int32, Scores

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from sfgen import arguments
 from sfgen.errors import ModelError, VocabularyError
-from sfgen.models import architecture
+from sfgen.models import configuration
 from sfgen.models.chat_forms import ThoughtForm
 from sfgen.models.checkpoint import Checkpoint
 from sfgen.models.cpu_threads import checked_threads
@@ -83,7 +83,7 @@ class TransformersModel:
         self.name = source.name
         self._source = source
         self._threads = checked_threads(threads)
-        self.context_length: int | None = architecture.context_length(source.config)
+        self.context_length: int | None = configuration.context_length(source.config)
         self.vocabulary = Vocabulary.from_tokenizer(
             source.tokenizer, end_token_ids=source.end_token_ids, size=source.rows
         )
@@ -354,7 +354,7 @@ class LoadedNetwork:
     def __init__(self, model: Any, tokenizer: Any) -> None:
         network = self._network = _unwrapped(model)
         self.name = str(network.name_or_path or type(network).__name__)
-        architecture.check_class(network, self.name)
+        configuration.check_class(network, self.name)
         self.network()
         self.config = network.config
         self.tokenizer = _checked_tokenizer(tokenizer)

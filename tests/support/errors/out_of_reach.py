@@ -95,7 +95,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("decoding/allowed.py", "the index was made for another vocabulary", "told when the index is loaded"),
     ("decoding/plain_forms.py", "the prompt has token", _LIBRARY),
     ("decoding/loop.py", "no token is allowed after", "an index allows no token behind which nothing can follow"),
-    ("models/architecture.py", "does not score the next token", _LIBRARY),
+    ("models/configuration.py", "does not score the next token", _LIBRARY),
     ("models/transformers_model.py", "", _LIBRARY),
     ("models/tiny/model.py", "has no chat template", "told before the model is loaded"),
     ("models/prompt.py", "has no chat template", "told before the model is loaded, where that can be known"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfgen.ban import BannedWords, Match, scan
 
-_MODULE = importlib.import_module("sfgen.ban.scan")  # whose name in the package is the function's
+_MODULE = importlib.import_module("sfgen.ban.independent_scan")  # whose name in the package is the function's
 
 word = st.text("abc1", min_size=1, max_size=3)
 phrases = st.lists(word, min_size=1, max_size=3).map(" ".join)
