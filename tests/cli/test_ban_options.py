@@ -84,10 +84,10 @@ def test_what_says_how_needs_words(sfgen: Sfgen, name: str) -> None:
     value = {"match": ["prefix"], "allow": ["a"]}.get(name, [])
     done = sfgen("gen", "-m", "uniform", "-r", "a", f"--ban-{name}", *value)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"sfgen: --ban-{name} says how words are banned, and none are\n")
+    assert done.err.startswith(f"sfgen: --ban-{name} needs banned words: it says how they are banned\n")
     done = sfgen("check", "-r", "a", f"--{name}", *value, "--text", "a")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"sfgen: --{name} says how words are banned, and none are\n")
+    assert done.err.startswith(f"sfgen: --{name} needs banned words: it says how they are banned\n")
 
 
 def test_the_help_names_each_once(sfgen: Sfgen) -> None:

@@ -156,7 +156,7 @@ def test_words_from_a_file_and_from_stdin(sfgen: Sfgen, tmp_path: Path) -> None:
         (["--words", "a", "--allow", "*", "--text", "x"], "a star alone"),
         (["--words", "a", "--match", "fuzzy", "--text", "x"], "--match"),
         (["--words", "a", "--jsno", "--text", "x"], "Did you mean --json?"),
-        (["--regex", "a", "--normalize", "--text", "x"], "--normalize says how words are banned, and none are"),
+        (["--regex", "a", "--normalize", "--text", "x"], "--normalize needs banned words: it says how they are banned"),
     ],
 )
 def test_trouble_is_no_answer(sfgen: Sfgen, arguments: list[str], message: str) -> None:

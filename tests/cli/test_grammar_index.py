@@ -71,7 +71,7 @@ def test_the_way_of_a_text(sfgen: Sfgen) -> None:
     assert done.out == (
         "grammar      sum.gbnf\n"
         "text         '1+(2*3)'\n"
-        'verdict      no text of the grammar: it stops at line 1, column 5: expected [0-9], "+" or ")", '
+        'verdict      not a text of the grammar: it stops at line 1, column 5: expected [0-9], "+" or ")", '
         "in root › term › root › term\n"
         "read  rules                      terminal\n"
         "'1'   root › term                [0-9]\n"
@@ -143,7 +143,7 @@ def test_an_indenter_is_kept_with_its_grammar(sfgen: Sfgen, here: Path) -> None:
     assert sfgen("index", *own, "--save", "saved").code == 0
     saved = sfgen("index", "saved", "--path", "a\n\tb\n  c\n")
     assert (saved.code, saved.err) == (0, "")
-    assert "no text of the grammar" in sfgen("index", "saved", "--path", "a\n\tb\n c\n").out
+    assert "not a text of the grammar" in sfgen("index", "saved", "--path", "a\n\tb\n c\n").out
     refused = sfgen("index", "--grammar", "own.lark")
     assert refused.code == 1
     assert refused.err.endswith("Terminals of indentation are named (--indenter).\n")

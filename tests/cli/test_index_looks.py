@@ -196,7 +196,7 @@ def test_the_index_over_interegulars_machine_has_its_states(sfgen: Sfgen, tmp_pa
         (["--regex", "a", "--save", "--state", "0"], "--save and --state cannot be used together"),
         (["--regex", "a", "--json", "--format", "dot"], "--json and --format dot cannot be used together"),
         (["--regex", "a", "--path", "a", "--format", "jsonl"], "--path and --format jsonl cannot be used together"),
-        (["--regex", "a", "--tokens"], "--tokens means something with a graph only"),
+        (["--regex", "a", "--tokens"], "--tokens needs a graph"),
         (["--regex", "a", "--max-states", "3", "--json"], "--max-states cuts tables and graphs of the whole index"),
         (["--regex", "a", "--ids", "--path", "a"], "--ids names tokens, and none are shown here"),
         (["--regex", "a", "--live"], "--live and --slow show how a text walks through the states"),

@@ -255,7 +255,7 @@ def test_a_picture_replaces_pictures_only(trace: Path, sfgen: Sfgen, tmp_path: P
         (["no.jsonl"], 1, "cannot read the trace no.jsonl: No such file or directory"),
         (["."], 1, "cannot read the trace .: Is a directory"),
         ([], 2, "Missing argument"),
-        (["run.jsonl", "--at", "3"], 2, "--at says which step a picture shows, and there is none"),
+        (["run.jsonl", "--at", "3"], 2, "--at needs --svg: it says which step the picture shows"),
         (["run.jsonl", "--svg", "a", "--slow", "9"], 2, "--slow and --svg cannot be used together"),
         (["run.jsonl", "--svg", "a", "--step"], 2, "--step and --svg cannot be used together"),
         (["run.jsonl", "--quiet", "--slow", "0"], 2, "--slow and --quiet cannot be used together"),

@@ -76,4 +76,4 @@ def test_what_is_not_there_is_told_in_options(sfgen: Sfgen, folder: Path) -> Non
         done = sfgen(*command, "--schema", '{"$ref": "adress.json"}', "--schema-dir", folder)
         assert done.err.endswith("Did you mean parts/address.json?\n")
         done = sfgen(*command, "--schema-dir", folder)
-        assert "--schema-dir says where a schema refers to, and there is none" in done.err
+        assert "--schema-dir needs a schema: it has the files that one refers to" in done.err

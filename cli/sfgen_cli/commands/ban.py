@@ -71,10 +71,10 @@ def ban(
     The tokens that spell a phrase; no model is run:
         sfgen ban --words 'small talk' --routes
 
-    A word is found in the text, however the tokenizer cuts it. When one is complete, the text goes back to where it
-    began and takes another way; what was written to stdout is never taken back.
+    A word is found in the text, however the tokenizer cuts it. When it is complete, the text is taken back to where the
+    word began, and continues in another way. Text that was written to stdout is never taken back.
 
-    The options of the ban have the names of [bold]gen[/], too: [bold]--words[/] is also [bold]--ban-words[/].
+    The options have the names that they have in [bold]gen[/], too: [bold]--words[/] is also [bold]--ban-words[/].
     """
     if regex is not None:
         raise _no_regex(regex, bans)
@@ -129,7 +129,7 @@ def _no_regex(regex: str, bans: BanOptions) -> UsageError:
     pattern = shlex.quote(regex)
     words = shlex.quote(",".join(bans.words or ["talk"]))
     return UsageError(
-        "ban has no --regex: is the pattern what the text should match, or what it should never contain?",
+        "ban has no --regex: should the text match the pattern, or never contain a match?",
         details=(
             f"  text that matches it, without the words:  sfgen gen --regex {pattern} --ban-words {words}",
             f"  text in which it matches nowhere:         sfgen ban --pattern {pattern}",

@@ -1,4 +1,4 @@
-"""``sfgen check``: do these texts match a pattern or the like, and is there something in them that should not be?"""
+"""``sfgen check``: whether texts match a constraint, and whether they contain banned words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to look at; none or [bold]-[/]: stdin. With a pattern or choices each line is a text, with a "
+            help="Files to check; none or [bold]-[/]: stdin. With a pattern or choices each line is a text; with a "
             "schema, a grammar or banned words alone a file is one text.",
             metavar="FILE…",
             rich_help_panel=_TEXTS,
@@ -72,8 +72,8 @@ def check(
         bool,
         typer.Option(
             "--lines",
-            help="With a schema, a grammar or banned words, too, each line of a file is a text: nothing is found that "
-            "goes over lines. So are those of a file whose name ends in .jsonl, as they stand.",
+            help="Each line of a file is a text, also with a schema, a grammar or banned words: a match that spans "
+            "lines is not found. Lines of a file whose name ends in .jsonl are texts without this option.",
             rich_help_panel=_TEXTS,
         ),
     ] = False,
@@ -81,7 +81,7 @@ def check(
         bool,
         typer.Option(
             "--allow-empty",
-            help="Where lines are texts, let a file have none. Without it that is trouble: nothing was checked.",
+            help="Where lines are texts, accept a file without lines; otherwise it is an error: nothing was checked.",
             rich_help_panel=_TEXTS,
         ),
     ] = False,
@@ -104,7 +104,7 @@ def check(
         ),
     ] = False,
 ) -> None:
-    r"""Tell whether texts match a pattern, a schema or a grammar, or find banned words in texts that are already there.
+    r"""Check texts against a pattern, a schema or a grammar, or find banned words in them.
 
     Where and why two of three texts do not match:
         sfgen check --regex '[a-z]{3}[0-9]' --text abc0 --text ab --text 0
@@ -115,7 +115,7 @@ def check(
     A JSON document by a schema:
         sfgen check --schema 'name, age int' --text '{"name": "Ada", "age": "36"}'
 
-    Where a text is none of a grammar:
+    The place at which a text stops matching a grammar:
         sfgen check --grammar 'root ::= [0-9] ("+" [0-9])*' --text '1+2+'
 
     Banned words in a file:
@@ -124,23 +124,25 @@ def check(
     A test in a script:
         sfgen ban --words talk 'Can we talk?' | sfgen check --words talk --quiet && echo clean
 
-    With a pattern or choices each text must match as a whole. For one that does not it tells the place, what was
-    expected there, and whether the text is at least the start of a match. A line is a text without its newline; a
-    carriage return before that belongs to the text.
+    With a pattern or choices each text must match as a whole. Of one that does not, the report has the place,
+    the characters expected there, and whether the text is at least the start of a match. A line is a text without its
+    newline; a carriage return before the newline belongs to the text.
 
-    With a schema each document must be valid as the package jsonschema has it, formats too. What is not is told by
-    its JSON path, line and column, and what was expected there.
+    With a schema each document must be valid by the package jsonschema, formats included. The report names each fault
+    by its JSON path, line and column, with the value expected there.
 
-    With a template a file is one text; it tells what was expected where, and with [bold]--json[/] what each hole has.
+    With a template a file is one text. The report has the place at which it stops matching and the text expected
+    there; with [bold]--json[/] also the text of each hole.
 
-    With a grammar each text must be one of its start rule. Of one that is not it tells line and column, the rules that
-    are open there, and what was expected. A newline at the end of a file need not belong to the text.
+    With a grammar each text must match its start rule. Of one that does not, the report has line and column, the rules
+    open there, and the text expected. A file may end with a newline that the grammar does not have.
 
-    With banned words it finds what [bold]sfgen ban[/] with the same options would not have written, and tells each
-    place: line and column from 1, the byte from 0. With both, a text must match and be clean.
+    With banned words the report has each match that [bold]sfgen ban[/] with the same options would not have written:
+    line and column from 1, the byte from 0. A text without any is clean. With a constraint and banned words, a text
+    must match and be clean.
 
-    The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 where something was
-    in the way: a file that is not there, one without lines where lines are texts, a bad pattern. No model is loaded.
+    The exit code is as grep's: 0 if all texts match and are clean, 1 if one does not or is not, 2 if a text could not
+    be checked: a missing file, a file without lines where lines are texts, a bad pattern. No model is loaded.
     """
     reader = reader_of_stdin({**given.files, "--grammar": grammar.grammar, "--words-file": bans.words_file})
     constraint = read_constraint(given, grammar)
@@ -238,7 +240,7 @@ class _Check:
         count: How many texts there were.
         good: How many of them match and are clean.
         matches: How many banned matches there were.
-        is_bad: Whether a text is known that does not match or is not clean, be it told or not.
+        is_bad: Whether a text did not match or was not clean, reported or not.
     """
 
     matching: Comparing | None
@@ -254,7 +256,7 @@ class _Check:
     is_bad: bool = False
 
     def run(self, given: list[Source]) -> None:
-        """Look at all texts. A file that cannot be read is told, and the others are looked at.
+        """Check all texts. A file that cannot be read is reported, and the others are checked.
 
         Raises:
             typer.Exit: With 1, a text does not match or is not clean; with 2, something could not be read.
@@ -279,10 +281,10 @@ class _Check:
             raise typer.Exit(_TROUBLE if is_trouble else 1)
 
     def _look(self, source: Source, lines: Iterable[bytes]) -> None:
-        """Look at the texts of a source.
+        """Check the texts of a source.
 
         Raises:
-            InputError: It has none: a check that has checked nothing has not succeeded.
+            InputError: It has none; a check of nothing has not succeeded.
         """
         before = self.count
         if self.banned is not None and source.is_json_lines:
@@ -314,7 +316,7 @@ class _Check:
     # ---- one text ----------------------------------------------------------------------------------------------------
 
     def _is_clean(self, text: _Text) -> bool:
-        """Look for banned words; each match is told as soon as it is there."""
+        """Look for banned words; each match is reported at once."""
         before = self.matches
         for finding in self._findings(text):
             self.matches += 1
@@ -365,7 +367,7 @@ class _Check:
         write("\n".join([f"{where}: {visible(finding.word)}", *_marked(finding), ""]))
 
     def _where(self, text: _Text, places: Mapping[str, object]) -> str:
-        """A place for people. Of one text alone, and of stdin alone, it is clear where that is."""
+        """Name a place for people; a single text and stdin alone have no name in it."""
         named = [f"{name} {value}" for name, value in places.items() if value is not None]
         if text.source.file is None:
             return ", ".join([*([f"text {text.number}"] if self.several else []), *named])

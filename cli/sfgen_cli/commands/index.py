@@ -116,7 +116,7 @@ def index(
 
 
 def _run_of_texts(shown: RequestedConstraint, looks: Looks) -> Callable[[IndexRequest], None] | None:
-    """Find the report on a grammar, template, document or schema; none on a pattern, which has an automaton."""
+    """Return the report on a grammar, template, document or schema; ``None`` for a pattern, which has an automaton."""
     saved = shown.index_file is not None
     if shown.grammar is not None or (saved and shown.read_grammar is not None):
         from sfgen_cli.report.grammar import run_grammar as run
@@ -189,7 +189,7 @@ def _run_automaton(request: IndexRequest) -> None:
 
 def _no_schema() -> UsageError:
     return UsageError(
-        "--format schema shows a JSON Schema, and there is none",
+        "--format schema needs a schema: it shows the JSON Schema",
         hint="For example: sfgen index --schema 'name, age int' --format schema",
     )
 

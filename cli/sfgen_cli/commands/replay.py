@@ -30,7 +30,7 @@ _STDIO = "-"
 def replay(
     file: Annotated[
         Path,
-        typer.Argument(help="What was written with [bold]--trace[/]; [bold]-[/] reads stdin.", show_default=False),
+        typer.Argument(help="A trace, written with [bold]--trace[/]; [bold]-[/] reads stdin.", show_default=False),
     ],
     *,
     sample: Annotated[
@@ -124,7 +124,7 @@ def _check(
         raise UsageError("--at and --html cannot be used together", hint="A page has every step.")
     if svg is None and at is not None:
         raise UsageError(
-            "--at says which step a picture shows, and there is none",
+            "--at needs --svg: it says which step the picture shows",
             hint=f"For example: sfgen replay {file} --svg run.svg --at {at}",
         )
     for name, given in (("--slow", slow is not None), ("--step", step)):
@@ -181,7 +181,7 @@ def _play(recording: Recording, name: str, slow: int | None, *, step: bool, quie
 
 
 class _NoEndError(Exception):
-    """What was recorded stops before the end of the run."""
+    """The recording stops before the end of the run."""
 
 
 def _show(recording: Recording, slow: int | None, *, step: bool) -> None:

@@ -52,11 +52,11 @@ def serve(
         curl 'http://127.0.0.1:8317/v1/completions' --json '{"prompt": "Year: ", "regex": "20[0-9]{2}"}'
 
     A request may name a pattern, a schema or a grammar, and banned words, as OpenAI, vLLM, llama-server, SGLang and
-    koboldcpp call them, or under [bold]sfgen[/] as a record of gen --input does. What would change the text and is not
-    kept to is refused.
+    koboldcpp call them, or under [bold]sfgen[/] as a record of gen --input does. A parameter that
+    would change the text and is not supported is refused.
 
-    A browser shows a page to try it at the same address. Only this machine is answered, and no other page. Prompts are
-    not logged. SIGTERM and Ctrl-C let running requests end; a second one ends them.
+    A browser shows a page to try it at the same address. Only clients on this machine are answered, and no
+    pages of other sites. Prompts are not logged. SIGTERM and Ctrl-C let running requests end; a second one ends them.
     """
     if quiet and log_prompts:
         raise UsageError("--quiet and --log-prompts cannot be used together", hint="Leave one of them out.")

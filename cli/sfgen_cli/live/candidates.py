@@ -126,7 +126,7 @@ def why_allowed(moment: Moment, asked: Asked) -> list[str]:
 
 
 def _after_a_rollback(moment: Moment, asked: Asked, candidate: Candidate) -> list[str]:
-    """What is said of a candidate that was tried, and taken back for what came behind it."""
+    """Say that a candidate was tried, and taken back for what came behind it."""
     tried = moment.tried.get(asked.position, {}).get(candidate.token_id)
     if tried is None or candidate.data is None or tried.event.bias is not None:
         return []
@@ -141,7 +141,7 @@ def _after_a_rollback(moment: Moment, asked: Asked, candidate: Candidate) -> lis
 
 
 def _untried(moment: Moment, asked: Asked, candidate: Candidate) -> list[str]:
-    """What is said of a candidate that ends in a whole banned word."""
+    """Say why a candidate that ends in a whole banned word is allowed."""
     if candidate.data is None:
         return []
     before = b"".join(token.data for token in moment.tokens[max(0, asked.position - _TOKENS_BEFORE) : asked.position])

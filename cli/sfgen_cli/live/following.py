@@ -27,7 +27,7 @@ _SHARE = 0.02  # and the share of all time that they may take from then on
 
 
 class Marks(NamedTuple):
-    """Where in a pattern a text stands.
+    """The place of a text in a pattern.
 
     Attributes:
         last_read: The pieces that may have read the last character: first character, and the one past the end.
@@ -42,7 +42,7 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """How far the pattern was followed: after a token.
+    """The place in the pattern after a token.
 
     Attributes:
         token: The token; ``None`` before the first.
@@ -119,7 +119,7 @@ class Following:
         return marked_pieces(self._pattern, marks.last_read, marks.next)
 
     def _reached(self, tokens: list[Token]) -> _Reached | None:
-        """How far the text has come; ``None`` if the pattern cannot be followed, or not in time."""
+        """Follow the text as far as it is; ``None`` if the pattern cannot be followed, or not in time."""
         from sfgen.regex.position_automaton import PatternPositions
 
         if not self._way:

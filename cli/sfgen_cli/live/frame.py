@@ -123,7 +123,7 @@ class Layout:
 
 
 def _given(found: list[Section], room: int) -> list[int]:
-    """How many rows each section gets: the least that it needs, then what is left, by rank."""
+    """Give each section its rows: the least that it needs, then the rest, by rank."""
     given = [0] * len(found)
     by_rank = sorted(range(len(found)), key=lambda place: found[place].rank)
     for place in by_rank:

@@ -31,7 +31,7 @@ class _Code:
 
 
 _BEGIN, _END = _Code("\x1b[?2026h"), _Code("\x1b[?2026l")
-"""What is between them is shown at once, not row by row."""
+"""A terminal shows the output between them at once, not row by row."""
 
 
 class Drawable(Protocol):

@@ -128,7 +128,7 @@ def _kept_on_ctrl_c(view: LiveView) -> Iterator[None]:
 
 
 def _rest(view: LiveView, keyboard: Keyboard | None, seconds: float) -> Callable[[], None]:
-    """What is done at each step."""
+    """Return the rest at each step."""
 
     def rest() -> None:
         if keyboard is None or not view.hint:

@@ -202,6 +202,6 @@ def _refuse_without_words(bans: BanOptions, prefix: str, *, has_bias: bool) -> N
     for name, is_given in given.items():
         if is_given:
             raise UsageError(
-                f"--{prefix}{name} says how words are banned, and none are",
+                f"--{prefix}{name} needs banned words: it says how they are banned",
                 hint=f"Add them, for example: --{prefix}words talk,listen",
             )

@@ -22,11 +22,12 @@ Input = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help='Prompts as JSON Lines: an object with "prompt" on each, and with "id" if you like; "sfgen" says how this '
-        'one is done: {"regex": …}, or choices, schema, grammar, substring; and ban, seed, max_tokens, messages. Other '
-        "keys come out under input. FILE.csv is a table with a column prompt, FILE.gz is compressed, [bold]-[/] is "
-        'stdin. Writes a JSON object for each, in the same order; one that fails has "error" in place of "text". With '
-        "[bold]-n N[/] sample j of line i uses the seed S + (i − 1)·N + j; lines count from 1, samples from 0.",
+        help='Prompts as JSON Lines: an object with "prompt" on each line, and "id" if you like; "sfgen" has '
+        'settings for this prompt alone: {"regex": …}, or choices, schema, grammar, substring; and ban, seed, '
+        "max_tokens, messages. Other keys are copied, under input. FILE.csv is a table with a column prompt, "
+        "FILE.gz is compressed, [bold]-[/] is stdin. Writes a JSON object for each, in the same order; one "
+        'that fails has "error" in place of "text". With [bold]-n N[/] sample j of line i uses the seed S + (i '
+        "− 1)·N + j; lines count from 1, samples from 0.",
         rich_help_panel=_MANY,
     ),
 ]
@@ -65,8 +66,8 @@ Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on where an earlier run was cut off: what is in the file of --output already is compared with "
-        "--input and the options, and kept.",
+        help="Continue a run that was cut off: the records that are in the file of --output already are compared "
+        "with --input and the options, and kept.",
         rich_help_panel=_MANY,
     ),
 ]
@@ -139,7 +140,7 @@ class ManyOptions:
     strict: Strict = False
 
     def check(self, prompt: str | None, options: GenerationOptions, *, instead: str = "") -> None:
-        """Refuse what has no meaning together."""
+        """Refuse options that have no meaning together."""
         if self.input is None:
             self._check_without_input()
             return

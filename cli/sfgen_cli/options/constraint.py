@@ -1,4 +1,4 @@
-"""The options that say what a text must match, ``--template`` and ``--substring-of`` with their files."""
+"""The options of constraints; the files of ``--template`` and ``--substring-of``."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Document = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=FILE",
-        help='With --schema: what strings with the keyword [bold]"x-substring-of": "NAME"[/] are quoted from; '
-        "repeatable. The other options of quotations say how.",
+        help='With --schema: the document from which strings with the keyword [bold]"x-substring-of": "NAME"[/] are '
+        "quoted; repeatable. The other options of quotations apply to it, too.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -45,8 +45,9 @@ Document = Annotated[
 SubstringUnit = Annotated[
     Unit | None,
     typer.Option(
-        help="With --substring-of: of what a quotation is made. character: it begins and ends anywhere; word: where a "
-        "word does, between white space; line: where a line does, without its last line end. Default: character.",
+        help="With --substring-of: the units of a quotation. character: it begins and ends anywhere; word: it has "
+        "whole words, which white space separates; line: it has whole lines, the last one without its line "
+        "end. Default: character.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -82,7 +83,7 @@ def read_substring(
         for name, value in options.items():
             if value is not None:
                 raise UsageError(
-                    f"{name} says how a document is quoted, and there is none",
+                    f"{name} needs a document: it says how one is quoted",
                     hint="Leave it out, or give a document with --substring-of.",
                 )
         return None, None
@@ -281,7 +282,7 @@ NoFastForward = Annotated[
     bool,
     typer.Option(
         "--no-fast-forward",
-        help="Run the model for each token, also where the pattern leaves one text only. Without this such text "
+        help="Run the model for each token, also where the pattern allows one text only. Otherwise such text "
         "(jump-forward tokens) takes no forward pass of its own, and is spelled as the tokenizer would spell it.",
         rich_help_panel=CONSTRAINT,
     ),
@@ -292,9 +293,10 @@ Scores = Annotated[
     bool,
     typer.Option(
         "--scores",
-        help="With --choices or --choices-file. Write no text but the probability of each choice: as a whole text with "
-        "its end, at temperature 1, divided by that of all choices. A table with bars on a terminal; piped, a line for "
-        "each, the likeliest first: the choice, its share and the logarithm of its own probability, with tabs between.",
+        help="With --choices or --choices-file. Write the probability of each choice in place of a text: as a whole "
+        "text with its end, at temperature 1, divided by that of all choices. A table with bars on a terminal; "
+        "piped, a line for each, the likeliest first: the choice, its share and the logarithm of its own "
+        "probability, with tabs between.",
         rich_help_panel=CONSTRAINT,
     ),
 ]
@@ -326,7 +328,7 @@ class ConstraintOptions:
 
     @property
     def files(self) -> dict[str, Path | str | None]:
-        """What may be read from stdin, by the option that names it."""
+        """The files that may be stdin, by the option that names them."""
         return {
             "--regex-file": self.regex_file,
             "--choices-file": self.choices_file,

@@ -1,4 +1,4 @@
-"""The options of a generation: the prompt and what a conversation begins with, the model, sampling, and the output."""
+"""The options of a generation: prompt and conversation, model, sampling, output."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Prompt = Annotated[
     str | None,
     typer.Argument(
         metavar="PROMPT",
-        help="The text to continue. Piped-in text is read to its end and stands before it, a blank line between; "
-        "[bold]-[/] is what is piped in alone. Where stdin belongs to something else, as in a shell's loop, add "
-        "[bold]</dev/null[/]. One that begins with [bold]-[/] is put after [bold]--[/].",
+        help="The text to continue. Piped-in text is read to its end and put before it, with a blank line between; "
+        "[bold]-[/] is the piped-in text alone. Where stdin belongs to something else, as in a shell's loop, "
+        "add [bold]</dev/null[/]. Put a prompt that begins with [bold]-[/] after [bold]--[/].",
         rich_help_panel=_PROMPT,
         show_default=False,
     ),
@@ -182,8 +182,8 @@ FrequencyPenalty = Annotated[
     typer.Option(
         metavar="F",
         show_default="0",
-        help="Take F, from -2 to 2, from the score of a token for each time that it was written. The prompt does not "
-        "count; tokens that had to follow do.",
+        help="Subtract F, from -2 to 2, from the score of a token for each time that it was written. The prompt "
+        "does not count; jump-forward tokens do.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -192,7 +192,7 @@ PresencePenalty = Annotated[
     typer.Option(
         metavar="P",
         show_default="0",
-        help="Take P, from -2 to 2, from the score of a token that was written, however often. The prompt does not "
+        help="Subtract P, from -2 to 2, from the score of a token that was written, however often. The prompt does not "
         "count.",
         rich_help_panel=_MODEL,
     ),
@@ -221,7 +221,7 @@ Seed = Annotated[
     typer.Option(
         metavar="S",
         envvar="SFGEN_SEED",
-        help="Start of the random choices; sample j, counted from 0, uses S + j.",
+        help="Seed of the random choices; sample j, counted from 0, uses S + j.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -257,9 +257,9 @@ After = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="Let the model think first: free text up to this one, and behind it the text, which alone is written to "
-        "stdout. A special token can be named, such as [bold]</think>[/]; [bold]auto[/] with [bold]--chat[/] takes it "
-        "from the chat template. Bans hold in both parts.",
+        help="Let the model think first: it writes free text up to TEXT, then the answer, which alone goes to "
+        "stdout. A special token can be named, such as [bold]</think>[/]; [bold]auto[/] with [bold]--chat[/] "
+        "takes it from the chat template. Bans hold in both parts.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -277,9 +277,9 @@ When = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help="Free text, and from each TEXT on what --tools, a schema, a pattern or a grammar says; then free text "
-        "again, as the model likes. For example [bold]<tool_call>[/]; [bold]auto[/] with [bold]--chat[/] takes it from "
-        "the chat template.",
+        help="Write free text; after each TEXT follows a text that --tools, a schema, a pattern or a grammar "
+        "allows, then free text again, as the model likes. For example [bold]<tool_call>[/]; [bold]auto[/] "
+        "with [bold]--chat[/] takes it from the chat template.",
         rich_help_panel=_MODEL,
     ),
 ]
@@ -288,9 +288,9 @@ Heal = Annotated[
     bool | None,
     typer.Option(
         "--heal/--no-heal",
-        help="Take the end of the prompt back as far as a longer token could cover it, so that the text goes on as the "
-        "tokenizer would write both; it is no part of the text. Default: on where the prompt ends in white space, but "
-        "with [bold]--chat[/] only in what the assistant has begun.",
+        help="Take the end of the prompt back as far as a longer token could cover it, so that the text goes on as "
+        "the tokenizer would write both; that end is not part of the text. Default: on where the prompt ends "
+        "in white space, but with [bold]--chat[/] only in what the assistant has begun.",
         rich_help_panel=_PROMPT,
         show_default=False,
     ),
@@ -345,9 +345,9 @@ Logprobs = Annotated[
     bool,
     typer.Option(
         "--logprobs",
-        help="With --json or --input: how likely each token was, as logarithms, under the model and under the mask "
-        "with which it was drawn. Takes the scores of all tokens at each step, which are else not computed where few "
-        "tokens are allowed; the text is the same.",
+        help="With --json or --input: the log-probability of each token, under the model and under the mask with "
+        "which it was drawn. This needs the scores of all tokens at each step, which are otherwise not "
+        "computed where few tokens are allowed; the text is the same.",
         rich_help_panel=_OUTPUT,
     ),
 ]
@@ -416,7 +416,7 @@ MaxMemory = Annotated[
 
 @dataclass(frozen=True)
 class GenerationOptions:
-    """What ``gen`` and ``ban`` have in common; each field is an option."""
+    """The options of ``gen`` and ``ban``; each field is an option."""
 
     prompt_file: PromptFile = None
     model: Model = "tiny"
@@ -463,7 +463,7 @@ class GenerationOptions:
 
     @property
     def files(self) -> dict[str, Path | str | None]:
-        """What is read as a prompt, by the option that names it."""
+        """The files of the prompt, by the option that names them."""
         return {"--prompt-file": self.prompt_file, "--chat-file": self.chat_file}
 
     @property

@@ -42,7 +42,7 @@ class GrammarOptions:
         str | None,
         typer.Option(
             metavar="RULE",
-            help="With --grammar: the rule that the whole text is a text of. Default: root in GBNF, start for Lark.",
+            help="With --grammar: the rule that the whole text must match. Default: root in GBNF, start for Lark.",
             rich_help_panel=CONSTRAINT,
             show_default=False,
         ),
@@ -62,8 +62,8 @@ class GrammarOptions:
         typer.Option(
             metavar="OPTIONS",
             help="With a grammar for Lark that declares an indent and a dedent: options of lark's Indenter, as in "
-            "[bold]'NL_type=END INDENT_type=IN DEDENT_type=OUT'[/]; of brackets several with commas. Others are as in "
-            "its PythonIndenter.",
+            "[bold]'NL_type=END INDENT_type=IN DEDENT_type=OUT'[/]; several brackets are separated by commas. "
+            "Options that are left out are those of its PythonIndenter.",
             rich_help_panel=CONSTRAINT,
             show_default=False,
         ),
@@ -88,7 +88,7 @@ class GrammarOptions:
         for name, value in given.items():
             if value is not None and self.grammar is None:
                 raise UsageError(
-                    f"{name} says how a grammar is read, and there is none",
+                    f"{name} needs a grammar: it says how one is read",
                     hint="Leave it out, or give a grammar with --grammar.",
                 )
 

@@ -30,7 +30,7 @@ def from_environment(variable: str) -> Iterator[None]:
 
 
 DEFAULT_FILE = Path("sfgen-index.safetensors")
-"""Where an index is saved if no file is named."""
+"""The file that an index is saved to if none is named."""
 
 _STATES_SHOWN = 100
 _VOCABULARY = "Vocabulary (one of them; the embedded model's if none)"
@@ -91,7 +91,7 @@ class Vocabularies:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         if self.tokenizer is not None:
             return f"the tokenizer {self.tokenizer}"
         if self.vocabulary is not None:
@@ -125,7 +125,7 @@ class Looks:
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="The states that a text walks through, what could have followed at each, where and why it stops.",
+            help="The states that a text walks through, the characters allowed in each, where and why it stops.",
             rich_help_panel=_LOOK,
         ),
     ] = None
@@ -133,8 +133,8 @@ class Looks:
         str | None,
         typer.Option(
             metavar="PATTERN",
-            help="Whether both patterns match the same texts, one those of the other, some or none; with a shortest "
-            "text that tells them apart.",
+            help="Compare two patterns: whether they match the same texts, or one all texts of the other, some or "
+            "none; with a shortest text that tells them apart.",
             rich_help_panel=_LOOK,
         ),
     ] = None
@@ -171,7 +171,7 @@ class Looks:
         typer.Option(
             metavar="N",
             min=1,
-            help=f"The most states in a table or a graph; it says how many were left out. Default: {_STATES_SHOWN}.",
+            help=f"The most states in a table or a graph, which says how many were left out. Default: {_STATES_SHOWN}.",
             rich_help_panel=_FORM,
             show_default=False,
         ),
@@ -266,7 +266,7 @@ class Looks:
                 f"{one_look} and --format {self.form} cannot be used together", hint="It is shown as table or json."
             )
         if self.tokens and not self.is_graph:
-            raise UsageError("--tokens means something with a graph only", hint="For example: --tokens --format dot")
+            raise UsageError("--tokens needs a graph", hint="For example: --tokens --format dot")
         if self.max_states is not None and (one_look or self.form in ("json", "jsonl", "schema")):
             raise UsageError("--max-states cuts tables and graphs of the whole index only", hint="Leave it out.")
         if self.ids and self.at_automaton:

@@ -53,7 +53,7 @@ def refuse_overwriting(read: Mapping[str, Path | str | None], written: Mapping[s
 
 
 def read_prompt(argument: str | None, file: Path | None, *, reader: str = "", quiet: bool = False) -> str:
-    """Read the prompt: the pipe, a blank line, the argument or file.
+    """Read the prompt: the piped-in text, a blank line, then the argument or file.
 
     What there is of them counts.
     """

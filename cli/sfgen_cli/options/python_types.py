@@ -107,7 +107,7 @@ def _place(error: BaseException, folder: Path) -> tuple[str, ...]:
 
 
 def _member(module: ModuleType, module_name: str, name: str) -> object:
-    """What a name means in a module; dots lead into classes."""
+    """Look a name up in a module; dots lead into classes."""
     found: object = module
     way = module_name
     for part in name.split("."):

@@ -30,7 +30,7 @@ _STDIN = "-"
 
 @dataclass(frozen=True)
 class RequestedConstraint:
-    """What the text must match: exactly one of them, or none.
+    """The constraint of a text: exactly one of these, or none.
 
     Attributes:
         pattern: A regular expression.
@@ -156,7 +156,7 @@ class RequestedConstraint:
 
     @property
     def kind(self) -> str:
-        """What it is, in a word."""
+        """The kind of constraint, in a word."""
         if self.template is not None:
             return "template"
         if self.substring is not None:
@@ -280,7 +280,7 @@ def read_constraint(
     (writing or SchemaOptions()).check(source.name)
     if given.schema_dir is not None and given.schema is None:
         raise UsageError(
-            "--schema-dir says where a schema refers to, and there is none",
+            "--schema-dir needs a schema: it has the files that one refers to",
             hint="Leave it out, or give a schema with --schema.",
         )
     _check_tool_format(given, writing or SchemaOptions(), has_model=has_model)
@@ -289,7 +289,7 @@ def read_constraint(
     documents = read_documents(given.document or (), *how)
     if documents and source.name is None:
         raise UsageError(
-            "--document says what strings of a schema are quoted from, and there is no schema",
+            "--document needs a schema: its strings are quoted from the document",
             hint="Give a schema with --schema; a text that is a quotation as a whole: --substring-of FILE.",
         )
     substring, substring_name = (None, None) if documents else read_substring(given.substring_of, *how)
@@ -313,12 +313,12 @@ def read_constraint(
 
 
 def _check_tool_format(given: ConstraintOptions, writing: SchemaOptions, *, has_model: bool) -> None:
-    """Refuse a form of calls that there is not, and one where nothing is called."""
+    """Refuse an unknown form of calls, and a form without tools."""
     if given.tool_format is None:
         return
     if given.tools is None:
         raise UsageError(
-            "--tool-format says how calls of tools are written, and there are none",
+            "--tool-format needs --tools: it says how calls are written",
             hint="For example: sfgen gen --tools tools.json --tool-format hermes 'How warm is it in Rome?'",
         )
     if given.tool_format == "json":
@@ -331,7 +331,7 @@ def _check_tool_format(given: ConstraintOptions, writing: SchemaOptions, *, has_
     if given.tool_format == "auto":
         if not has_model:
             raise UsageError(
-                "--tool-format auto reads the form of calls from the chat template of a model, and there is none",
+                "--tool-format auto needs a model: it reads the form of calls from its chat template",
                 hint="Name the form: --tool-format hermes.",
             )
     else:
@@ -364,7 +364,7 @@ def _choices(given: ConstraintOptions) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class _SchemaSource:
-    """Where a schema comes from.
+    """The source of a schema.
 
     Attributes:
         option: The option that gives it.
@@ -424,7 +424,7 @@ def split_choices(option: str) -> list[str]:
 
 
 def doubts(constraint: RequestedConstraint, choices: Iterable[str]) -> Iterator[str]:
-    """Tell what of a constraint perhaps was not meant."""
+    """Tell which parts of a constraint were perhaps not meant."""
     if constraint.pattern == "":
         yield "the pattern is empty: only the empty text matches it"
     if hint := _choices_hint(choices):

@@ -97,13 +97,13 @@ class SchemaOptions:
             name = next(iter(self.given)).replace("_", "-").replace("order", "property-order")
             name = "no-infer-types" if name == "infer-types" and not self.infer_types else name
             raise UsageError(
-                f"--{name} says how a schema is written, and there is none",
+                f"--{name} needs a schema: it says how values are written",
                 hint="Leave it out, or give a schema: --schema, --pydantic, --like or --tools.",
             )
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that were given, by the names that ``JsonSchema`` has for them."""
+        """The options that were given, by the names that ``JsonSchema`` has for them."""
         every = {
             "spacing": self.spacing,
             "indent": self.indent,

@@ -58,7 +58,7 @@ ApiKeyFile = Annotated[
     typer.Option(metavar="FILE", help="Keys that clients must send, one on each line.", rich_help_panel=_ACCESS),
 ]
 NoAuth = Annotated[
-    bool, typer.Option("--no-auth", help="Let everybody ask who reaches the address.", rich_help_panel=_ACCESS)
+    bool, typer.Option("--no-auth", help="Answer everybody who reaches the address.", rich_help_panel=_ACCESS)
 ]
 AllowHost = Annotated[
     list[str] | None,
@@ -120,20 +120,25 @@ MaxBody = Annotated[
 ]
 ReceiveTimeout = Annotated[
     float,
-    typer.Option(min=0.001, metavar="SECONDS", help="The time in which a request must come.", rich_help_panel=_LIMITS),
+    typer.Option(
+        min=0.001, metavar="SECONDS", help="The longest time for a request to arrive.", rich_help_panel=_LIMITS
+    ),
 ]
 RequestTimeout = Annotated[
     float,
     typer.Option(
-        min=0.001, metavar="SECONDS", help="The most time of a request, with its wait.", rich_help_panel=_LIMITS
+        min=0.001, metavar="SECONDS", help="The longest time of a request, waiting included.", rich_help_panel=_LIMITS
     ),
 ]
 MaskTimeout = Annotated[
-    float, typer.Option(min=0.001, metavar="SECONDS", help="The most time of one token mask.", rich_help_panel=_LIMITS)
+    float,
+    typer.Option(min=0.001, metavar="SECONDS", help="The longest time for one token mask.", rich_help_panel=_LIMITS),
 ]
 CompileTimeout = Annotated[
     float,
-    typer.Option(min=0.001, metavar="SECONDS", help="The most time to compile a constraint.", rich_help_panel=_LIMITS),
+    typer.Option(
+        min=0.001, metavar="SECONDS", help="The longest time to compile a constraint.", rich_help_panel=_LIMITS
+    ),
 ]
 Grace = Annotated[
     float,
@@ -169,7 +174,7 @@ def read_access(
     allow_host: Sequence[str] | None,
     cors: Sequence[str] | None,
 ) -> Access:
-    """Read who may ask; what would let in more than was said is refused.
+    """Read who may ask; refuse options that would let in more than the user said.
 
     Raises:
         UsageError: It is open to others, and nobody has said so.

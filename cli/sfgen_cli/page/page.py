@@ -264,7 +264,7 @@ def about(scene: Scene) -> list[str]:
 
 
 def _constraint(scene: Scene) -> dict[str, Any] | None:
-    """What the text is written by: its kind, its text or name, and its source where that is another text."""
+    """Describe the constraint: its kind, its text or name, and its source where that is another text."""
     if scene.pattern is not None:
         return {"kind": "pattern", "text": clean(scene.pattern), "source": None}
     if scene.choices is not None:
@@ -417,7 +417,7 @@ def units(text: str) -> int:
 
 
 BEGINNING = b"<!doctype html>\n<!-- a run of sfgen -->"
-"""What every page begins with."""
+"""The beginning of every page."""
 
 _TITLE = 80  # characters
 

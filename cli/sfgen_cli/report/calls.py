@@ -66,11 +66,11 @@ class CallsMatching:
         self._calls = calls
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text is one of valid calls, without more."""
+        """Tell whether a text has valid calls, and nothing else."""
         return self.check(text).matches
 
     def check(self, text: str) -> CheckedCalls:
-        """Check a text, with all that is to be told of it."""
+        """Check a text, and collect what the report says of it."""
         try:
             calls = self._calls.calls(text.encode("utf-8", "surrogatepass"))
         except UsageError:

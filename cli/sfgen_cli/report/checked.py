@@ -233,7 +233,7 @@ class _Reader:
             yield self._placed(match)
 
     def open_from(self) -> int | None:
-        """Where the earliest match that may still become complete begins."""
+        """The beginning of the earliest match that may still become complete."""
         start = None if self._is_between_words else self._matcher.open_from()
         return None if start is None else start + self._skipped
 

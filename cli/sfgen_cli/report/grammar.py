@@ -1,4 +1,4 @@
-"""Grammars: whether texts are texts of one and why not; its rules, terminals and states in ``sfgen index``."""
+"""Grammars: whether texts match one and why not; its rules, terminals and states in ``sfgen index``."""
 
 from __future__ import annotations
 
@@ -69,11 +69,11 @@ class GrammarMatching:
         self._grammar = grammar
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text is one of the grammar, without more."""
+        """Tell whether a text matches the grammar, and nothing else."""
         return self._grammar.accepts(text)
 
     def check(self, text: str) -> CheckedSentence:
-        """Check a text, with all that is to be told of it."""
+        """Check a text, and collect what the report says of it."""
         return CheckedSentence(text, self._grammar.failure(text))
 
 
@@ -257,7 +257,7 @@ def _show_path(grammar: Grammar, name: str, text: str, *, json: bool) -> None:
         facts["verdict"] = f"the start of a text of the grammar; {expected} must follow"
     else:
         at = f"line {failure.line}, column {failure.column}"
-        facts["verdict"] = f"no text of the grammar: it stops at {at}: {in_words(failure)}"
+        facts["verdict"] = f"not a text of the grammar: it stops at {at}: {in_words(failure)}"
     table = plain_or_boxed(end="read", text="rules")
     table.add_column("terminal", no_wrap=True)
     for stretch in walk.stretches:

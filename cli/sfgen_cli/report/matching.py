@@ -1,4 +1,4 @@
-"""Whether texts match a pattern, and in words where and why they do not."""
+"""Reports on whether texts match a pattern: the place and the reason where they do not."""
 
 from __future__ import annotations
 
@@ -156,11 +156,11 @@ class Matching:
         self._has_groups = bool(group_names(dfa.pattern or ""))
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text matches, without more."""
+        """Tell whether a text matches, and nothing else."""
         return self._dfa.accepts(text)
 
     def check(self, text: str) -> Checked:
-        """Check a text, with all that is to be told of it."""
+        """Check a text, and collect what the report says of it."""
         walk = self._walker.walk(text)
         bad = next((place for place, character in enumerate(text) if _is_surrogate(character)), None)
         not_utf8 = None if bad is None else len(text[:bad].encode())

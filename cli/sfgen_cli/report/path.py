@@ -87,7 +87,7 @@ def verdict(walk: Walk) -> str:
 
 
 def _steps(dfa: Dfa, walk: Walk) -> list[dict[str, Any]]:
-    """For each state on the way what was read there, and what could have been."""
+    """List for each state on the way the character that was read, and those that could have been."""
     from sfgen.automata.edges import Walker
     from sfgen.automata.label import label
 

@@ -91,16 +91,16 @@ class Validating:
         self._validity = Validity(document)
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text is a valid document, without more."""
+        """Tell whether a text is a valid document, and nothing else."""
         return self._validity.is_valid(_bytes(text))
 
     def check(self, text: str) -> CheckedDocument:
-        """Check a text, with all that is to be told of it."""
+        """Check a text, and collect what the report says of it."""
         return CheckedDocument(self._validity.errors(_bytes(text)))
 
 
 def _places(fault: Fault, line: int | None) -> dict[str, int | None]:
-    """Where a fault is in the file; of a document on one line of it, that line."""
+    """The place of a fault in the file; of a document on one line of it, that line."""
     return {"line": fault.line if line is None else line, "column": fault.column}
 
 

@@ -70,11 +70,11 @@ class SubstringMatching:
         self._document = document
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text is a quotation, without more."""
+        """Tell whether a text is a quotation, and nothing else."""
         return self._document.accepts(text)
 
     def check(self, text: str) -> CheckedQuotation:
-        """Check a text, with all that is to be told of it."""
+        """Check a text, and collect what the report says of it."""
         return CheckedQuotation(text, self._document, self._document.failure(text))
 
 

@@ -166,7 +166,7 @@ _WORDS = {
     "same": "the two accept the same texts",
     "contained": "every match of the pattern is one of the other, not the other way round",
     "contains": "every match of the other is one of the pattern, not the other way round",
-    "overlapping": "some texts match both, some only one of them",
+    "overlapping": "some texts match both, others only one of them",
     "disjoint": "no text matches both",
 }
 

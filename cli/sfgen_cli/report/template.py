@@ -1,4 +1,4 @@
-"""Templates: whether texts are texts of one, where and why they are not, and its holes in ``sfgen index``."""
+"""Templates: whether texts match one, where and why they do not, and its holes in ``sfgen index``."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class TemplateMatching:
         self._template = template
 
     def matches(self, text: str) -> bool:
-        """Tell whether a text is one of the template, without more."""
+        """Tell whether a text matches the template, and nothing else."""
         return self._template.accepts(text)
 
     def check(self, text: str) -> CheckedFilling:
-        """Check a text, with all that is to be told of it."""
+        """Check a text, and collect what the report says of it."""
         reader, position, read = self._template.reader, self._template.reader.start, 0
         for character in text:
             after = reader.read(position, character.encode("utf-8", "surrogatepass"))

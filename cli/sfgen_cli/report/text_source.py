@@ -51,7 +51,7 @@ class IndexRequest:
 
     @property
     def place(self) -> Path:
-        """Where it is saved."""
+        """The file that it is saved to."""
         return self.file or DEFAULT_FILE
 
 

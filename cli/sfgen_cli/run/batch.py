@@ -119,7 +119,7 @@ def _prepared(request: Request, run: JobRun, say: Say, *, resume: bool) -> Loade
 
 
 def _crew(many: ManyOptions) -> contextlib.AbstractContextManager[RayCluster | None]:
-    """What makes the texts on other machines; ``None``: they are made on this one."""
+    """Return the crew that makes the texts on other machines; ``None``: this machine makes them."""
     if many.ray is None:
         return contextlib.nullcontext()
     from sfgen.integrations.ray.cluster import connected
@@ -170,7 +170,7 @@ def _opened_output(path: Path | None, *, keep: bool, replace: bool) -> Iterator[
 
 
 def _has_room_for_a_bar(path: Path | None) -> bool:
-    """Whether a terminal is there for people alone: what reads a pipe may write to the same one, as jq does."""
+    """Whether a terminal is there for people alone: a reader of the pipe may write to the same one, as jq does."""
     if not stderr_is_a_terminal():
         return False
     if path is not None or sys.stdout is None:
@@ -204,7 +204,7 @@ class _Words:
     _is_told: bool = field(default=False)
 
     def tell(self, outcome: Outcome, show: Callable[[], None]) -> None:
-        """Tell of a record that was written: of a failure in words, of all by the bar."""
+        """Report a record that was written: a failure in words, each one by the bar."""
         if outcome.error is not None:
             note(f"sfgen: {shown_name(self.run.source.name)}, {outcome.slot.place}: {outcome.error.message}")
             if not outcome.slot.prompt.is_object and not self._is_told:  # of use once
@@ -273,7 +273,7 @@ def bar(total: int | None, summary: Summary) -> Iterator[Callable[[], None]]:
 
 
 def _more(summary: Summary, speed: float | None) -> str:
-    """What is said behind the time, where there is something to say."""
+    """Say more behind the time, where there is more."""
     rollbacks = counted(summary.rollbacks, "rollback")
     parts = {
         f"{speed or 0:,.0f} tokens/s": bool(speed),

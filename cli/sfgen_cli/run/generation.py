@@ -92,7 +92,7 @@ def load(request: Request) -> tuple[LoadedJob, Iterator[Text]]:
 
 
 def _texts(request: Request, loaded: LoadedJob) -> Iterator[Text]:
-    """How each sample is drawn, and its loop."""
+    """Yield each sample's sampler and loop."""
     observe = wants_live(request) or request.options.trace is not None
     for sampler in loaded.job.samplers():
         yield sampler, loaded.loop(request.prompt, sampler, hold=not streams(request), observe=observe)
@@ -107,7 +107,7 @@ def load_weights(loaded: LoadedJob, say: Say) -> None:
 
 
 def tell_of_tools(loaded: LoadedJob, *, quiet: bool) -> None:
-    """Tell a person where a chat template leaves the tools out; of a prompt without one nobody knows what it says."""
+    """Tell a person that a chat template leaves the tools out; without a template nobody can tell."""
     with contextlib.suppress(SfgenError):  # each prompt will tell
         if loaded.job.is_chat and not loaded.shows_tools:
             note("sfgen: the model sees none of the tools: its chat template does not know tools", quiet=quiet)
@@ -178,7 +178,7 @@ def check_beforehand(request: Request, say: Say, *, has_prompt: bool = True) -> 
 
 
 def _check_schema(schema: JsonSchema, *, quiet: bool) -> None:
-    """Make the rules of a schema, and tell a person what should be known of it."""
+    """Compile a schema, and tell a person its warnings."""
     _ = schema.network
     for line in schema.notes:
         note(f"sfgen: {on_one_line(in_options(line))}", quiet=quiet)
@@ -216,7 +216,7 @@ def without_weights(request: Request, say: Say, made: Made | None) -> LoadedJob:
 
 
 def _reading(options: GenerationOptions) -> str:
-    """What is read to make a model without its weights."""
+    """Say what is read to make a model without its weights."""
     if options.tokenizer is not None:
         return f"reading the tokenizer {options.tokenizer}"
     if options.model.startswith("zip:"):
@@ -296,7 +296,7 @@ def _tell_of_refusal(result: Result, *, quiet: bool) -> None:
 
 @contextlib.contextmanager
 def _views(scene: Scene, options: GenerationOptions, trace: TraceFile | None, *, live: bool) -> Iterator[list[View]]:
-    """Those who look on."""
+    """Open the views of a run."""
     with contextlib.ExitStack() as stack:
         views: list[View] = []
         if trace is not None:

@@ -138,7 +138,7 @@ class Request:
         options = self.options
         if options.after_tokens is not None and options.after is None:
             raise UsageError(
-                "--after-tokens needs --after: it is the most tokens of a thought",
+                "--after-tokens needs --after: it limits the tokens of the thought",
                 hint="For example: sfgen gen --after '</think>' --after-tokens 500 --regex '[0-9]+' 'How old is Ada?'",
             )
         if self.constraint.tool_format == AUTO and not self.has_chat:
@@ -166,7 +166,7 @@ class Request:
                 )
         if options.when is not None and not self.constraint:
             raise UsageError(
-                "--when needs a constraint: what comes behind it",
+                "--when needs a constraint, for the text behind it",
                 hint="For example: sfgen gen --when '<tool_call>' --tools tools.json 'How warm is it in Rome?'",
             )
 
@@ -187,7 +187,7 @@ class Request:
                 )
 
     def _check_scores(self) -> None:
-        """Refuse what has no meaning where choices are scored."""
+        """Refuse options that have no meaning where choices are scored."""
         if self.constraint.choices is None:
             raise UsageError(
                 "--scores needs --choices or --choices-file",
@@ -229,12 +229,12 @@ class Request:
     def _check_engine(self) -> None:
         if self.engine is not None and not self.constraint:
             raise UsageError(
-                "--engine says how a pattern is followed, and there is none",
+                "--engine needs a pattern: it says how one is followed",
                 hint=f"For example: sfgen gen --engine {self.engine} --regex '[0-9]+\\.[0-9]'",
             )
         if not self.fast_forward and not self.constraint:
             raise UsageError(
-                "--no-fast-forward says how a pattern is followed, and there is none",
+                "--no-fast-forward needs a pattern: it says how one is followed",
                 hint="Leave it out, or give a pattern, choices or an index.",
             )
         if self.reference is None:
@@ -287,7 +287,7 @@ class Request:
 
     @property
     def echoed(self) -> str:
-        """What ``--echo`` puts before each text: the prompt, or the answer that the assistant has begun."""
+        """The text that ``--echo`` puts before each text: the prompt, or the answer that the assistant has begun."""
         from sfgen.models.messages import begun_answer
 
         return (self.prompt or begun_answer(self.messages) or "") if self.options.echo else ""
@@ -339,7 +339,7 @@ class Request:
 
     @property
     def facts(self) -> ConstraintFacts:
-        """What records say of the constraint."""
+        """The constraint as records name it."""
         from sfgen.jobs.facts import ConstraintFacts
 
         constraint = self.constraint
@@ -361,7 +361,7 @@ class Request:
 
     @cached_property
     def sampler(self) -> Sampler:
-        """How the first sample is drawn."""
+        """The sampler of the first sample."""
         from sfgen import Sampler
 
         options = self.options

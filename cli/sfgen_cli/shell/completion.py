@@ -1,4 +1,4 @@
-"""Shell completion: what the shells are told, and how it is installed."""
+"""Shell completion: its answers to the shells, and its installation."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _interrupts() -> tuple[type[BaseException], ...]:
-    """What Ctrl-C comes as; after one that has come every error, since somebody's import may have failed for it."""
+    """List the errors that Ctrl-C comes as; after it has come all errors, since an import may have failed for it."""
     return (BaseException,) if process.was_interrupted() else (Abort, KeyboardInterrupt)
 
 
@@ -118,12 +118,12 @@ def flush_streams() -> None:
 
 
 def _has_work() -> bool:
-    """Whether a thread is to be waited for."""
+    """Whether a thread still has work that the end must wait for."""
     return any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread())
 
 
 def _is_watched() -> bool:
-    """Whether somebody wants to go on after the end of the command."""
+    """Whether a profiler or a debugger goes on after the end of the command."""
     monitoring = getattr(sys, "monitoring", None)  # of Python 3.12
     tools = [monitoring.get_tool(number) for number in range(6)] if monitoring else []
     return bool(sys.gettrace() or sys.getprofile() or any(tools))

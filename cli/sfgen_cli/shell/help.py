@@ -94,7 +94,7 @@ _IN_ONE_LINE = {
     "--pattern": "A pattern that must match nowhere in the text.",
     "--words-file": "Banned words, one a line; [bold]-[/] is stdin.",
 }
-"""Where the first words of the whole meaning do not do."""
+"""Short meanings of options whose help does not begin with one."""
 
 
 def in_one_line(name: str, meaning: str) -> str:

@@ -30,7 +30,7 @@ def tell_of_demonstration(options: GenerationOptions) -> None:
 
 
 def _is_first_time(name: str) -> bool:
-    """Whether this is asked for the first time; false where it cannot be kept, since it would be said each time."""
+    """Whether this is asked for the first time; false where that cannot be kept: the message would come each time."""
     try:
         folder = _state_folder()
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,6 +41,6 @@ def _is_first_time(name: str) -> bool:
 
 
 def _state_folder() -> Path:
-    """Where the XDG Base Directory Specification puts what a program remembers of its runs."""
+    """The folder of the XDG Base Directory Specification for the state that a program keeps between runs."""
     named = os.environ.get("XDG_STATE_HOME", "")
     return (Path(named) if os.path.isabs(named) else Path.home() / ".local" / "state") / "sfgen"

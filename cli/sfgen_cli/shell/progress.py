@@ -14,7 +14,7 @@ from sfgen_cli.shell.output import note, stderr_is_a_terminal
 Say = Callable[[str], None]
 
 PREPARING = "preparing sfgen for this machine (once)"
-"""What is said while kernels are compiled."""
+"""The message while kernels are compiled."""
 
 
 @contextlib.contextmanager

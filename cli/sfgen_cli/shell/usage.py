@@ -1,4 +1,4 @@
-"""Messages about wrong command lines: what was wrong, what was perhaps meant, and options in place of parameters."""
+"""Messages about wrong command lines: the mistake, a suggestion, and options in place of parameters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAME_MEANING = {
     "--num-return-sequences": "--samples",
     "--verbose": "--live",
 }
-"""What options of other programs are called here."""
+"""The names here of other programs' options."""
 
 _TAKES_PROMPT = ("sfgen gen", "sfgen ban")
 
@@ -159,7 +159,7 @@ def _of_kind(options: Mapping[str, bool], takes_value: bool | None) -> list[str]
 
 
 def _takes_value(written: str, arguments: Sequence[str]) -> bool | None:
-    """Whether an unknown option was given a value; ``None`` if that cannot be told, as before what may be a prompt."""
+    """Whether an unknown option was given a value; ``None`` if that is not clear: a prompt may follow it."""
     if "=" in written:
         return True
     following = [*arguments, "--"][[*arguments, written].index(written) + 1 :][:1]
@@ -194,7 +194,7 @@ def near_names(typed: str, known: Iterable[str]) -> list[str]:
 
 
 def _slips(typed: str, meant: str) -> int:
-    """How many letters were left out, put in, changed or swapped with the next (Damerau 1964, Wagner and Fischer 1974).
+    """Count the letters left out, put in, changed or swapped with the next (Damerau 1964, Wagner and Fischer 1974).
 
     >>> _slips("versoin", "version"), _slips("step", "system"), _slips("", "no")
     (1, 3, 2)
@@ -238,10 +238,10 @@ _OTHER_NAMES = {
     "to_dot()": "--format dot",
     "Vocabulary.from_file": "--vocabulary FILE",
 }
-"""What the command line calls otherwise than by the name of the parameter."""
+"""The options whose names differ from those of their parameters."""
 
 _VALUE = r"""(?:True|(False)|('[^'\\]*'|"[^"\\]*")|([A-Z]+))"""
-"""What stands behind a parameter: that it is on or off, a text as Python writes it, or what stands for one."""
+"""The value behind a parameter: on or off, a text as Python writes it, or a placeholder."""
 
 _SAVES = {
     "index": "sfgen index --save --force",
@@ -250,7 +250,7 @@ _SAVES = {
     "template": "sfgen index --template T --save --force",
     "substring": "sfgen index --substring-of FILE --save --force",
 }
-"""What makes a saved index of each kind again."""
+"""The command that makes a saved index of each kind again."""
 
 
 def told(error: SfgenError) -> tuple[str, list[str]]:

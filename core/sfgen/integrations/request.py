@@ -82,7 +82,7 @@ class ConstraintRequest:
         options = {name: wanted[name] for name in _OF_GRAMMARS if name in wanted}
         if options and "grammar" not in wanted:
             name = next(iter(options))
-            raise UsageError(f"{name} says how a grammar is read, and there is none", hint="Give one as grammar.")
+            raise UsageError(f"{name} needs a grammar: it says how one is read", hint="Give one as grammar.")
         request = cls(
             arguments.text("regex", wanted["regex"]) if "regex" in wanted else None,
             arguments.texts("choices", wanted["choices"]) if "choices" in wanted else None,

@@ -227,7 +227,7 @@ def wish_of(body: CompletionRequest | ChatRequest) -> Wish:
     if body.numbers is not None and constraint is not None and constraint.kind == "schema":
         constraint = replace(constraint, numbers=body.numbers)
     elif body.numbers == "any":
-        raise Refused("numbers is for a schema, and there is none", "numbers", "conflict", "Leave it out.")
+        raise Refused("numbers needs a schema", "numbers", "conflict", "Leave it out.")
     config = _sampling(body, own) | _writing(body, own, fields)
     if constraint is not None and "stop" in config:
         raise Refused(
@@ -481,7 +481,7 @@ def _ban(body: TextRequest, own: OwnKeys, fields: dict[str, str]) -> Ban | None:
     if not words and not texts:
         for option in options:
             if getattr(own, option) is not None:
-                raise Refused(f"sfgen.{option} is for banned texts, and there are none", f"sfgen.{option}")
+                raise Refused(f"sfgen.{option} needs banned texts", f"sfgen.{option}")
         if not patterns:
             return None
     match: MatchMode = own.match or ("word" if words else "substring")

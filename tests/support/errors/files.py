@@ -167,7 +167,7 @@ TRACES = [
     Case("replay -", 1, "stdin is not a trace of sfgen: line 1: not valid JSON", stdin="hello"),
     Case("replay t", 1, "t is empty: there is no trace in it", files(t="\n")),
     Case("replay t", 1, "t, line 1: ", files(t='{"trace": 99}\n')),
-    Case("replay t --at 3", 2, "--at says which step a picture shows"),
+    Case("replay t --at 3", 2, "--at needs --svg: it says which step the picture shows"),
     Case("replay t --svg o --slow 3", 2, "--slow and --svg cannot be used together"),
     Case("replay t --slow 3 --quiet", 2, "--slow and --quiet cannot be used together"),
     Case("replay t --sample 9", 2, "there is no sample 9 in t: it has 1 sample", _traced()),

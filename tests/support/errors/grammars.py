@@ -50,14 +50,14 @@ GRAMMARS = [
     Case([*_INDEX, _GOOD, "--regex", "a"], 2, "--regex and --grammar cannot be used together"),
     Case([*_INDEX, _GOOD, "--schema", "true"], 2, "--schema and --grammar cannot be used together"),
     Case("check --grammar - --words-file - --text 1", 2, "--grammar and --words-file cannot both come from stdin"),
-    Case("gen --grammar-start a x", 2, "--grammar-start says how a grammar is read, and there is none"),
-    Case("gen --grammar-format gbnf x", 2, "--grammar-format says how a grammar is read, and there is none"),
-    Case("index --max-blanks 2", 2, "--max-blanks says how a grammar is read, and there is none"),
+    Case("gen --grammar-start a x", 2, "--grammar-start needs a grammar: it says how one is read"),
+    Case("gen --grammar-format gbnf x", 2, "--grammar-format needs a grammar: it says how one is read"),
+    Case("index --max-blanks 2", 2, "--max-blanks needs a grammar: it says how one is read"),
     Case([*_INDEX, _GOOD, "--max-blanks", "2"], 2, "--max-blanks says how much is written of what a Lark grammar"),
     Case(
         [*_INDEX, 'start: "a"', "--max-blanks", "1001"], 2, "--max-blanks is at most 1000, not 1001"
     ),
-    Case("gen --indenter NL_type=END x", 2, "--indenter says how a grammar is read, and there is none"),
+    Case("gen --indenter NL_type=END x", 2, "--indenter needs a grammar: it says how one is read"),
     Case([*_INDEX, _GOOD, "--indenter", "NL_type=END"], 2, "--indenter says how a Lark grammar is indented"),
     Case([*_INDEX, 'start: "a"', "--indenter", "END"], 2, "--indenter has NAME=VALUE, not END"),
     Case([*_INDEX, 'start: "a"', "--indenter", "NL=END"], 2, "an indenter has no option 'NL'"),
@@ -68,7 +68,7 @@ GRAMMARS = [
     ),
     Case(["gen", "--grammar", _GOOD, "--stop", "a", "x"], 2, "--stop cannot be used with a pattern, choices, a schema"),
     Case(["gen", "--grammar", _GOOD, "--engine", "fsm", "x"], 2, "--engine fsm and --grammar cannot be used together"),
-    Case(["gen", "--grammar", _GOOD, "--indent", "2", "x"], 2, "--indent says how a schema is written, and there is"),
+    Case(["gen", "--grammar", _GOOD, "--indent", "2", "x"], 2, "--indent needs a schema: it says how values are written"),
     # --- what index shows of it
     *(
         Case([*_INDEX, _GOOD, *option.split()], 2, f"{said or option} and --grammar cannot be used together")
@@ -82,7 +82,7 @@ GRAMMARS = [
         ]
     ),
     Case([*_INDEX, _GOOD, "--engine", "fsm"], 2, "--engine fsm needs a pattern"),
-    Case([*_INDEX, _GOOD, "--format", "schema"], 2, "--format schema shows a JSON Schema, and there is none"),
+    Case([*_INDEX, _GOOD, "--format", "schema"], 2, "--format schema needs a schema: it shows the JSON Schema"),
     Case([*_INDEX, _GOOD, "--state", "99"], 2, "there is no state 99: the grammar has 6"),
     Case([*_INDEX, _GOOD, "-m", "tiny"], 2, "--grammar without --save reads characters, not tokens"),
     Case([*_INDEX, _GOOD, "f"], 2, "a pattern and a saved index (f) cannot be shown together"),

@@ -146,7 +146,7 @@ SCHEMAS = [
     Case([*_CHECK.split(), '{"$ref": "http://[a"}'], 2, '"http://[a" is not a URI: Invalid IPv6 URL at /$ref'),
     Case([*_DIR, '{"$ref": "a.json"}'], 2, 'a.json, line 1, column 1: "http', files(a__json='{"$id": "http://[a"}')),
     # --- other documents
-    Case("gen --schema-dir . x", 2, "--schema-dir says where a schema refers to, and there is none"),
+    Case("gen --schema-dir . x", 2, "--schema-dir needs a schema: it has the files that one refers to"),
     Case(f"{_CHECK} true --schema-dir nowhere", 2, "directory of schemas nowhere: there is no such directory"),
     Case(f"{_CHECK} true --schema-dir f", 2, "directory of schemas f: it is not a directory", files(f="")),
     Case([*_DIR, '{"$ref": "b.json"}'], 2, "no file in . has this path or $id", files(a__json="{}")),
@@ -210,7 +210,7 @@ SCHEMAS = [
     Case("gen --like - -", 2, "the prompt and --like cannot both come from stdin"),
     Case("gen --like r.json --engine fsm x", 2, "--engine fsm and --like cannot", files(r__json="[1]")),
     Case("index --like r.json --state 1", 2, "--state and --like cannot be used together", files(r__json="[1]")),
-    Case("index --regex a --format schema", 2, "--format schema shows a JSON Schema, and there is none"),
+    Case("index --regex a --format schema", 2, "--format schema needs a schema: it shows the JSON Schema"),
     # --- made of tools
     Case("gen --tools no-such-file x", 1, "cannot read the tools no-such-file: No such file"),
     Case("gen --tools t.json x", 1, "t.json, line 1, column 2: not valid JSON", files(t__json="[,]")),
@@ -225,7 +225,7 @@ SCHEMAS = [
     ),
     # --- what is written by it
     Case("gen --schema name --engine fsm x", 2, "--engine fsm and --schema cannot be used together"),
-    Case("gen --indent 2 x", 2, "--indent says how a schema is written, and there is none"),
+    Case("gen --indent 2 x", 2, "--indent needs a schema: it says how values are written"),
     Case("gen --schema name --indent 17 x", 2, "--indent is at most 16, not 17"),
     Case("gen --schema name --indent 2 --spacing any x", 2, "--indent fixes the white space, and --spacing any leaves"),
     Case("index --schema name --state 1", 2, "--state and --schema cannot be used together"),
