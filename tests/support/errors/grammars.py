@@ -68,7 +68,7 @@ GRAMMARS = [
     ),
     Case(["gen", "--grammar", _GOOD, "--stop", "a", "x"], 2, "--stop cannot be used with a pattern, choices, a schema"),
     Case(["gen", "--grammar", _GOOD, "--engine", "fsm", "x"], 2, "--engine fsm and --grammar cannot be used together"),
-    Case(["gen", "--grammar", _GOOD, "--indent", "2", "x"], 2, "--indent needs a schema: it says how values are written"),
+    Case(["gen", "--grammar", _GOOD, "--indent", "2", "x"], 2, "--indent needs a schema: it says how values"),
     # --- what index shows of it
     *(
         Case([*_INDEX, _GOOD, *option.split()], 2, f"{said or option} and --grammar cannot be used together")
