@@ -172,8 +172,8 @@ def test_a_signature_has_every_parameter_and_help_says_what_it_means(function: A
     assert {"model", "prompt", "config", "constraint", "regex", "choices", "schema", "grammar", "template"} <= names
     assert {field.name for field in fields if field.name != "_"} <= names
     if function in (sfgen.generate, sfgen.stream):
-        arguments = function.__doc__.partition("Args:")[2].partition("\n\n")[0]
-        assert set(re.findall(r"^        (\w+):", arguments, re.MULTILINE)) == names
+        arguments = str(inspect.getdoc(function)).partition("Args:")[2].partition("\n\n")[0]
+        assert set(re.findall(r"^    (\w+):", arguments, re.MULTILINE)) == names
     for parameter in inspect.signature(function).parameters.values():
         assert "InitVar" not in parameter.annotation
 

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from sfgen.automata import Dfa
+from sfgen.errors import PatternError
 from sfgen.regex import Anchor, parse, settle
 from sfgen.regex.ast import contains
 
@@ -43,6 +45,20 @@ def test_the_same_language_without_anchors(pattern: str, plain: str) -> None:
     settled = settle(parse(pattern))
     assert not contains(settled, Anchor)
     assert without_positions(settled) == without_positions(parse(plain))
+
+
+@pytest.mark.parametrize("pattern", [r"a\z", r"(?x)a\z | b", r"a(?=\z)|b\z", r"a\zb?"])
+def test_the_other_name_of_the_end_is_read_where_this_python_reads_it(pattern: str) -> None:
+    r"""Python knows ``\z`` from 3.14 on; before it is an escape without a meaning."""
+    try:
+        compiled = re.compile(pattern)
+    except re.error:
+        with pytest.raises(PatternError, match="bad escape"):
+            parse(pattern)
+        return
+    dfa = Dfa.from_regex(pattern)
+    for text in ("a", "b", "a\n", "az", "ab"):
+        assert dfa.accepts(text) == (compiled.fullmatch(text) is not None), text
 
 
 def without_positions(tree: object) -> str:

@@ -246,7 +246,8 @@ class GenerationConfig:
 
 def _plain_forms() -> tuple[str, ...]:
     """Return the parameters that are not fields, in order, and mend their annotations."""
-    annotations: dict[str, str] = GenerationConfig.__init__.__annotations__
+    # Those of the function itself: from Python 3.14 on a wrapper makes its own.
+    annotations: dict[str, str] = inspect.unwrap(GenerationConfig.__init__).__annotations__
     kept = {field.name for field in fields(GenerationConfig)}
     names = tuple(name for name in annotations if name not in kept and name != "return")
     for name in names:

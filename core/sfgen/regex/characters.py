@@ -133,7 +133,7 @@ def _class_ranges(items: tuple[Item, ...], ignore_case: bool, ascii_only: bool) 
     if not ignore_case:
         return exact
     # Only a code point that has a case can be matched otherwise than the plain class matches it. With (?a) these are
-    # the ASCII letters, except that `re` treats what is beyond U+FFFF as Unicode; which match there is asked of `re`.
+    # the ASCII letters, except that `re` of Python 3.11 treats what is beyond U+FFFF as Unicode; `re` is asked there.
     if ascii_only and all(last <= 0xFFFF for _, last in exact):
         small, large = ((97, 122),), ((65, 90),)
         both = (*_moved(intersection(exact, small), -32), *_moved(intersection(exact, large), 32))

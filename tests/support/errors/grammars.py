@@ -98,7 +98,7 @@ GRAMMARS = [
     # --- schemas in Lark grammars
     _shown("start: %json true", "behind %json stands a JSON Schema, which begins with { at line 1, column 14"),
     _shown('start: %json {"a": }', "behind %json stands a JSON Schema, and this is not valid JSON: Expecting value at"),
-    _shown("start: %json " + '{"not":' * 9000, "this is not valid JSON: it is nested too deep"),
+    _shown("start: %json " + '{"not":' * 200_000, "this is not valid JSON: it is nested too deep"),
     _shown('start: "a" %json {"type": "strin"}', "%json: "),
     _shown("start: " + " | ".join(f'"{n}" %json {{"const": {n}}}' for n in range(11)), "has more than 10 schemas at"),
     _shown("start: _NL %json {} _INDENT\n_NL: /\\n */\n%declare _INDENT _DEDENT", "a grammar with indentation has no"),
