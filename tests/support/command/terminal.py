@@ -26,7 +26,19 @@ COLUMNS, LINES = 100, 30
 SFGEN = (sys.executable, "-m", "sfgen_cli")
 
 _FRAME_ENDS = "\x1b[?2026l"  # the live view says so
-_NOT_FOR_PYTE = re.compile("\u200e")  # which takes no room; pyte drops all that follows it
+_NOT_FOR_PYTE = re.compile("\u200e|\x1b\\[[<=][0-9;]*u|\x1bP[^\x1b]*\x1b\\\\")
+"""A mark that takes no room, after which pyte drops all, and what fish 4 asks a terminal for, which pyte would show."""
+
+
+class _Screen(pyte.Screen):
+    """A screen that answers the program, as a terminal does: fish 4 asks which one it is, and waits for the answer."""
+
+    def __init__(self, columns: int, lines: int, master: int) -> None:
+        super().__init__(columns, lines)
+        self._master = master
+
+    def write_process_input(self, data: str) -> None:
+        os.write(self._master, data.encode())
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ class Terminal:
     ) -> None:
         self.master, slave = pty.openpty()
         columns, lines = size
-        self.emulator: Any = pyte.Screen(columns, lines)
+        self.emulator: Any = _Screen(columns, lines, self.master)
         self._stream: Any = pyte.Stream(self.emulator)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.raw, self.frames = "", list[list[str]]()
