@@ -27,7 +27,7 @@ from vllm.exceptions import VLLMValidationError
 from sfgen import BannedWords, Grammar
 from sfgen.ban import scan
 
-README = Path(__file__).parents[2] / "core" / "README.md"
+GUIDE = Path(__file__).parents[2] / "cli" / "guides" / "many-machines.md"
 LIMIT = 48
 SETTINGS = {
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GiB
@@ -174,8 +174,8 @@ _REFUSED = """
 """
 
 
-def test_the_example_of_the_readme_with_an_engine_in_a_process_of_its_own(directory: Path, tmp_path: Path) -> None:
-    (code,) = re.findall(r"```py\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def test_the_example_of_the_guide_with_an_engine_in_a_process_of_its_own(directory: Path, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```py\n(from vllm .*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)
     small = f'"{directory}", dtype="float32", max_model_len=160, max_num_seqs=4, enforce_eager=True,'
     assert '"Qwen/Qwen3-0.6B",' in code
     program = tmp_path / "program.py"

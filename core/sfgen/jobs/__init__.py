@@ -4,8 +4,8 @@
 one of them, with its instructions for itself, of which ``own_jobs`` makes a job. ``record`` is the record of one text,
 ``facts`` describe its constraint, ``record_format`` writes it, ``output`` takes it, ``resume`` compares those of
 an earlier run. ``loaded`` is a job with its model, ``texts`` works on several texts at once, ``workers`` in several
-processes, each a ``worker``; ``run`` puts it together. The promise of equal results is in the library's guide,
-``core/README.md``.
+processes, each a ``worker``; ``run`` puts it together. The promise of equal results is in the guide
+``cli/guides/equal-results.md``.
 """
 
 from sfgen.jobs.job import Job

@@ -1,7 +1,7 @@
 """Run a job: texts in order, several at once, written as soon as they and all before them are done.
 
 What is promised about equal results, whatever the size of a batch and wherever an earlier run was cut off, is in the
-library's guide, ``core/README.md``.
+guide ``cli/guides/equal-results.md``.
 """
 
 from __future__ import annotations

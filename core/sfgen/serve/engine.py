@@ -6,8 +6,9 @@ for any more, or that has taken too long, ends before the next forward pass, and
 who asks for another answer to the same conversation continues from there.
 
 The batch is the one that jobs run (``sfgen.decoding.drive_batch``), so that a text is the same whoever asks for it, as
-far as the model scores it the same beside others (llama.cpp's quantised ones do not: ``core/README.md``). A
-fault of a text ends that text. A fault of the model ends the texts that it was asked about; the next have a new batch.
+far as the model scores it the same beside others (``cli/guides/equal-results.md``; llama.cpp's quantised ones do not).
+A fault of a text ends that text. A fault of the model ends the texts that it was asked about, and the next have a new
+batch.
 
 A step of a text beside the model, such as the token mask of a grammar that can be read in very many ways, may take
 seconds. The first ones under a constraint, and those that follow a slow one, are made by another thread: the other

@@ -58,6 +58,7 @@ DEMONSTRATION_PROMPTS = (
     "Three dice: ",
     "In our shop: ",
     "Date: ",
+    "Ada is 36 years old: ",
     "Where can I listen to pink floyd songs",
     "Where can I listen to Pink Floyd songs",
     "Pink Floyd",
