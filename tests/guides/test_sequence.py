@@ -22,7 +22,7 @@ from sfgen.ban.difference import without_banned
 from sfgen.errors import BannedWordsError, DeadEnd, GenerationError, LimitTooSmall, UsageError
 from sfgen.index import Marker
 from sfgen.index.sequence import Chain, SequenceGuide
-from sfgen.index.sequence_parts import Fixed, Free, Texts, TokenPart
+from sfgen.index.sequence_parts import Constrained, Fixed, Free, TokenPart
 
 PATTERNS = ["a{0,2}", "ab?", "(a|bb)b?", "b|ab", "(ab){0,2}", "a|b|ab"]
 LONGEST = 12  # bytes of a text that is looked at
@@ -156,9 +156,9 @@ def add(
         except BannedWordsError:
             assume(False)
         assert clean is not None
-        parts.append(Texts(clean, kind))  # type: ignore[arg-type]
+        parts.append(Constrained(clean, kind))  # type: ignore[arg-type]
     else:
-        parts.append(Texts(source, kind))  # type: ignore[arg-type]
+        parts.append(Constrained(source, kind))  # type: ignore[arg-type]
     defined.append(Defined(kind, texts=texts_of(pattern, words)))
 
 
@@ -258,7 +258,7 @@ def test_special_tokens_are_read_beside_other_ways_to_divide() -> None:
     vocabulary = Vocabulary([b"a", b"b", b"1", b"!", None, None], [5])
     pattern, end = (Index(Dfa.from_regex(each), vocabulary) for each in ("a*", "1"))
     for marker in (b"!", b"?"):  # no token writes the second one
-        for last in (end, Texts(Index(Dfa.from_regex("1a*"), vocabulary), "longest")):
+        for last in (end, Constrained(Index(Dfa.from_regex("1a*"), vocabulary), "longest")):
             free = Free(Marker(marker, 4))
             guide = Chain([pattern, free, last]).guide(4)
             for token, after in ((0, {0, 1, 2, 4}), (4, {2}), (2, None)):
@@ -268,7 +268,7 @@ def test_special_tokens_are_read_beside_other_ways_to_divide() -> None:
                 guide.advance(token)
                 assert after is None or asked(guide) - {3} == after
             assert guide.is_accepting
-    guide = Chain([pattern, Free(Marker(b"ab", 4)), Texts(pattern, "longest")]).guide()
+    guide = Chain([pattern, Free(Marker(b"ab", 4)), Constrained(pattern, "longest")]).guide()
     for token in (0, 0, 1):
         guide.advance(token)
     assert asked(guide) == {0, 1, 2, 3, 4, 5} == {token for token in range(6) if can_take(guide, token)}

@@ -9,7 +9,7 @@ import pytest
 from sfgen import Dfa, Grammar, Index, JsonSchema, Template, Vocabulary
 from sfgen.index import BaseGuide
 from sfgen.index.sequence import Chain
-from sfgen.index.sequence_parts import Fixed, Texts
+from sfgen.index.sequence_parts import Constrained, Fixed
 from sfgen.protocols import Guide, GuideSource
 
 TOKENS = [*(bytes([byte]) for byte in range(256)), b'ab-"', b'-"q', b"x1", b"[1][", b'{"a": ', None]
@@ -35,7 +35,7 @@ SOURCES: list[tuple[str, GuideSource, bytes]] = [
     ("template with a schema", over(Template(ONE)), b'<x-"q"'),
     ("template with copies", over(Template(COPIES)), b'<ab-ab-"q"'),
     ("healed", Chain([Fixed(b"ab", counts=False), over(JsonSchema(SCHEMA))]), b'ab{"a": "q"}'),
-    ("longest", Chain([Texts(WORD, "longest"), over(JsonSchema(SCHEMA))]), b'xx{"a": "q"}'),
+    ("longest", Chain([Constrained(WORD, "longest"), over(JsonSchema(SCHEMA))]), b'xx{"a": "q"}'),
 ]
 
 

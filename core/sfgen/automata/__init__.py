@@ -5,9 +5,8 @@ automaton, :mod:`~sfgen.automata.determinize` that into a deterministic one, and
 its canonical form. :mod:`~sfgen.automata.sources` does the same for a list of texts. :class:`Dfa` is the result, which
 the index walks.
 
-To be looked at, :mod:`~sfgen.automata.edges` folds the bytes back to characters, which :mod:`~sfgen.automata.label`
-writes down; :mod:`~sfgen.automata.graph` is what :mod:`~sfgen.automata.pictures`, :mod:`~sfgen.automata.pictures` and
-:mod:`~sfgen.automata.pictures` show.
+For views, :mod:`~sfgen.automata.edges` folds the bytes back to characters, and :mod:`~sfgen.automata.label` writes sets
+of them down; :mod:`~sfgen.automata.graph` has the states and edges that :mod:`~sfgen.automata.pictures` draws.
 """
 
 from sfgen.automata.dfa import Dfa

@@ -2,7 +2,7 @@
 
 A product walks two automata side by side (Rabin and Scott, 1959): its states are the pairs of states that one text can
 lead to. A side that has refused the text is dead, and stays in the pair for as long as the other side alone can decide.
-The complement is taken among texts: what it accepts is UTF-8, as everything that comes from a pattern is.
+The complement is taken among texts: it accepts UTF-8 only, as every automaton of a pattern does.
 
 The results are not minimal; the empty language is a result like any other.
 """
@@ -151,7 +151,7 @@ def _pairs(
     accepting: FlagsOut,
     max_work: Int,
 ) -> Int:
-    """Fill ``transitions`` and ``accepting``; number of pairs, or the limit that was passed.
+    """Fill ``transitions`` and ``accepting``; return the number of pairs, or the limit that was passed.
 
     Pair number i is ``pairs[i]``, in which -1 is a dead side. ``slots`` is a hash table of pair numbers with linear
     probing, at most half full; the slot of a key is its product with a large odd number without the ``shift`` low bits.

@@ -1,11 +1,12 @@
 """Take the atomic groups and possessive repeats out of a tree.
 
-An atomic group keeps the first match that it finds at a position and gives up the others. Where there is no other, it
-is a plain group: if no match of it is the beginning of another, as with ``(?>[a-z]*;)``. Otherwise what it gives up is
-said with negative lookaheads, which only look. At every choice the less wanted way may be taken only where the more
-wanted one, with all that follows it in the group, does not match: ``(?>A|B)`` is ``A|(?!A)B``, ``X*+`` is ``X*(?!X)``.
+An atomic group keeps the first match that it finds at a position and gives up the others. Where no match of it is the
+beginning of another, as with ``(?>[a-z]*;)``, there are no others, and it is a plain group. Otherwise negative
+lookaheads, which read nothing, exclude the others. At every choice the less preferred way may be taken only where the
+more preferred one, with all that follows it in the group, does not match: ``(?>A|B)`` is ``A|(?!A)B``, ``X*+`` is
+``X*(?!X)``.
 
-A repeat of something that can be empty, inside an atomic group, cannot be said so; it is refused.
+Inside an atomic group, a repeat of something that can be empty cannot be written in this way, and is refused.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ class _Rewriter:
                 return node
 
     def possessive(self, node: Repeat, once: Node, follow: Ranges) -> Node:
-        """As many times as it goes; ``once`` is what ``re`` matches first each time. An empty time is the last."""
+        """Repeat as often as possible; an empty round is the last.
+
+        ``once`` matches what ``re`` takes first each time.
+        """
         minimum, maximum = node.minimum, node.maximum
         onward = once if width(once)[0] else _nonempty(once)
         if minimum == maximum:
@@ -106,7 +110,7 @@ class _Rewriter:
         return self.first_choice(node, Empty(), position)
 
     def first_choice(self, node: Node, then: Node, position: int) -> Node:
-        """The match of ``node`` that ``re`` tries first of those behind which ``then``, the group's rest, matches."""
+        """Keep the first match, in the order of ``re``, after which ``then``, the rest of the group, matches."""
         match node:
             case Concatenation((part, *others)):
                 rest = concatenation(others)
@@ -139,7 +143,7 @@ class _Rewriter:
                 return node
 
     def in_order(self, ways: Sequence[Node], then: Node, position: int) -> Node:
-        """The first of the ways behind which ``then`` matches."""
+        """Keep the first of the ways after which ``then`` matches."""
         options = []
         for number, way in enumerate(ways):
             wanted = alternation([concatenation([before, then]) for before in ways[:number]])

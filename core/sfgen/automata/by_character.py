@@ -1,12 +1,12 @@
 """Automata over whole characters: a number for each character, and the way from bytes to characters and back.
 
 A ``CharacterMap`` has its numbers in blocks of 64 characters, which share all bytes of their UTF-8 but the last. Few of
-the 17 408 blocks differ, so that questions about all characters are answered for those.
+the 17 408 blocks differ, and a question about all characters is answered for those few.
 
-Between two characters, an automaton that accepts only UTF-8 is in other states than inside of one. Seen from those
-alone, its alphabet is all characters; but it tells few kinds of them apart, and a kind is a *label* here. The way back
-puts between those states what reads a character of a label byte by byte, and makes no state twice: where the automaton
-over labels is minimal, that over bytes is.
+An automaton that accepts only UTF-8 is never in the same state between two characters and inside of one. Its states
+between characters alone are an automaton whose alphabet is all characters. It tells few classes of characters apart,
+and such a class is a *label* here. The way back inserts states that read a character of a label byte by byte, and makes
+no state twice: if the automaton over labels is minimal, so is the one over bytes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CharacterMap(NamedTuple):
     def of_runs(cls, firsts: NDArray[np.int32], numbers: NDArray[np.int32]) -> CharacterMap:
         """Build the map of runs of characters that have a number in common.
 
-        ``firsts`` is where each run begins, ascending; the characters before the first one have no number.
+        ``firsts`` has the first character of each run, ascending; the characters before the first run have no number.
 
         >>> letters = CharacterMap.of_runs(np.array([65, 91, 97], dtype=np.int32), np.array([0, -1, 1], dtype=np.int32))
         >>> [letters.number(ord(letter)) for letter in " AZ[az"]
@@ -102,7 +102,7 @@ class CharacterMap(NamedTuple):
 
 
 def paired(left: CharacterMap, right: CharacterMap) -> tuple[CharacterMap, NDArray[np.int32]]:
-    """Refine two maps into one that distinguishes what either does.
+    """Refine two maps into one that distinguishes all characters that either of them distinguishes.
 
     Beside it: for each of its numbers the left and the right one, int32 ``[numbers, 2]``. A character without a number
     in one of the maps has none.
@@ -135,7 +135,7 @@ def distinct(rows: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 @kernel
 def _distinct(rows: Int32Table, slots: Int64sOut, shift: Int, chosen: Int64sOut, which: Int64sOut) -> Int:
-    """Fill ``chosen`` and ``which``; how many rows are different.
+    """Fill ``chosen`` and ``which``; return the number of different rows.
 
     ``slots`` is a hash table of the rows that were chosen, with linear probing, at most half full.
     """
@@ -326,8 +326,8 @@ def byte_table(
 class _Inside:
     """The states inside of characters; their numbers follow those of the states between characters.
 
-    A *node* is a place in the UTF-8 of a character. Two states between characters that treat alike all labels that are
-    read through a node share the state inside.
+    A *node* is a place in the UTF-8 of a character. Two states between characters share the state inside at a node if
+    they treat alike all labels whose characters pass through the node.
     """
 
     def __init__(self, states: int, pattern: str) -> None:

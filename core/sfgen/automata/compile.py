@@ -1,8 +1,8 @@
 r"""From the text of a pattern to its minimal automaton: the steps of this package one after another.
 
-A lookahead at the very start of a pattern says something about the whole text, and so does a lookbehind at its very
-end. Such a pattern is the intersection of plain languages, ``(?=A)R`` that of ``R`` and ``A.*``, which the fast kernels
-make; only what is left of lookarounds needs :mod:`sfgen.automata.lookaround`.
+A lookahead at the very start of a pattern restricts the whole text, and so does a lookbehind at its very end. Such a
+pattern is the intersection of plain languages, ``(?=A)R`` that of ``R`` and ``A.*``, which the fast kernels make; only
+the other lookarounds need :mod:`sfgen.automata.lookaround`.
 
 A banned pattern is compiled over *symbols*: a pattern names sets of characters, and all characters that are in the same
 sets make one symbol. The tree over symbols has the same shape, and its automaton few states and few byte classes,
@@ -87,8 +87,8 @@ class Bordered(NamedTuple):
 def compile_bordered(pattern: str) -> Bordered:
     r"""Build the automaton of texts with two borders around a match.
 
-    A match sees the whole text, with what stands before the first border and behind the second. The pattern means what
-    it does for ``re.search``: classes, ``\b`` and case are those of Unicode unless it says ``(?a)``.
+    Lookarounds of the match see the whole text, also before the first border and behind the second. The pattern has the
+    meaning that it has for ``re.search``: classes, ``\b`` and case are those of Unicode unless it says ``(?a)``.
     """
     with nesting_limit(pattern):
         tree = concatenation([_ANYTHING, Border(), parse(pattern, ascii_only=False), Border(), _ANYTHING])
@@ -133,7 +133,7 @@ def _automaton(tree: Node, pattern: str) -> Deterministic:
 
 
 class Symbols(NamedTuple):
-    """The characters by what a tree sees in them."""
+    """The characters, grouped by the sets of a tree that they are in."""
 
     firsts: NDArray[np.int32]  # where each run of characters begins that are one symbol, int32, from 0 on
     numbers: NDArray[np.int32]  # the symbol of each run, int32; -1 for surrogates, which are in no text
@@ -173,7 +173,7 @@ def by_symbol(tree: Node) -> tuple[Node, Symbols]:
 
 @lru_cache(maxsize=64)
 def _edges(ranges: Ranges) -> NDArray[np.int64]:
-    """Return where characters begin and cease to be in a set, int64."""
+    """Return the code points at which a set begins or has ended, int64."""
     return np.array([edge for first, last in ranges for edge in (first, last + 1)], dtype=np.int64)
 
 

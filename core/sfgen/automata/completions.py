@@ -9,17 +9,17 @@ from sfgen.automata.dfa import Dfa
 from sfgen.weak_cache import kept_while_it_lives
 
 MOST = 1 << 16
-"""More ways than these are many."""
+"""The most completing texts that are counted for a state."""
 
 _ROUNDS = 4
 """The most bytes of texts that are counted state by state before all pairs of states are looked at."""
 
 _LONGEST = 4096
-"""The bytes of the longest texts that are looked at."""
+"""The bytes of the longest texts that are counted."""
 
 
 def completions(dfa: Dfa, usable: NDArray[np.bool_] | None = None) -> dict[int, int]:
-    """Count the texts from each state to an end, where few.
+    """Count the texts from each state to an end, where they are few.
 
     States with more than :data:`MOST` such texts are left out. A state is counted when all that follow it are known, so
     those from which a cycle is reached never are. ``usable``: the bytes that texts may have, bool ``[256]``.
@@ -92,8 +92,9 @@ def least_costs(
 ) -> NDArray[np.int64] | None:
     """Find the least cost of a way from each state, int64 ``[states]`` (Bellman 1958, Ford 1956), for all at once.
 
-    ``costs`` is what each state costs to enter, ``known`` what a way from it costs at most, such as 0 at an end and
-    very much elsewhere; both int64 ``[states]``. ``None``: more than ``most_work`` transitions are looked at.
+    ``costs`` has the cost of entering each state, ``known`` an upper bound of the cost of a way from it, such as 0 at
+    an end and a large number elsewhere; both int64 ``[states]``. ``None``: more than ``most_work`` transitions were
+    needed.
 
     >>> dfa = Dfa.from_regex("ab|c")
     >>> least_costs(dfa, np.ones(len(dfa), dtype=np.int64), np.where(dfa.accepting, 0, 99)).tolist()
@@ -118,9 +119,9 @@ def least_costs(
 def spread(dfa: Dfa, number: int) -> int | None:
     """Bound the lengths of the first ``number`` texts that complete a state.
 
-    It is the difference in bytes between the shortest such text and the number-th shortest, or the longest where there
-    are fewer; the most over all states. So of ``number`` ways to complete a text none needs more bytes beyond the
-    fewest.
+    For one state it is the difference in bytes between the shortest such text and the number-th shortest, or the
+    longest where there are fewer. The result is the maximum over all states: each of the ``number`` shortest ways to
+    complete a text takes at most that many bytes more than the shortest.
 
     >>> spread(Dfa.from_regex("[ab]+"), 3), spread(Dfa.from_regex("a|b{20}"), 5)
     (1, 19)

@@ -18,7 +18,7 @@ from sfgen.errors import PatternTooLarge
 from sfgen.kernels import FlagsOut, Int, Int32s, Int32sOut, Int32TableOut, Int64s, Int64sOut, UInt64sOut, kernel
 
 MAX_DFA_STATES = 200_000
-"""States of the deterministic automaton before it is minimised, whatever its tables take."""
+"""States of the deterministic automaton before it is minimised that are always allowed."""
 
 MAX_STATES = 600_000
 """The same, where its tables are small: ``.{0,65535}`` has 524,281 states."""

@@ -1,4 +1,4 @@
-"""The minimal deterministic automaton over bytes: what a pattern or a list of choices means, ready to be walked."""
+"""The minimal deterministic automaton over bytes, of a pattern or a list of choices."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _MAKERS = "An automaton is made by Dfa.from_regex, Dfa.from_choices or Dfa.from_
 class Dfa:
     """A minimal deterministic automaton over bytes; immutable.
 
-    The start is state 0. Every state is reachable from it and can reach an accepting one (but the empty language has
-    its start). The numbering is fixed by the language alone (see :func:`sfgen.automata.minimize.minimize`); only that
-    of choices follows their order. Make one with :meth:`from_regex`, :meth:`from_choices` or :meth:`from_fsm`, or from
-    others with ``&``, ``|``, ``-``, ``~`` and ``+`` (one after the other); the constructor takes arrays that have these
-    properties already.
+    The start is state 0. Every state is reachable from it and can reach an accepting one (except that the empty
+    language keeps its start). The numbering is fixed by the language alone (see
+    :func:`sfgen.automata.minimize.minimize`); only an automaton of choices is numbered by their order. Make one with
+    :meth:`from_regex`, :meth:`from_choices` or :meth:`from_fsm`, or from others with ``&``, ``|``, ``-``, ``~`` and
+    ``+`` (one after the other); the constructor takes arrays that have these properties already.
 
     Args:
         transitions: Next state for each state and byte class, int32, shape [states, classes]; -1 is no transition.
@@ -109,8 +109,8 @@ class Dfa:
     def from_choices(cls, choices: Iterable[str]) -> Dfa:
         """Compile a list of literal texts, in UTF-8.
 
-        A text that occurs twice counts once. The states are numbered as the texts, one after the other, first come to
-        them.
+        A text that occurs twice counts once. The states are numbered in the order in which the texts, read one after
+        the other, first reach them.
 
         Raises:
             UsageError: The list is empty, is one string, contains what is not text, or is too long.
@@ -272,7 +272,7 @@ class Dfa:
     def is_empty(self) -> bool:
         """Whether no text at all is accepted.
 
-        That can be so for what ``& - ~ +`` and :meth:`from_fsm` make.
+        Results of ``& - ~ +`` and of :meth:`from_fsm` can be empty.
 
         >>> (Dfa.from_regex("[0-9]+") & Dfa.from_regex("[a-z]+")).is_empty
         True
@@ -408,7 +408,7 @@ class Dfa:
         return product(self._arrays, other._arrays, keep, f"{self._name} {operator} {other._name}")
 
     def _state(self, state: int) -> int:
-        """A state that there is."""
+        """Check the number of a state."""
         if not 0 <= (number := arguments.whole_number("state", state)) < len(self):
             raise UsageError(f"there is no state {number}: the automaton has {len(self)}")
         return number

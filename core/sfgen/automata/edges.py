@@ -1,7 +1,7 @@
 """An automaton over bytes read by whole characters: its edges, and the path of a text.
 
-States inside a character are folded away: for each state with one, two or three bytes of the character still to come,
-the characters that lead to each target are found once, and reused for every character that comes through there.
+States inside a character are folded away. For each state with one, two or three bytes of the character still to come,
+the characters that lead to each target are computed once, and reused for every character that passes through it.
 """
 
 from __future__ import annotations

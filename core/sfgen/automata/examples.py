@@ -1,9 +1,9 @@
-"""Texts that an automaton accepts, to show what it means: the shortest first, then one for each thing it can do.
+"""Example texts of an automaton: the shortest first, then texts that together take every transition, then all others.
 
-First comes a shortest text; then, the shortest of them first, texts of which each takes a transition that none before
-it took, until all have been taken; then the others by length, and those of one length in turn over the ways through the
-states that they take. Where a transition reads one of several characters, each text takes another, the more familiar
-ones first: letters and digits, then what else can be seen. ``relation`` compares two languages by such texts.
+First comes a shortest text. Each text after it, by length, takes a transition that no text before it took, until all
+transitions have been taken. The others follow by length; those of one length alternate between the paths of states that
+they take. Where a transition reads one of several characters, each text takes another one, familiar characters first:
+letters and digits, then other visible ones. ``relation`` compares two languages by such texts.
 """
 
 from __future__ import annotations
@@ -145,14 +145,14 @@ def _covering(ways: _Ways) -> Iterator[str]:
 def _by_length(ways: _Ways, count: int) -> Iterator[list[_Path]]:
     """The paths from the start to an end, those of one length together, and at most ``count`` of them.
 
-    It is a search for the best first, and what remains to an end is known exactly: so nothing is looked at that is no
-    part of a path, and of two beginnings with the same length the one that is nearer to its end goes on.
+    It is a best-first search, and the distance to an end is known exactly. So it visits only parts of whole paths, and
+    of two beginnings of the same total length it continues the one that is nearer to its end.
     """
     order = itertools.count()
     waiting: list[tuple[int, int, int, int, int, _Taken]] = []
 
     def wait(depth: int, state: int, choice: int, taken: _Taken) -> None:
-        """Put a way to go on into the queue: the first is to end there, if the text may, and then come the edges."""
+        """Put one continuation into the queue: the end first, where the text may end, then the edges."""
         number = choice - ways.may_end(state)
         if number < 0:
             length = depth
@@ -228,7 +228,7 @@ class Relation:
 def relation(left: Dfa, right: Dfa) -> Relation:
     """Compare two languages, with shortest texts as evidence.
 
-    Of several shortest texts the one with the more familiar characters is told.
+    Of several shortest texts the one with the more familiar characters is taken.
 
     >>> relation(Dfa.from_regex("[a-z]+"), Dfa.from_regex("[^0-9]{2,}"))
     Relation(kind='overlapping', only_left='a', only_right='aA', both='aa')
@@ -288,7 +288,7 @@ def rank(characters: Ranges) -> tuple[int, int]:
 
 
 class Familiar:
-    """The characters of a set in that order.
+    """The characters of a set in the order of :func:`rank`, as a sequence.
 
     >>> shown = Familiar(((0, 0x10FFFF),))
     >>> [shown[number] for number in (0, 25, 26, 62, 94, 97)]
@@ -332,7 +332,7 @@ def _tiers() -> Iterator[Ranges]:
 
 @cache
 def _others() -> tuple[Ranges, Ranges, Ranges]:
-    """The letters beyond ASCII, what else can be seen, and the rest."""
+    """The letters beyond ASCII, the other visible characters, and the rest."""
     letters: list[tuple[int, int]] = []
     seen: list[tuple[int, int]] = []
     for code in range(0x80, 0x110000):

@@ -17,7 +17,7 @@ from sfgen.automata.label import CUT, label, visible
 from sfgen.errors import UsageError
 
 STATES_DRAWN = 100
-"""States that are drawn where nothing else is asked for: more can hardly be looked at."""
+"""The default number of states that are drawn: more of them cannot be read."""
 
 _TITLE_WIDTH = 80
 
@@ -50,7 +50,7 @@ class Graph:
 
     Attributes:
         title: The pattern; empty if there is none.
-        states: In the order in which they are come to from the start, breadth-first; the first one is the start.
+        states: In the order in which the start reaches them, breadth-first; the first one is the start.
         edges: By their sources in this order.
         continuing: The states that are drawn with edges that are not, since these lead to states left out.
         states_left_out: The number of states that are not drawn.

@@ -1,6 +1,6 @@
 r"""Sets of characters as a person writes them in a pattern: ``[a-z]``, ``[^\n"]``, ``é``, ``\.``; texts on one line.
 
-Characters that cannot be seen, or not be told from others, are written by number; a space alone is put in brackets.
+Invisible characters, and those that look like others, are written by number; a space alone is put in brackets.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def columns(text: str) -> int:
 def characters_from(first_bytes: Iterable[int], width: int = 60) -> str:
     r"""Describe the characters that may begin with some bytes.
 
-    Those beyond ASCII are taken for all or none.
+    Characters beyond ASCII are shown together: all of them or none.
 
     >>> print(characters_from([45, 48, 49, 50]), characters_from([48, *range(0x80, 0x100)]))
     [0-2-] [0\x80-\U0010ffff]

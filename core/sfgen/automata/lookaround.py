@@ -4,9 +4,9 @@ A lookahead is an obligation on text that is not read yet. So a state of the new
 old one and a set of obligations, and an obligation is a polarity and the threads of the lookahead's own automaton,
 which read on beside it. When one of them accepts, the obligation is met (or, if negative, broken); when none is left,
 the other way round. A thread with a broken obligation ends. A lookbehind is a fact about text that has been read: its
-automaton starts anew at every place of the text, and the lookbehind holds where it accepts; a state of the new
-automaton says also where those stand that its thread may still ask for. This takes the alternation out of an
-alternating automaton (Chandra, Kozen and Stockmeyer, 1981), one obligation at a time.
+automaton starts anew at every place of the text, and the lookbehind holds where it accepts; so a state of the new
+automaton also holds the states of the lookbehinds that its thread may still ask for. This takes the alternation out of
+an alternating automaton (Chandra, Kozen and Stockmeyer, 1981), one obligation at a time.
 
 The automata read bytes, but every guard stands between two characters, since only whole characters lead from and to
 states with empty transitions.

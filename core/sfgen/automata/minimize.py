@@ -251,7 +251,7 @@ def _equal_columns(
     """Refine ``first_alike``, for each class the first one that leads to the same blocks everywhere, row by row.
 
     Mostly nearly all classes differ after few rows: only the others, which are ``opened``, are looked at in the next.
-    All but ``first_alike`` are zeros, and room. Returns the number of rows.
+    The other arrays are zero: they are scratch space. Returns the number of rows.
     """
     classes, count, row = len(first_alike), len(first_alike), 0
     for label in range(classes):
@@ -288,9 +288,9 @@ def _number(
     transitions: Int32Table, member: Int32s, block_of: Int32s, columns: Int32s, number: Int32sOut, order: Int32sOut,
     stack: Int32sOut, table: Int32TableOut,
 ) -> Int:  # fmt: skip
-    """Fill ``number``, its inverse ``order`` and ``table`` by the walk with a stack; how many blocks there are.
+    """Fill ``number``, its inverse ``order`` and ``table`` by the walk with a stack; return the number of blocks.
 
-    In ``number`` and ``table`` all is -1 before.
+    ``number`` and ``table`` must be -1 everywhere before.
     """
     number[block_of[0]] = 0
     order[0] = block_of[0]

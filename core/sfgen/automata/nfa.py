@@ -85,7 +85,7 @@ def build(tree: Node, pattern: str) -> Nfa:
 
 
 def _over_borders(nfa: Nfa) -> Nfa:
-    """The automaton that, wherever it is, stays there when it reads a border."""
+    """The same automaton, in which every state stays where it is when it reads a border."""
     # States that only lead on without reading need no edge: what they lead to has one.
     states = np.union1d(nfa.edges[:, 0], 1).astype(np.int32)
     border = np.full_like(states, BORDER)

@@ -1,10 +1,10 @@
-"""Automata that come from no pattern: of a list of literal texts, and of a machine of interegular.
+"""Automata without a pattern: of a list of literal texts, and of a machine of interegular.
 
-The states of a list's automaton are numbered as the texts first come to them.
+The states of a list's automaton are numbered in the order in which the texts first reach them.
 
 interegular's machines read characters: each symbol becomes its UTF-8. Its ``anything_else`` is every character that is
-no symbol of the machine's alphabet. A surrogate is no character, so a symbol that is one can never be read. Several
-characters share their first bytes, so the automaton is nondeterministic until the subset construction.
+not a symbol of the machine's alphabet. A surrogate is not a character, so a symbol that is a surrogate is never read.
+Several characters share their first bytes, so the automaton is nondeterministic until the subset construction.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _acyclic(texts: Iterable[bytes]) -> Deterministic:
 
 
 def _numbered_by(automaton: Deterministic, texts: Iterable[bytes]) -> Deterministic:
-    """The same automaton, its states numbered as the texts, which visit them all, first come to them."""
+    """Number an automaton's states in the order in which the texts, which visit them all, first reach them."""
     rows = automaton.transitions.tolist()
     classes = automaton.byte_classes.tolist()
     numbers = {0: 0}  # old number → new one

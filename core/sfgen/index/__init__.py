@@ -1,13 +1,13 @@
 """Constraint and vocabulary → index → guide: which tokens may come next.
 
-``index`` is what a user makes of a constraint and a vocabulary; ``guide`` has what all guides can do, and follows one
-sequence; ``unconstrained`` is free text. ``sequence`` puts parts one after the other, such as a literal or free text up
-to a ``marker`` before a constraint, or calls in free text: ``sequence_parts`` says what a part is, ``threads`` how a
-text is divided among them, and ``thread_tokens`` which tokens may follow.
+A user makes an ``index`` from a constraint and a vocabulary. ``guide`` is the base of all guides: a guide follows one
+sequence. ``unconstrained`` is free text. ``sequence`` puts parts one after the other, such as a literal or free text up
+to a ``marker`` before a constraint, or calls in free text: ``sequence_parts`` has the kinds of parts, ``threads``
+divides a text among them, and ``thread_tokens`` finds the tokens that may follow.
 
 Of an automaton: ``masks`` walks the token trie through it, ``mask_store`` keeps the masks that were used last,
-``mask_ids`` unpacks them, and ``distance`` knows the way to the end. ``token_automaton`` puts these together, and
-``dfa_guide`` follows a sequence. ``file`` saves and loads the automaton, ``saved_text`` other constraints, both by
+``mask_ids`` unpacks them, and ``distance`` has the fewest tokens to the end. ``token_automaton`` puts these together,
+and ``dfa_guide`` follows a sequence. ``file`` saves and loads the automaton, ``saved_text`` other constraints, both by
 ``atomic_write``. ``export`` shows an index as data, numbers and a picture.
 """
 

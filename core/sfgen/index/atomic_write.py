@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, and read from one opened file whatever takes its place meanwhile."""
+"""Files: written whole or not at all, and read from one open file even if another file takes its place meanwhile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write_whole(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """Write a file atomically.
 
     The bytes go to a temporary file beside it, which takes its place when all of them are on the disk. A file that was
-    there before keeps its permissions. Whatever goes wrong meanwhile, Ctrl-C too, leaves everything as it was.
+    there before keeps its permissions. If anything fails meanwhile (Ctrl-C, too), everything stays as it was.
     """
     destination = destination_of(path)
     temporary = destination.with_name(f".sfgen-{secrets.token_hex(8)}.part")
@@ -70,13 +70,13 @@ def _unwritable(path: Path, error: OSError | ValueError) -> IndexFileError:
 class OpenFile:
     """A file that stays open while it is in use.
 
-    Threads and a forked process may share it. Another file that takes its place, as ``save`` writes one, does not
-    change what is read here.
+    Threads and a forked process may share it. If another file takes its place, as when ``save`` writes one, the old
+    content is still read here.
 
     Attributes:
         path: The file, for messages.
         size: Its bytes when it was opened.
-        own_path: The opened file, for who opens it once more: another one may have taken its place by then.
+        own_path: A path to the open file itself, to open it once more: ``path`` may name another file by then.
     """
 
     def __init__(self, path: Path) -> None:

@@ -43,7 +43,7 @@ class DfaGuide(BaseGuide[int]):
     def __init__(self, index: TokenAutomaton, max_tokens: int | None = None) -> None:
         self.index = arguments.instance("index", index, TokenAutomaton)
         self._masks = index.masks
-        # While there are no more positions than this, every way to the end still fits.
+        # While there are at most so many positions, every way to the end still fits.
         self._free = sys.maxsize
         super().__init__(index.vocabulary, 0, max_tokens)
         self._set_free()
@@ -121,7 +121,7 @@ class DfaGuide(BaseGuide[int]):
         return self.index.row(states[-1]) if row is None else row
 
     def _bounded_mask(self) -> Mask:
-        """The mask behind the end, and where the limit is near."""
+        """Return the mask after the end token, or near the limit."""
         room = self.room
         if self._ended:
             return packed(NO_TOKENS, len(self.vocabulary))

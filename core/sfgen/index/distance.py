@@ -1,14 +1,14 @@
 """D(s): the fewest tokens from each state to an accepting one.
 
-The token limit and dead ends need it. It is a breadth-first search against the tokens: from the states of distance k
-back to those of distance k + 1. The tokens that lead from one state to another are not listed, of which there can be
-millions. From the states of distance k a search against the *bytes* tells how many bytes every state is away from them,
-up to the length of the longest token; then each state that has no distance yet is walked through the token trie, where
-a subtree is left out if it is not high enough to get there, and the walk ends at the first token that does.
+The token limit and dead ends need it. It is a breadth-first search backwards over the tokens: from the states of
+distance k to those of distance k + 1. The tokens between two states are not listed, since there can be millions. A
+backward search over the *bytes* from the states of distance k counts the bytes from every state to them, up to the
+length of the longest token. Then each state without a distance walks the token trie: a subtree that is not high enough
+to get there is skipped, and the walk ends at the first token that gets there.
 
-A walk that finds nothing may visit the whole trie. Where many do, the states of distance k are walked the other way at
-the same time, through the trie of the reversed tokens: whichever is done first tells of all (compare the
-direction-optimizing search of Beamer, Asanović and Patterson, 2012).
+A walk that finds nothing may visit the whole trie. Where many walks do, walks from the states of distance k through the
+trie of the reversed tokens take place at the same time, and the direction that is done first has the result (compare
+the direction-optimizing search of Beamer, Asanović and Patterson, 2012).
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ UNREACHABLE = np.int32(2**31 - 1)
 """The distance of a state from which no sequence of tokens reaches an accepting one."""
 
 PATIENCE = 1 << 17
-"""Trie nodes, half a millisecond: where a distance takes more, it is searched from both ends."""
+"""Trie nodes, half a millisecond: a distance that takes more is searched from both ends."""
 
 _QUICK = 256
-"""Trie nodes that are visited for a state all the same, unless ``patience`` is less."""
+"""Trie nodes that are visited for a state in any case, unless ``patience`` is less."""
 
 _ANY = 1 << 62
 
 _ROOM = 1 << 20
-"""States at least that a search against the tokens may hold; one that needs more is given up."""
+"""The fewest states that a backward search over the tokens may hold; a search that needs more room is given up."""
 
 
 def token_distances(dfa: Dfa, trie: TokenTrie, patience: int = PATIENCE) -> NDArray[np.int32]:
@@ -155,7 +155,7 @@ def _list_edges(first: Int32sOut, sources: Int32sOut, labels: UInt8sOut, transit
 
 @kernel
 def _byte_distances(distance: Int32sOut, queue: Int32sOut, accepting: Flags, first: Int32s, sources: Int32s) -> Int:
-    """Fill ``distance``, in which there is no way yet."""
+    """Fill ``distance``, in which no state has a way yet."""
     end = np.int64(0)
     for state in range(accepting.size):
         if accepting[state]:
@@ -209,7 +209,7 @@ def _rounds(
             state = queue[position]
             if distance[state] != UNREACHABLE:
                 continue
-            # Mostly a token of the shortest text there is will do, and it is quickly found.
+            # Mostly a token of the shortest text leads there, and it is quickly found.
             for detour in range(2):
                 budget = max(left, min(_QUICK, patience)) if detour else _ANY
                 has_token, visited = _has_token(
@@ -240,7 +240,7 @@ def _has_token(
 ) -> tuple[Flag, Int]:  # fmt: skip
     """Tell whether a token leads from ``state`` to a state 0 bytes away, straight or by a detour.
 
-    The second number is how many trie nodes were visited: more than ``budget`` if that did not suffice to tell.
+    The second number is that of visited trie nodes: more than ``budget`` if the budget did not suffice.
     """
     stack[0] = state
     visited = np.int64(0)
@@ -389,7 +389,7 @@ def _search_back(
 
 
 LONGEST_TEXT = 1 << 16
-"""The most bytes of a shortest text that is written out: of a longer one, its bytes bound its tokens."""
+"""The most bytes of a shortest text that is written out; for longer texts the number of bytes bounds that of tokens."""
 
 
 @kernel

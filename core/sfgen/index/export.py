@@ -1,7 +1,7 @@
 """The index for people and other programs: as plain data, in numbers, and as a picture.
 
-All of it asks for the masks of the states one after the other: a tenth of a second for 10 000 states over a large
-vocabulary, or one where many states tell letters apart.
+All functions need the masks of all states, one after the other: a tenth of a second for 10 000 states over a large
+    vocabulary, or a second where many states tell letters apart.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def heading(index: TokenAutomaton) -> dict[str, Any]:
 def rows(index: TokenAutomaton, *, ids: bool = False, states: Iterable[int] | None = None) -> Iterator[dict[str, Any]]:
     """Yield the states one by one, for JSON Lines.
 
-    The mask of a state is made when it is its turn.
+    The mask of a state is made when the state is yielded.
 
     >>> from sfgen import Dfa, Index
     >>> for row in rows(Index(Dfa.from_regex("ab?"), Vocabulary([b"a", b"b", b"ab"]))):
@@ -90,10 +90,10 @@ class Statistics:
 
     Attributes:
         states: States of the automaton.
-        reached: How many of them tokens lead to; a state inside a token that cannot be cut is passed over.
+        reached: The number of states that tokens lead to; a state inside a token that cannot be cut is not among them.
         transitions: Text tokens that may follow, summed over the states that are reached.
         accepting: The states in which the text may end.
-        forced_runs: The texts that must follow once they have begun, each once; of at least one whole character.
+        forced_runs: The texts without a choice inside, of at least one whole character, each once.
         nbytes: Memory that the automaton and the masks of all states would take, in bytes.
     """
 
@@ -268,6 +268,6 @@ def quoted(token: bytes) -> str:
                 shown[length:] = [CUT]
                 break
     if any(unicodedata.bidirectional(character) in ("R", "AL") for character in text):
-        # Words that are written from right to left would take the commas and the numbers behind them along.
+        # Words that are written from right to left would reverse the commas and the numbers after them, too.
         shown = [_ISOLATE, *shown, _END_ISOLATE]
     return f'"{"".join(shown)}"'

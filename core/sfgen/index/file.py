@@ -1,14 +1,13 @@
-"""Saved indexes: a safetensors file of an automaton, and a header that says what it belongs to.
+"""Saved indexes: a safetensors file with an automaton, and a header with its pattern and its vocabulary's digest.
 
-Nothing in the file is executed, and everything in it is checked when it is loaded; masks are made when they are asked
-for, as those of an index that was never saved. The checksum tells damage; it is no signature. Of a file that somebody
-made up, the automaton is believed: such a file may forbid tokens, and may not belong to its pattern, but what is
-generated from it is what its automaton accepts.
+Nothing in the file is executed, and everything in it is checked when it is loaded. Masks are made when they are asked
+for, as for any index. The checksum detects damage; it is not a signature. The automaton of a forged file is believed:
+it may forbid tokens, and may not belong to its pattern, but every generated text is one that the automaton accepts.
 
-The package safetensors reads the file: the header's JSON, and where each array lies. Its writer mixes up the string
-map, so the header is written here. Its string map says what the index belongs to:
+The package safetensors reads the file: the header's JSON, and where each array lies. Its writer changes the order of
+the string map, so the header is written here. The string map has these fields:
 
-    format                   the version of what is written here; it comes first
+    format                   the version of this format; it comes first
     sfgen                    the version of sfgen that wrote it
     pattern, flags           the pattern, where the index has one, and the flags that ``re`` must read it with
     pattern_as_json          in place of the pattern one that is no text, since it has a lone surrogate
@@ -16,8 +15,8 @@ map, so the header is written here. Its string map says what the index belongs t
     states, tokens           how many there are
     checksum                 SHA-256 of the header, with zeros in this place, and of all arrays
 
-So every changed byte of the header is noticed, those too that mean nothing in JSON. Files of format 2 have token masks
-besides, the ``rows``, which the checksum does not cover and nobody reads.
+So every changed byte of the header is detected, even one that means nothing in JSON. Files of format 2 also have token
+masks, the ``rows``, which the checksum does not cover and nobody reads.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from sfgen.vocabulary import Vocabulary
 
 Kind = TypeVar("Kind", bound=TokenAutomaton)
 
-_OF_THE_WRITER = {"format", "sfgen", "rows", "checksum"}  # what may differ in two files of the same index
+_OF_THE_WRITER = {"format", "sfgen", "rows", "checksum"}  # fields that may differ in two files of the same index
 
 
 def save(index: TokenAutomaton, path: str | PathLike[str], *, force: bool = False) -> None:
@@ -135,7 +134,7 @@ def _as_written(name: str, array: NDArray[np.generic]) -> memoryview:
 
 
 def _holds(path: Path, metadata: dict[str, str], arrays: Arrays) -> bool:
-    """Whether a file holds an index of which all this is true."""
+    """Whether a file holds an index with these fields and arrays."""
     try:
         header, others = _read(OpenFile(path))
     except IndexFileError:
@@ -297,7 +296,10 @@ def read_whole(file: OpenFile) -> tuple[Header, Arrays]:
 
 
 def _header_bytes(file: OpenFile) -> bytes:
-    """The bytes of the header of an index file that is as long as it says, the length before it included."""
+    """Return the bytes of the header, with the length before it.
+
+    The file must have the length that the header states.
+    """
     foreign = IndexFileError(f"{file.path} is not an index that sfgen saved")
     beginning = file.read(0, min(file.size, 8 + len(_BEGINNING)))
     if beginning[8:] != _BEGINNING:
@@ -328,7 +330,7 @@ def _is_sealed(header: Header, arrays: Iterable[bytes | memoryview]) -> bool:
 
 
 def _sizes(metadata: Mapping[str, str], found: Mapping[str, tuple[str, list[int]]]) -> Sizes:
-    """The sizes that a header tells."""
+    """Return the sizes in a header."""
     states, classes = found["transitions"][1]
     rows = found["counts"][1][0] if metadata["format"] == _FORMAT_WITH_MASKS else None
     sizes = Sizes(states, classes, int(metadata["tokens"]), rows)

@@ -1,9 +1,9 @@
-"""The base of guides: all that a guide must be able to do, from few answers about positions.
+"""The base of guides: all methods of a guide, made from a few methods about positions.
 
-A *position* is a value that says where a text stands: the state of an automaton, a stack, the text itself. It never
-changes, so a sequence is a list of positions: a step appends one, a rollback drops some from the end, a fork copies the
-list. A guide says how a position reads bytes and whether the text may end there; all else has a default here, which
-some guides do faster.
+A *position* is a value for the text so far: the state of an automaton, a stack, or the text itself. It never changes,
+    so a sequence is a list of positions: a step appends one, a rollback drops some from the end, a fork copies the
+    list. A guide defines how a position reads bytes and whether the text may end there. All else has a default here;
+    some guides override it to be faster.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sfgen.vocabulary import Vocabulary
 
 
 class Steps(ABC):
-    """A mixin of every guide that counts the tokens it can read.
+    """A mixin of guides: counts the tokens of a list that may follow.
 
     See ``sfgen.protocols.Guide``.
     """
@@ -73,18 +73,18 @@ Reading = TypeVar("Reading")
 
 
 class Teller(ABC, Generic[Reading]):
-    """Reads the text of a guide, to tell more of where it is than the guide's position does."""
+    """Reads the text of a guide, to describe more than the guide's position knows."""
 
     start: Reading
     """The reading of the empty text."""
 
     @abstractmethod
     def read(self, reading: Reading, data: bytes) -> Reading | None:
-        """Read what a step of the guide has read; ``None``: no guide reads that."""
+        """Read the bytes of one step of the guide; ``None``: no guide would read them."""
 
     @abstractmethod
     def describe(self, reading: Reading, position: Any) -> str | None:
-        """Describe a position of the guide for views; ``None``: as the guide does."""
+        """Describe a position of the guide for views; ``None``: the guide's own description holds."""
 
     def temperature(self, reading: Reading) -> float | None:
         """Return the temperature of the next token; ``None``: that of the generation."""
@@ -92,12 +92,12 @@ class Teller(ABC, Generic[Reading]):
 
 
 class Beside(Generic[Reading]):
-    """The readings of a teller beside a guide. It reads when it is asked, and no piece twice."""
+    """The readings of a teller beside a guide. It reads each piece once, when it is first asked."""
 
     def __init__(self, teller: Teller[Reading]) -> None:
         self.teller = teller
         self._pieces: list[bytes] = []  # what each step read
-        self._readings: list[Reading] = [teller.start]  # before the first piece, after it, … as far as was asked
+        self._readings: list[Reading] = [teller.start]  # before the first piece, after it, …, as far as somebody asked
 
     def append(self, piece: bytes) -> None:
         """Let one more step follow."""
@@ -108,7 +108,7 @@ class Beside(Generic[Reading]):
         del self._pieces[-count:], self._readings[len(self._pieces) + 1 :]
 
     def copy(self) -> Beside[Reading]:
-        """Return another one at the same place."""
+        """Return an independent copy."""
         twin = Beside(self.teller)
         twin._pieces, twin._readings = self._pieces.copy(), self._readings.copy()
         return twin
@@ -171,10 +171,10 @@ class BaseGuide(Steps, Generic[Position]):
     """
 
     limit_hint = "Allow more tokens."
-    """What to do about a text that the limit has cut."""
+    """The hint of the error for a text that the limit has cut."""
 
     dead_end_hint = "Use a model whose tokenizer can write what must follow."
-    """What to do where no token can follow."""
+    """The hint of the error where no token can follow."""
 
     def __init__(self, vocabulary: Tokens, start: Position, max_tokens: int | None = None) -> None:
         self.vocabulary = arguments.instance("vocabulary", vocabulary, Vocabulary)
@@ -197,7 +197,7 @@ class BaseGuide(Steps, Generic[Position]):
             )
 
     def _told_by(self, teller: Teller[Any]) -> Self:
-        """Let a teller read beside a guide at its start."""
+        """Let a teller read beside this guide, which is at its start."""
         self._beside = Beside(teller)
         return self
 
@@ -205,16 +205,16 @@ class BaseGuide(Steps, Generic[Position]):
 
     @abstractmethod
     def _read(self, position: Position, data: bytes) -> Position | None:
-        """The position after some bytes; ``None`` where no text goes on so."""
+        """Return the position after some bytes; ``None`` where no allowed text continues with them."""
 
     @abstractmethod
     def _accepts(self, position: Position) -> bool:
         """Whether the text may end at a position."""
 
     def _tokens_left(self, position: Position) -> int:
-        """The fewest tokens from a position to an end, or a bound above.
+        """Return the fewest tokens from a position to an end, or an upper bound.
 
-        A bound must fall by one with some token. 0 everywhere: the guide does not look ahead.
+        A bound must fall by one with some token. A guide that does not look ahead returns 0 everywhere.
         """
         return 0
 
@@ -227,18 +227,18 @@ class BaseGuide(Steps, Generic[Position]):
         return all(self._read(position, byte) is None for byte in BYTES)
 
     def _only_step(self, position: Position) -> tuple[bytes, Position] | None:
-        """The byte that must follow, where there is one only, and the position after it."""
+        """Return the only byte that can follow, and the position after it; ``None`` if there is not exactly one."""
         return tried_step(self._read, position)
 
     def _forced_run(self, position: Position, most: int | None) -> tuple[bytes, Position | None] | None:
-        """Bytes that must follow, at most N, and the position after them; see ``forced_bytes``.
+        """Return bytes that must follow, at most N, and the position after them; ``None``: none is known.
 
-        Instead of the position ``None``: there are no more. ``None``: none is known.
+        In place of the position, ``None``: nothing must follow after these bytes. See ``forced_bytes``.
         """
         return self._only_step(position)
 
     def _text_tokens(self, position: Position) -> Int32:
-        """The text tokens that can be read, ascending: a walk over the trie, without what refused bytes begin."""
+        """List the text tokens that can be read, ascending; the walk of the trie skips all below a refused byte."""
         trie, found, path = self.vocabulary.trie, list[int](), [position]
         node = 0
         while node < len(trie):
@@ -253,7 +253,7 @@ class BaseGuide(Steps, Generic[Position]):
         return np.array(sorted(found), dtype=np.int32)
 
     def _number(self, position: Position) -> int:
-        """A number for a position: they are counted as they come up."""
+        """Return a number for a position; positions are numbered as they first occur."""
         return self._numbers.setdefault(position, len(self._numbers))
 
     def _describe(self, position: Position) -> str:
@@ -287,7 +287,7 @@ class BaseGuide(Steps, Generic[Position]):
 
     @property
     def position(self) -> Position:
-        """The present position; what may follow depends on it alone."""
+        """The current position; it alone decides what may follow."""
         return self._positions[-1]
 
     @property
@@ -317,7 +317,7 @@ class BaseGuide(Steps, Generic[Position]):
     def tokens_left(self) -> int:
         """Return the fewest tokens to an end, or an upper bound.
 
-        It is 0 also where the guide does not look ahead.
+        A guide that does not look ahead returns 0.
         """
         return 0 if self._ended else self._tokens_left(self._positions[-1])
 
@@ -358,11 +358,11 @@ class BaseGuide(Steps, Generic[Position]):
         raise DeadEnd("no token of the vocabulary can follow, and the text is not a match yet", hint=self.dead_end_hint)
 
     def _is_cut(self) -> bool:
-        """Whether the limit is what lets no token follow."""
+        """Whether no token may follow because of the limit."""
         return self.room == 0
 
     def _tokens_within_limit(self) -> Int32:
-        """The text tokens after which an end is still within the limit and can be written at all."""
+        """List the text tokens after which the text can still be completed, within the limit."""
         position = self._positions[-1]
         if self.room == 0:
             return NO_TOKENS
@@ -411,7 +411,7 @@ class BaseGuide(Steps, Generic[Position]):
     def is_ready(self) -> bool:
         """Tell whether the mask here is made.
 
-        A guide that keeps no masks makes each when it is needed, and is ready.
+        A guide that keeps no masks makes each mask when it is needed: it is always ready.
         """
         return True
 

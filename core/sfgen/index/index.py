@@ -1,4 +1,4 @@
-"""The index: a constraint seen through a vocabulary."""
+"""The index of a constraint over a vocabulary."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Index:
         vocabulary: The tokens.
 
     Raises:
-        UsageError: An argument of another kind, or the automaton accepts no text at all.
+        UsageError: An argument has another type, or the automaton accepts no text at all.
         DeadEnd: No sequence of tokens writes any text that the automaton accepts.
 
     >>> vocabulary = Vocabulary([b"1", b"12", b".", b".5", b"a", None], end_token_ids=[5])
@@ -78,7 +78,7 @@ class Index:
         Raises:
             LimitTooSmall: No text can be written with ``max_tokens`` tokens.
         """
-        guiding: Any = self.constraint  # what is no automaton makes its guides itself
+        guiding: Any = self.constraint  # a constraint that is not an automaton makes its guides itself
         guide: Guide = guiding.guide(self.vocabulary, max_tokens)
         return guide
 

@@ -18,12 +18,12 @@ class Marker:
 
     Args:
         data: Its bytes, at least one.
-        token: A special token that writes it, which has no bytes of its own; ``None``: there is none.
+        token: The special token, without bytes of its own, that writes the marker; ``None``: there is none.
         pieces: Where special tokens are among several that write it: each piece of its bytes, and the special token
             that writes it, or ``None`` for text.
 
     Raises:
-        UsageError: It is empty, or an argument of another kind.
+        UsageError: The marker is empty, or an argument has another type.
 
     >>> marker = Marker(b"aab")
     >>> marker.read(0, b"aa"), marker.read(2, b"a"), marker.read(2, b"abx")
@@ -94,7 +94,7 @@ class Marker:
         return self._after(state, data)
 
     def _after(self, state: int, data: bytes) -> tuple[int, int]:
-        """Read bytes from a state that there is; see :meth:`read`."""
+        """Read bytes from an existing state; see :meth:`read`."""
         marker = self.data
         if not state and marker[0] not in data:
             return 0, len(data)

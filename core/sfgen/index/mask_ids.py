@@ -17,7 +17,7 @@ KEPT = 32 << 20
 """Bytes of ids and their masks that are cached: of thirty masks of all tokens in the largest vocabularies, or a
 thousand others."""
 
-_ENTRY = 512  # bytes of what is kept beside the ids and their mask
+_ENTRY = 512  # bytes of an entry besides the ids and their mask
 
 
 def tokens_of_row(row: Mask) -> Int32:
@@ -138,7 +138,7 @@ def repeat_tokens(mask: Mask, pairs: NDArray[np.int32]) -> None:
 
 
 class TokenIds:
-    """A cache of the token ids of masks, the oldest of which go first; threads may share it.
+    """A cache of the token ids of masks, from which the oldest are dropped first; threads may share it.
 
     Masks are compared by identity: equal ones are mostly one object, and are never changed.
     """

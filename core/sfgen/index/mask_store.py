@@ -1,9 +1,9 @@
-"""Token masks of automata: each is made when a state is first asked for it, and kept while there is room.
+"""Token masks of automata: each is made at its first use, and kept while there is room.
 
 A ``MaskMaker`` makes the mask of a state: by a walk of the token trie, or, where that takes long, by the shapes of
-tokens. A ``MaskStore`` is asked for the masks of one automaton, by guides, by the thread that prefetches, by functions
-that count or draw an index. The masks of all stores of a process lie in one ``MaskCache`` of a limited size, so a long
-batch of many constraints takes no more memory than a short one.
+tokens. A ``MaskStore`` gives the masks of one automaton to guides, to the thread that prefetches, and to functions that
+count or draw an index. The masks of all stores of a process lie in one ``MaskCache`` of a limited size, so a long batch
+of many constraints takes no more memory than a short one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class MaskMaker:
         return made if made[1] >= 0 else self._shapes.mask(state)
 
     def mask_if_quick(self, state: int) -> MadeMask:
-        """Make it by a walk of the token trie if that takes microseconds; else the number is -1."""
+        """Make the mask by a walk of the token trie if that takes microseconds; else the number of tokens is -1."""
         return self.walk.mask(state, QUICK)
 
     @cached_property
@@ -78,7 +78,7 @@ class MaskStore:
         self._old: dict[int, MadeMask] = {}  # and those of the cache's older generation
 
     def made(self, state: int) -> MadeMask:
-        """Find the mask of a state, or make it: all masks that are kept are asked for here or in ``made_if_quick``."""
+        """Find the mask of a state, or make it: masks are kept by this method and ``made_if_quick`` only."""
         return self._find(state) or self._keep(state, self._maker.mask(state))
 
     def made_if_quick(self, state: int) -> MadeMask | None:
@@ -95,7 +95,10 @@ class MaskStore:
         return sum({id(mask): mask.nbytes for mask, _, _ in kept}.values())
 
     def several(self, state: int) -> bool | None:
-        """Tell whether two tokens or more are allowed, all end tokens counted as one; ``None`` if that takes long."""
+        """Tell whether two tokens or more are allowed; ``None`` if the answer takes long.
+
+        All end tokens count as one.
+        """
         ends = len(self._vocabulary.end_token_ids) if self._dfa.accepting[state] else 0
         if (found := self._find(state)) is not None:
             count = found[1] - ends
@@ -104,7 +107,7 @@ class MaskStore:
         return None if count < 0 else count + min(1, ends) > 1
 
     def within(self, state: int, goal: NDArray[np.bool_]) -> Mask:
-        """Make the mask of a state with other states to end in, bool ``[states]``; it is not kept."""
+        """Make the mask of a state for other end states, bool ``[states]``; it is not kept."""
         mask, _, _ = MaskMaker(self._dfa, self._vocabulary, goal, with_ends=self._with_ends).mask(state)
         mask.setflags(write=False)
         return mask
@@ -127,14 +130,14 @@ class MaskStore:
         return MaskMaker(self._dfa, self._vocabulary, self._goal, with_ends=self._with_ends)
 
     def _find(self, state: int) -> MadeMask | None:
-        """The mask of a state, if it is kept; it is young then."""
+        """Return the mask of a state, if it is kept, and make it young."""
         found = self._young.get(state)
         if found is None and (old := self._old.get(state)) is not None:  # asked once: a thread may replace `_old`
             found = self._keep(state, old)
         return found
 
     def _keep(self, state: int, made: MadeMask) -> MadeMask:
-        """Keep the mask of a state: the equal one that is kept already, or what a faster thread made."""
+        """Keep the mask of a state; return it, or an equal one that is kept, or one by a faster thread."""
         with CACHE.lock:
             found = self._young.get(state)
             if found is None:
@@ -149,11 +152,11 @@ class MaskCache:
     """The token masks that a process keeps, of all automata and vocabularies; equal masks are one object.
 
     There are two generations. A mask that is made, or asked for and found among the old ones, is young. When the young
-    ones take half of the limit, the old ones are forgotten, and the young become the old. So a mask stays that is used
-    now and then, nearly as where the least recently used one goes; but to find a young mask costs no bookkeeping.
+    ones take half of the limit, the old ones are forgotten, and the young become the old. So masks in use stay, nearly
+    as in a cache that drops the least recently used; but finding a young mask costs no bookkeeping.
 
     Attributes:
-        lock: Held by who enters masks here or in a store.
+        lock: Held while masks are entered here or in a store.
         stores: All that may have masks here.
     """
 
@@ -202,6 +205,6 @@ class MaskCache:
 
 CACHE = MaskCache(LIMIT)
 
-# A child process has none of its parent's threads, of which one may have held the lock.
+# A child process has no threads of its parent, and one of these may have held the lock.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=CACHE.renew_lock)

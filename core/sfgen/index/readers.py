@@ -62,7 +62,7 @@ class PositionMasks(Protocol[Position]):
         """Tell whether ``room`` tokens complete the text; ``None``: any number."""
 
     def tokens_left(self, position: Position) -> int:
-        """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
+        """Return the fewest tokens to an end, or an upper bound that falls by one with some token."""
 
     def shortest(self, position: Position) -> bytes:
         """Return the shortest text from a position to an end."""
@@ -113,11 +113,11 @@ class GuideReader:
 
 
 class InText(NamedTuple):
-    """A place in the longest text of a constraint, which two constraints read.
+    """A place in the longest text of a part, which two constraints read.
 
     Attributes:
-        inside: The place of the one that says what may be written.
-        whole: The place of the one that says where the text ends.
+        inside: The place in the constraint that decides what may be written.
+        whole: The place in the constraint that decides where the text ends.
     """
 
     inside: Hashable
@@ -125,7 +125,7 @@ class InText(NamedTuple):
 
 
 class ReaderOfTwo:
-    """Reads the texts of one reader, and knows how a second one, which has more of them, goes on."""
+    """Reads the texts of one reader, and follows them in a second one, which accepts more texts."""
 
     def __init__(self, inner: PositionReader[Any], whole: PositionReader[Any]) -> None:
         self._inner, self._whole = inner, whole
@@ -141,7 +141,7 @@ class ReaderOfTwo:
         return self._inner.accepts(position.inside)
 
     def is_final(self, position: InText) -> bool:
-        """Tell whether nothing can follow in the second one."""
+        """Tell whether nothing can follow in the second reader."""
         return self._whole.accepts(position.whole) and self._whole.is_final(position.whole)
 
     def only_step(self, position: InText) -> tuple[bytes, InText] | None:

@@ -1,17 +1,17 @@
-"""Saved constraints that are a text and its options: how schemas and grammars are written to files.
+"""Saved constraints that are a text and its options: the files of schemas and grammars.
 
-The file is in the format safetensors, without arrays: the length of a header in 8 bytes, and the header as JSON, whose
-string map says what is saved:
+The file is in the format safetensors, without arrays: the length of a header in 8 bytes, and the header as JSON, with a
+string map of these fields:
 
-    format                   what is saved, and the version of how it is written here
+    format                   the kind of constraint, and the version of this format
     sfgen                    the version of sfgen that wrote it
     …                        the text and its options, by the names that each kind has for them
     vocabulary_fingerprint   the digest of all tokens' bytes and of the end tokens
     tokens                   how many there are
     checksum                 SHA-256 of the header with zeros in this place
 
-Automata are made of the text again when it is loaded: a file that somebody made up can say nothing that the text in it
-does not say, and meets the same limits. The checksum tells damage; it is no signature. A header has one form only.
+Automata are made from the text again when it is loaded, so a forged file allows no more than the text in it, and is
+held to the same limits. The checksum detects damage; it is not a signature. A header has one form only.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SavedText(Generic[C]):
     def save(
         self, text: str, facts: Mapping[str, Any], vocabulary: Tokens, path: str | PathLike[str], *, force: bool
     ) -> None:
-        """Write a constraint's text, and what is said of it, to a file; other content is replaced by ``force`` only."""
+        """Write a constraint's text and its options to a file; other content there is replaced only with ``force``."""
         target = arguments.path("path", path, error=IndexFileError)
         arguments.flag("force", force)
         metadata = {
@@ -139,7 +139,7 @@ class SavedText(Generic[C]):
         return UnusableIndex(path, f"is damaged: {why}", self.kind)
 
     def _holds(self, path: Path, metadata: Mapping[str, str]) -> bool:
-        """Whether a file has the same in it, whichever version wrote it."""
+        """Whether a file has the same content, whichever version wrote it."""
         try:
             found = self.read(path)
         except SfgenError:
@@ -148,7 +148,7 @@ class SavedText(Generic[C]):
 
 
 def encode_header(metadata: Mapping[str, str], arrays: Mapping[str, Any] | None = None) -> bytes:
-    """Encode a string map, and what is said of arrays, as a header with the length before it: a file without arrays."""
+    """Encode a string map, and descriptions of arrays, as a header with its length before it."""
     text = json.dumps({"__metadata__": metadata, **(arrays or {})}, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text

@@ -10,7 +10,7 @@ from sfgen.errors import UsageError
 from sfgen.index.guide import NO_TOKENS, BaseGuide, Teller
 from sfgen.index.marker import Marker
 from sfgen.index.mask_ids import TOKEN_IDS, packed
-from sfgen.index.sequence_parts import Fixed, Free, Texts, TokenPart
+from sfgen.index.sequence_parts import Constrained, Fixed, Free, TokenPart
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.index.threads import Position, Span, Thread, Threads
 from sfgen.protocols import GuideSource, Int32, Mask
@@ -21,15 +21,16 @@ class Chain:
     """A source of guides through parts one after the other.
 
     Args:
-        parts: The parts: ``Fixed``, ``Free`` and ``Texts``, and sources of guides, whose texts end anywhere; over one
-            vocabulary. The last is a source, or ``Texts``. The parts of a sequence among them are its own.
+        parts: The parts: ``Fixed``, ``Free`` and ``Constrained``, and sources of guides, whose texts end anywhere; over
+            one vocabulary. The last is a source, or ``Constrained``. A sequence among the parts is replaced by its own
+            parts.
         back: The number of the part that follows the last one; ``None``: none.
 
     Attributes:
         vocabulary: The tokens.
 
     Raises:
-        UsageError: No part, parts over different vocabularies, or an argument of another kind.
+        UsageError: There is no part, the vocabularies of the parts differ, or an argument has another type.
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b"1", b"2", b" ", b"is ", b"s 1", b"i", b"s", None], end_token_ids=[7])
@@ -48,7 +49,7 @@ class Chain:
                 back = back if part.threads.back is None else len(flat) + part.threads.back
                 flat += part.tokens.parts
             else:
-                flat.append(part if isinstance(part, Fixed | Free | Texts) else Texts(part))
+                flat.append(part if isinstance(part, Fixed | Free | Constrained) else Constrained(part))
         self.threads: Threads = Threads(flat, back)
         self.tokens: ThreadTokens = ThreadTokens(self.threads)
         self.vocabulary: Vocabulary = self.tokens.vocabulary
@@ -60,7 +61,7 @@ class Chain:
             max_tokens: The most tokens that write something in a part that counts; ``None``: any number.
 
         Raises:
-            LimitTooSmall: The parts, each written by itself, take more than ``max_tokens`` tokens.
+            LimitTooSmall: The parts, each written separately, take more than ``max_tokens`` tokens.
             DeadEnd: The vocabulary cannot write a marker that must be written.
         """
         return SequenceGuide(self.tokens, max_tokens)
@@ -74,7 +75,7 @@ class Chain:
             data: The text.
 
         Returns:
-            What each part is, in order; ``None`` if it is not a text of the sequence.
+            The spans of the parts, in order; ``None`` if it is not a text of the sequence.
         """
         return self.threads.divided(arguments.data("data", data))
 
@@ -93,7 +94,7 @@ class Chain:
             spans = self.threads.divided(data, last) if self.threads.is_definite and self.threads.back is None else None
         if spans is None:
             return {"constraint": "a sequence of parts", "refused by": "its parts"}
-        texts = ((part.source, data[start:end]) for part, start, end in spans if isinstance(part, Texts))
+        texts = ((part.source, data[start:end]) for part, start, end in spans if isinstance(part, Constrained))
         refused = (source.refusal(text) for source, text in texts)
         return next((refusal for refusal in refused if refusal is not None), None)
 
@@ -101,8 +102,7 @@ class Chain:
 class SequenceGuide(BaseGuide[Position]):
     """A guide of one sequence through parts one after the other.
 
-    Once the last part alone is open, the guide that there is without the others goes on with it: its masks, and all
-    that is kept of them, stay as they are.
+    Once the last part alone is open, its own guide takes over, with its masks and caches.
     """
 
     def __init__(self, tokens: ThreadTokens, max_tokens: int | None = None) -> None:
@@ -111,9 +111,9 @@ class SequenceGuide(BaseGuide[Position]):
         super().__init__(tokens.vocabulary, self.threads.start, max_tokens)
         machine = tokens.last.machine
         self.limit_hint, self.dead_end_hint = machine.limit_hint, machine.dead_end_hint
-        self._last: BaseGuide[Any] | None = None  # once the last part alone is open
+        self._last: BaseGuide[Any] | None = None  # the guide of the last part, once that alone is open
         self._steps_in_last = 0
-        self._tells_of_all = False  # else the guide of the last part tells of that
+        self._tells_of_all = False  # else the guide of the last part describes it
         super()._told_by(OpenPart(tokens))
         self._enter_last(b"")
 
@@ -126,7 +126,7 @@ class SequenceGuide(BaseGuide[Position]):
 
     def _check_limit(self, start: Position) -> None:
         if self.max_tokens is not None and self.tokens.counts_last_alone:
-            self.tokens.last.source.guide(self.max_tokens)  # says what is wrong with it
+            self.tokens.last.source.guide(self.max_tokens)  # it raises the right error
         else:
             super()._check_limit(start)
         self.tokens.check_markers(self.max_tokens)
@@ -188,12 +188,15 @@ class SequenceGuide(BaseGuide[Position]):
 
     @property
     def position(self) -> Any:
-        """The present position; in the last part alone it is that of the constraint's own guide."""
+        """The current position; in the last part alone it is that of the constraint's own guide."""
         return self.threads.canonical(self._positions[-1]) if self._last is None else self._last.position
 
     @property
     def state(self) -> int:
-        """The state of the last part's guide, or its start in what does not count; else a negative number."""
+        """The state of the last part's guide; a negative number in another part that counts.
+
+        In parts that do not count, it is the start state of that guide.
+        """
         if self._last is not None:
             return self._last.state
         position, last = self._positions[-1], self.tokens.last
@@ -223,7 +226,7 @@ class SequenceGuide(BaseGuide[Position]):
 
     @property
     def crosses(self) -> bool:
-        """Whether at the start some token has the literal there and more."""
+        """Whether some token has the whole literal at the start, and more."""
         return self.tokens.crosses(self.max_tokens)
 
     def describe(self) -> str:
@@ -240,19 +243,19 @@ class SequenceGuide(BaseGuide[Position]):
 
     def _named(self, thread: Thread) -> str:
         part = self.threads.parts[thread.part]
-        place = part.guide(thread.inside, None).describe() if isinstance(part, Texts) else "text"
+        place = part.guide(thread.inside, None).describe() if isinstance(part, Constrained) else "text"
         return f"{len(self.threads.parts) + thread.part + 1}: {place}"
 
     # ---- what may follow -------------------------------------------------------------------------------------------
 
     def _guide_alone(self) -> BaseGuide[Any] | None:
-        """A guide of the part that alone says what may follow, at this position; ``None``: there is none."""
+        """Return a guide of the part that alone decides what may follow here; ``None``: there is none."""
         if self._last is not None or self._ended:
             return self._last
         position, room = self._positions[-1], self.room
         number, inside = position[0].part, position[0].inside
         part = self.threads.parts[number]
-        if room == 0 or len(position) > 1 or not isinstance(part, Texts) or part.ending != "longest":
+        if room == 0 or len(position) > 1 or not isinstance(part, Constrained) or part.ending != "longest":
             return None
         return None if part.ends(inside) or self.tokens.behind(number) else part.guide(inside, room)
 
@@ -375,11 +378,11 @@ class SequenceGuide(BaseGuide[Position]):
 
 
 class Told(NamedTuple):
-    """A place in a text, for those who ask for more than its position.
+    """A place in a text, with the guide of the open constraint beside its position.
 
     Attributes:
         position: The position.
-        guide: The guide of the constraint whose text is open, or follows a literal that is; ``None``: there is none.
+        guide: The guide of the constraint whose text is open, or follows the open literal; ``None``: there is none.
     """
 
     position: Position
@@ -387,7 +390,7 @@ class Told(NamedTuple):
 
 
 class OpenPart(Teller[Told]):
-    """Tells what the guide of the open part tells, where each part ends in one way."""
+    """A teller: describes as the guide of the open part does, where each part ends in one way."""
 
     def __init__(self, tokens: ThreadTokens) -> None:
         self._threads, self._parts = tokens.threads, tokens.parts
@@ -405,7 +408,7 @@ class OpenPart(Teller[Told]):
             assert after is not None, "the guide has read it"
             if after[0].part != position[0].part:
                 guide, is_own = self._guide_at(after), False
-            elif guide is not None and isinstance(self._parts[position[0].part], Texts):
+            elif guide is not None and isinstance(self._parts[position[0].part], Constrained):
                 guide, is_own = (guide if is_own else guide.fork()), True
                 guide.advance_bytes(byte)
             position = after
@@ -423,7 +426,7 @@ class OpenPart(Teller[Told]):
         return None if reading.guide is None else reading.guide.temperature
 
     def _open_part(self, position: Position) -> TokenPart | None:
-        """The part that is open, if one is and each ends in one way; of a literal the one behind it."""
+        """Return the open part, or the one after an open literal, if only one is open and each ends in one way."""
         if len(position) > 1 or not self._threads.is_definite:
             return None
         number = position[0].part
@@ -432,9 +435,9 @@ class OpenPart(Teller[Told]):
         return self._parts[number]
 
     def _guide_at(self, position: Position) -> BaseGuide[Any] | None:
-        """A guide at the start of the constraint that a position is at; not to be moved."""
+        """Return a guide, not to be moved, at the start of the constraint in which a position is."""
         part = self._open_part(position)
-        return part.machine if isinstance(part, Texts) else None
+        return part.machine if isinstance(part, Constrained) else None
 
 
 class Thought(Chain):
@@ -443,8 +446,8 @@ class Thought(Chain):
     Args:
         marker: The text that ends the free text.
         source: The constraint.
-        max_thought: The most tokens of the free text; what after them writes only the marker is not counted. ``None``:
-            any number.
+        max_thought: The most tokens of the free text; tokens after them that only write the marker are not counted.
+            ``None``: any number.
         counts: Whether the limit of a guide counts the free text and the marker, too.
 
     Attributes:
@@ -477,14 +480,14 @@ class Calls(Chain):
     """A source of guides through free text with calls.
 
     Each marker begins a text of a constraint, and then the text is free again. A call is the longest text of the
-    constraint that stands there. Free text may end anywhere, a call where it is complete.
+    constraint at that place. Free text may end anywhere, a call where it is complete.
 
     Args:
         marker: The text that begins each call.
         source: The constraint of a call, over the vocabulary.
-        whole: The constraint whose longest text is a call, where ``source`` has only some texts of it; ``None``:
-            ``source``. After a call that may be written nothing comes that would make a longer one of it, which may
-            not.
+        whole: The constraint whose longest text is a call, if ``source`` has only some of its texts; ``None``:
+            ``source``. After a call, no text may follow that would extend it to a longer call that ``source`` does not
+            allow.
 
     Attributes:
         marker: The text that begins each call.
@@ -499,7 +502,7 @@ class Calls(Chain):
     >>> guide.allowed_tokens().tolist(), guide.is_accepting
     ([3, 4], False)
 
-    The second ``1`` would be of a call that must not be written:
+    The second ``1`` would extend the call to one that must not be written:
 
     >>> calls = Calls(Marker(b"!"), Index(Dfa.from_regex("1"), vocabulary), Index(Dfa.from_regex("1?1"), vocabulary))
     >>> guide = calls.guide()
@@ -510,7 +513,7 @@ class Calls(Chain):
 
     def __init__(self, marker: Marker, source: GuideSource, whole: GuideSource | None = None) -> None:
         arguments.given("source", source, "an index", "vocabulary", "guide", "refusal")
-        super().__init__([Free(marker, stops=True), Texts(source, "longest", whole=whole)], back=0)
+        super().__init__([Free(marker, stops=True), Constrained(source, "longest", whole=whole)], back=0)
         self.marker, self.source = marker, source
 
     def spans(self, data: bytes) -> list[tuple[int, int]]:
@@ -525,4 +528,4 @@ class Calls(Chain):
         spans = self.divided(data)
         if spans is None:
             raise UsageError("a call breaks its constraint, or the last one is not complete")
-        return [(start, end) for part, start, end in spans if isinstance(part, Texts)]
+        return [(start, end) for part, start, end in spans if isinstance(part, Constrained)]

@@ -1,13 +1,13 @@
 """The parts of a sequence: a literal, free text up to a marker, and texts of a constraint.
 
-A part knows how a place in it reads a byte, whether the part may end there and whether it may go on. Which of the two
-it is, where both can be, is its *ending*:
+A part knows how a place in it reads a byte, whether the part may end there and whether it may go on. Where both are
+possible, its *ending* decides:
 
-* ``anywhere``: it may end wherever its text is complete, as the parts of a regular expression. What stands there is
-  read in all ways that there are.
+* ``anywhere``: it may end wherever its text is complete, like a part of a regular expression. All ways to read a text
+  are followed.
 * ``earliest``: it ends where its text is complete for the first time, as free text does at its marker.
-* ``longest``: it ends where it cannot read on, as a token of a lexer; no token of the vocabulary holds its end and text
-  after it. What is behind it may be left out, or begins with a byte that no complete text goes on with.
+* ``longest``: it ends where it cannot read on, like a token of a lexer; no token of the vocabulary holds its end and
+  text after it. The parts after it may be empty, or begin with a byte that continues no complete text.
 
 A place in a text of a constraint is a position of its guide, which ``machine_of`` makes.
 """
@@ -34,7 +34,7 @@ from sfgen.protocols import Guide, GuideSource, Int32, Mask, Tokens
 from sfgen.vocabulary import TokenTrie
 
 Ending: TypeAlias = Literal["anywhere", "earliest", "longest"]
-"""The place at which a part ends."""
+"""The rule by which a part ends; see the module."""
 
 
 class Part:
@@ -42,10 +42,10 @@ class Part:
 
     Attributes:
         start: The place at its start.
-        counts: Tokens that write some of it count to the limit. Where they do not, those of the parts before it do not
-            either.
-        key: What tells it from other parts before the same source.
-        is_definite: It ends in one way, whatever comes behind it.
+        counts: Whether tokens that write some of it count to the limit. If they do not, those of the parts before it do
+            not either.
+        key: Distinguishes it from other parts before the same source.
+        is_definite: Whether it ends in one way, whatever follows it.
     """
 
     start: Any
@@ -62,19 +62,19 @@ class Part:
         raise NotImplementedError
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
-        """The places where it may end in a finished text in which it begins at a byte, ascending."""
+        """The offsets, ascending, at which it may end in a finished text if it begins at an offset."""
         raise NotImplementedError
 
     def only_step(self, inside: Any) -> tuple[bytes, Hashable] | None:
-        """The byte that must follow, where the part goes on and there is one only, and the place after it."""
+        """The only byte with which the part can go on, and the place after it."""
         raise NotImplementedError
 
     def forced(self, inside: Any, most: int | None) -> bytes:
-        """Bytes of the part that must follow where it does not end, at most N; perhaps not all of them."""
+        """Bytes of the part that must follow where it does not end, at most N; there may be more."""
         raise NotImplementedError
 
     def after(self, inside: Any, data: bytes) -> Hashable | None:
-        """The place after some bytes, all of which belong to the part; ``None`` where it does not go on so."""
+        """The place after some bytes, all of which belong to the part; ``None`` where it does not read them."""
         raise NotImplementedError
 
     def leads_on(self, inside: Any) -> bool:
@@ -332,7 +332,7 @@ class ReadText(Part):
         return dfa is None or bool((dfa.transitions[dfa.accepting, dfa.byte_classes[byte]] >= 0).any())
 
 
-class Texts(ReadText):
+class Constrained(ReadText):
     """A text of a constraint over a vocabulary; a place is a position of its guide.
 
     Args:
@@ -445,7 +445,7 @@ class Texts(ReadText):
 AnyPart: TypeAlias = Fixed | Copy | Free | ReadText
 """One part of a sequence, of any kind."""
 
-TokenPart: TypeAlias = Fixed | Copy | Free | Texts
+TokenPart: TypeAlias = Fixed | Copy | Free | Constrained
 """One part of a sequence over a vocabulary."""
 
 

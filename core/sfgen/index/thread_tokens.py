@@ -27,7 +27,7 @@ from sfgen.index.dfa_guide import DfaGuide
 from sfgen.index.distance import UNREACHABLE
 from sfgen.index.guide import BYTES, NO_TOKENS
 from sfgen.index.mask_ids import packed
-from sfgen.index.sequence_parts import Copy, Fixed, Free, InFree, Texts, TokenPart
+from sfgen.index.sequence_parts import Constrained, Copy, Fixed, Free, InFree, TokenPart
 from sfgen.index.threads import Position, Thread, Threads, by_part
 from sfgen.index.trie_ways import Kept, TrieWays, kept_of, spelled
 from sfgen.protocols import Int32, Mask
@@ -63,7 +63,7 @@ class ThreadTokens:
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b" ", b"1", b" 1", b" 12", b"2", b" a", None], end_token_ids=[6])
-    >>> threads = Threads([Fixed(b" ", counts=False), Texts(Index(Dfa.from_regex("[12]{2}"), vocabulary))])
+    >>> threads = Threads([Fixed(b" ", counts=False), Constrained(Index(Dfa.from_regex("[12]{2}"), vocabulary))])
     >>> ThreadTokens(threads).tokens(threads.start, 3).tolist()
     [0, 2, 3]
     """
@@ -71,7 +71,7 @@ class ThreadTokens:
     def __init__(self, threads: Threads) -> None:
         self.threads = threads
         self.parts: tuple[TokenPart, ...] = tuple(part for part in threads.parts if isinstance(part, TokenPart))
-        texts = [part for part in self.parts if isinstance(part, Texts)]
+        texts = [part for part in self.parts if isinstance(part, Constrained)]
         self.last = texts[-1]
         if len({part.source.vocabulary.fingerprint for part in texts}) > 1:
             raise UsageError("the parts are over different vocabularies", hint="Make them over the same one.")
@@ -85,7 +85,7 @@ class ThreadTokens:
         self._ways = TrieWays(self.vocabulary.trie)
         self._all_bytes = bool(self.vocabulary.trie.single_bytes.all())
         for number, part in enumerate(self.parts, -len(self.parts)):
-            if isinstance(part, Texts) and part.ending == "longest" and self.behind(number):
+            if isinstance(part, Constrained) and part.ending == "longest" and self.behind(number):
                 threads.check_longest(number)
 
     def _key(self, part: int) -> int:
@@ -123,7 +123,7 @@ class ThreadTokens:
     def _after_special(self, thread: Thread, token_id: int) -> tuple[Position, bool] | None:
         """As :meth:`after_token`, of the special token of a marker; it may end a longest text before it."""
         part = self.parts[thread.part]
-        if isinstance(part, Texts) and part.ending == "longest" and self.threads.following(thread.part):
+        if isinstance(part, Constrained) and part.ending == "longest" and self.threads.following(thread.part):
             behind = self.threads.begun_behind(thread)[0]
             free = self.parts[behind.part]
             if isinstance(free, Free) and part.lets_go(thread.inside, free.marker.data[:1]):
@@ -151,7 +151,7 @@ class ThreadTokens:
         if part.stops(thread.inside):
             return 0
         if thread.part in self.threads.last_copy:
-            if not self._all_bytes and isinstance(part, Texts) and not part.fits(thread.inside, None):
+            if not self._all_bytes and isinstance(part, Constrained) and not part.fits(thread.inside, None):
                 return int(UNREACHABLE)
             rest = part.rest(thread.inside)
             least = self.spelled(rest) + self._copied(thread, rest)
@@ -164,7 +164,7 @@ class ThreadTokens:
         part = self.parts[number]
         if not part.counts:
             return 0
-        if isinstance(part, Texts) and number not in self.threads.last_copy:
+        if isinstance(part, Constrained) and number not in self.threads.last_copy:
             return part.least(inside)
         is_special = isinstance(part, Free | Fixed) and part.takes_special(inside)
         return 1 if is_special else self.spelled(part.rest(inside))
@@ -214,7 +214,7 @@ class ThreadTokens:
 
     def _fits(self, thread: Thread, room: int | None) -> bool:
         part = self.parts[thread.part]
-        if isinstance(part, Texts) and not self.behind(thread.part) and not self.threads.last_copy:
+        if isinstance(part, Constrained) and not self.behind(thread.part) and not self.threads.last_copy:
             return part.fits(thread.inside, room)  # without the fewest tokens, which take long to find
         if not part.counts:
             return self.fits(self.threads.begun_behind(thread), room) and self._can_write(thread, room)
@@ -223,7 +223,7 @@ class ThreadTokens:
     def _can_write(self, thread: Thread, room: int | None) -> bool:
         """Whether tokens write the rest of a part that does not count, and what is behind it."""
         part = self.parts[thread.part]
-        if isinstance(part, Texts) or self._all_bytes:
+        if isinstance(part, Constrained) or self._all_bytes:
             return True
         return self._can_complete(thread.part, part.rest(thread.inside), room)
 
@@ -272,7 +272,7 @@ class ThreadTokens:
             return self._in_all_ways(position, room, ends)
         thread = position[0]
         part = self.parts[thread.part]
-        if isinstance(part, Texts):
+        if isinstance(part, Constrained):
             return self._in_texts(part, position, room, ends)
         if isinstance(part, Free):
             return self._in_free(part, thread, room, ends)
@@ -406,7 +406,7 @@ class ThreadTokens:
         texts = ((token, (self.vocabulary.tokens[token] or b"")[ends.skipped :]) for token in tokens.tolist())
         return [token for token, data in texts if data and marker._after(state, data)[0] in dead]
 
-    def _in_texts(self, part: Texts, position: Position, room: int | None, ends: Ends) -> Int32:
+    def _in_texts(self, part: Constrained, position: Position, room: int | None, ends: Ends) -> Int32:
         thread = position[0]
         after = self.threads.following(thread.part)
         if ends is not WHOLE or part.ending == "earliest":
@@ -420,7 +420,7 @@ class ThreadTokens:
             return _ascending([tokens, self._leaving(part, thread, room)])
         return self._with_crossing(position, tokens, room)
 
-    def _within(self, part: Texts, thread: Thread, room: int | None) -> Int32:
+    def _within(self, part: Constrained, thread: Thread, room: int | None) -> Int32:
         """The tokens that stay in a text."""
         is_copied, behind = thread.part in self.threads.last_copy, self.behind(thread.part)
         if not is_copied:
@@ -455,18 +455,18 @@ class ThreadTokens:
         longest, least, texts = self.vocabulary.trie.max_depth, 0, dict(thread.memory)
         for number in range(thread.part, 0):
             part = self.parts[number]
-            if isinstance(part, Texts):
+            if isinstance(part, Constrained):
                 least += part.farthest
             elif isinstance(part, Copy):
                 source = self.parts[part.source]
-                assert isinstance(source, Texts), "texts of constraints are copied"
+                assert isinstance(source, Constrained), "texts of constraints are copied"
                 is_whole = part.source in texts and part.source != thread.part
                 least += len(texts.get(part.source, b"")) + (0 if is_whole else longest + source.farthest)
             else:
                 least += len(part.rest(part.start))
         return min(least, int(UNREACHABLE))
 
-    def _farthest_inside(self, part: Texts, thread: Thread, longest: int) -> int:
+    def _farthest_inside(self, part: Constrained, thread: Thread, longest: int) -> int:
         """A bound on the fewest tokens to an end after any token of ``longest`` bytes that stays in a text."""
         if not self._all_bytes:
             return int(UNREACHABLE)
@@ -482,7 +482,7 @@ class ThreadTokens:
         found = [NO_TOKENS]
         for thread in position:
             part = self.parts[thread.part]
-            if isinstance(part, Texts):
+            if isinstance(part, Constrained):
                 if part.ending != "anywhere":
                     return _ascending([self._walked(position, room), self._specials(position, room)])
                 found.append(self._within(part, thread, room))
@@ -500,7 +500,7 @@ class ThreadTokens:
                 found.append(token)
         return np.array(found, dtype=np.int32)
 
-    def _leaving(self, part: Texts, thread: Thread, room: int | None) -> Int32:
+    def _leaving(self, part: Constrained, thread: Thread, room: int | None) -> Int32:
         """The tokens behind a longest text, which is complete: those that cannot go on with it."""
         inside = thread.inside
         if not part.ends(inside):
@@ -544,7 +544,7 @@ class ThreadTokens:
         found = [tokens]
         for thread in position:
             part = self.parts[thread.part]
-            if not isinstance(part, Texts):
+            if not isinstance(part, Constrained):
                 continue  # those that cross are among the tokens of a literal
             firsts = self._first_bytes_behind(thread)
             exits = self._exits(part, thread, firsts) if part.is_automaton else None
@@ -557,7 +557,7 @@ class ThreadTokens:
                 found.append(self.tokens(self.threads.begun_behind(moved), room, Ends(below, len(data))))
         return _ascending(found)
 
-    def _exits(self, part: Texts, thread: Thread, firsts: frozenset[int]) -> list[tuple[int, bytes, int]]:
+    def _exits(self, part: Constrained, thread: Thread, firsts: frozenset[int]) -> list[tuple[int, bytes, int]]:
         """The nodes of the trie at which a text of an automaton may end, above a byte with which the next can begin.
 
         With the bytes up to there, and the state.

@@ -52,7 +52,7 @@ class Threads:
     """Reads parts one after the other. It can be shared between threads.
 
     Args:
-        parts: The parts; the last is a text that a reader reads, such as ``Texts``.
+        parts: The parts; the last is a text that a reader reads, such as ``Constrained``.
         back: The number of the part that follows the last one; ``None``: none.
 
     Raises:

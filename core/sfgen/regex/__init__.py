@@ -1,7 +1,7 @@
 """The first step of the pipeline: the text of a pattern becomes a syntax tree over code points.
 
-:func:`parse` reads the dialect of Python's ``re``; :func:`settle` takes out the anchors and turns what is left of them
-into lookarounds. The tree is what :mod:`sfgen.automata` builds its automaton from.
+:func:`parse` reads the dialect of Python's ``re``; :func:`settle` takes out the anchors, or replaces them by
+lookarounds. :mod:`sfgen.automata` builds its automaton from the tree.
 """
 
 from sfgen.regex.ast import (

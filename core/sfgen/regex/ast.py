@@ -1,17 +1,18 @@
-"""The syntax tree of a pattern: what it means, without how it was written.
+"""The syntax tree of a pattern: its meaning, without its notation.
 
 The nodes are the operators of regular expressions over code points (empty text, character set, concatenation,
 alternation, repeat) plus three that plain automata do not have: :class:`Anchor` and :class:`Look`, which look at the
-text around a place without reading it, and :class:`Atomic`, which gives up the other ways to match what it contains.
+text around a place without reading it, and :class:`Atomic`, which keeps the first match of its content and gives up the
+others.
 Groups, flags and escapes are gone: they were resolved while the tree was made. No pattern contains a :class:`Border`;
 it is put into trees that say where in a text a pattern matches.
 
 Nodes are made through the functions :func:`concatenation`, :func:`alternation` and :func:`repeat`, which keep the tree
-flat and drop what cannot matter.
+flat and drop parts without effect.
 
 :func:`settle` takes the anchors out of a tree. An anchor at a place that is certainly the start (or the end) of the
 text matches the empty text there; one that certainly never holds matches nothing. Most anchors of real patterns are of
-this kind, and then the plain automaton will do. Any other becomes the lookaround that means the same.
+these two kinds, and a plain automaton suffices for them. Any other becomes the lookaround that means the same.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ class Repeat:
         child: The node that is repeated.
         minimum: The fewest times.
         maximum: The most times; ``None``: any number.
-        lazy: Whether few are tried first. It makes no difference to the language, except inside :class:`Atomic`.
+        lazy: Whether fewer times are tried first. It makes no difference to the language, except inside
+            :class:`Atomic`.
         position: The position of the quantifier in the pattern.
     """
 
@@ -257,7 +259,7 @@ def contains(tree: Node, kinds: type[Node] | tuple[type[Node], ...]) -> bool:
 def width(node: Node) -> tuple[int, int | None]:
     """Bound the number of characters that ``node`` can match.
 
-    What cannot match at all (the empty set) counts as one character, so that the bounds stay bounds.
+    A node that cannot match at all (the empty set) counts as one character, so that the bounds stay bounds.
     """
     match node:
         case Characters():
@@ -314,7 +316,7 @@ _MEANING = {
     AnchorKind.LINE_END: Look(_NOT_NEWLINE, behind=False, negative=True),
 }
 
-# The fewest characters between an anchor and its end of the text with which it certainly does not hold.
+# With so many characters between an anchor and its end of the text the anchor certainly does not hold.
 _TOO_FAR = {AnchorKind.TEXT_START: 1, AnchorKind.TEXT_END: 1, AnchorKind.FINAL_LINE_END: 2}
 
 
@@ -329,7 +331,7 @@ def settle(tree: Node, *, within_text: bool = False) -> Node:
         A tree without anchors, with lookarounds where they matter.
 
     Raises:
-        UsageError: No tree.
+        UsageError: ``tree`` is not a syntax tree.
 
     >>> settle(Anchor(AnchorKind.TEXT_START, "^", 0))
     Empty()

@@ -186,7 +186,7 @@ def property_ranges(text: str, *, ignore_case: bool) -> Ranges:
 
 
 def _spans(matches: Iterable[Any]) -> Ranges:
-    """Matches in :func:`_every_character`, whose offsets are the code points, as ranges."""
+    """Return matches in :func:`_every_character` as ranges; its offsets are the code points."""
     return union((match.start(), match.end() - 1) for match in matches)
 
 

@@ -1,9 +1,9 @@
 """The answers of ``re`` itself: whether a text matches, and its groups.
 
 Everywhere else sfgen reads a pattern by an automaton of its own. ``re`` checks each finished text, so that a fault of
-that automaton comes to light before the text is given out. ``re`` backtracks, and may think for years about a text that
-matches (``(a+)+b|a+c`` and forty times ``a`` before ``c``), and meanwhile no other thread runs. So it is asked with a
-time limit, and where none can be set, only if the pattern cannot keep it long.
+that automaton comes to light before the text is given out. ``re`` backtracks, and may take years for a text that
+matches (``(a+)+b|a+c`` and forty times ``a`` before ``c``), and meanwhile no other thread runs. So ``re`` is asked with
+a time limit. Where no limit can be set, it is asked only about patterns that cannot take long.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Tree: TypeAlias = Any
 
 Answer = TypeVar("Answer")
 
-_MOST_STEPS = 1_000_000  # what is asked without a time limit: some ten milliseconds at worst
+_MOST_STEPS = 1_000_000  # of a question without a time limit: some ten milliseconds at worst
 _REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
 _CHARACTERS = (sre.LITERAL, sre.NOT_LITERAL, sre.IN, sre.ANY, sre.AT)
 
@@ -104,7 +104,7 @@ def who_refuses(pattern: str, text: bytes) -> str | None:
 
 
 def in_time(question: Callable[[], Answer], seconds: float, steps: Callable[[], int]) -> Answer | None:
-    """Ask ``re`` with a limit of time, or of steps (:func:`ways`) without timers; ``None``: no answer."""
+    """Ask ``re`` with a limit of time, or of steps (:func:`ways`) where there are no timers; ``None``: no answer."""
     if _can_set_an_alarm():
         return _within(seconds, question)
     return question() if steps() <= _MOST_STEPS else None
@@ -170,7 +170,7 @@ def ways(tree: Tree, length: int) -> int:
             longest = max(int(minimum), min(int(maximum), length))
             here = 0
             for count in range(int(minimum), longest + 1):
-                here += each ** min(count, 20)  # beyond twenty it is one, or too many anyway
+                here += each ** min(count, 20)  # with twenty rounds it is 0, 1, or above the limit
                 if here > _MOST_STEPS:
                     break
         elif operator in _CHARACTERS:

@@ -2,7 +2,7 @@ r"""The position automaton of a pattern, for views that mark in the pattern's ow
 
 Its states are the *pieces* of the pattern's text that read one character: literals, escapes, dots, classes, properties.
 A step goes from a piece to one that can stand behind it (Glushkov 1961, McNaughton and Yamada 1960). A minimal
-automaton will not do, for it has merged pieces that are written in several places: after ``hot``, two pieces of
+automaton does not serve: it merges pieces that are written in several places. After ``hot``, two pieces of
 ``hot|hotel`` may have read the last character.
 
 The tree of pieces has sequences, alternations and repeats above its leaves. The pattern is read with the tokenizer of
@@ -12,7 +12,7 @@ plain ones. So the tree may have more texts than the pattern, and :class:`sfgen.
 the pattern accepts.
 
 Repeats are counted, not written out: a piece goes with the number of times that each repeat around it has come round.
-So ``{3}`` and ``{0,2000}`` cost the same and both are exact. Where counts make for too many possibilities at once
+So ``{3}`` and ``{0,2000}`` cost the same and both are exact. Where counts give too many possibilities at once
 (``(\w{1,100} ?){1,100}`` after some dozens of letters), the repeats that have begun by then are no longer counted: more
 pieces are shown than are possible, never fewer.
 """
@@ -294,7 +294,7 @@ Span: TypeAlias = tuple[int, int]
 """First and past-the-end code-point offset in the pattern."""
 
 MAX_CONFIGURATIONS = 2_000
-"""Parts with different counts that one step may come by, in addition to what a pattern without counts needs."""
+"""The most parts with different counts that one step may visit, besides those that a pattern without counts needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,10 +313,10 @@ class _Following(NamedTuple):
 
 
 class PatternPositions:
-    r"""The positions of texts in a pattern: the pieces that have read, and that may read next.
+    r"""The positions of texts in a pattern: the pieces that read last, and those that may read next.
 
-    Positions are hashable and equal if they are the same of the same object. Results for one are kept for a
-    while, so that a view may ask again and again.
+    Positions are hashable. Those of one object are equal if they have the same pieces and counts. Results are cached,
+    so that a view may ask for them again and again.
 
     >>> positions = PatternPositions("[a-z]{3}[0-9]")
     >>> position = positions.start
@@ -393,7 +393,7 @@ class _Walk:
         self._enter(tree, ())
 
     def go_on(self, read: Iterable[Configuration]) -> bool:
-        """Go on behind some pieces; false if that took too many steps and was given up."""
+        """Go on behind some pieces; return false where that takes too many steps."""
         for piece, counts in read:
             self._leave(piece, counts)
             if self._most_steps is not None and len(self._entered) + len(self._left) > self._most_steps:

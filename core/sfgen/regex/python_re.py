@@ -1,7 +1,7 @@
-"""The parts of Python's ``re`` that it keeps to itself: parser, compiler and constants.
+"""The undocumented parts of Python's ``re``: parser, compiler and constants.
 
-Only this file names them. They are there from Python 3.11 on, and may change with any new one, so pyproject.toml allows
-the versions of Python that the tests have run on.
+Only this file names them. They exist from Python 3.11 on, and may change with any version, so pyproject.toml allows
+only the versions of Python that the tests have run on.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Positions of the constructs of a pattern.
 
 The tree that ``re``'s parser makes carries no positions, but its order is that of the pattern. So the pattern is read
-once more, with the parser's own tokenizer, and what may have to be named in a message is listed in order: the n-th
-assertion of the tree is the n-th of the list. Unicode properties are found on the way, since ``re`` does not know them.
+once more, with the parser's own tokenizer, and all constructs that a message may name are listed in order: the n-th
+assertion of the tree is the n-th of the list. Unicode properties are listed, too, since ``re`` does not know them.
 
-The scan accepts what is not a pattern too: syntax errors are left to the parser.
+The scan also accepts texts that are not patterns: the parser reports syntax errors.
 """
 
 from __future__ import annotations

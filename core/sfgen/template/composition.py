@@ -19,7 +19,7 @@ from sfgen.grammar.network import rules
 from sfgen.grammar.network.regular import regular_superset
 from sfgen.grammar.network.rules import Expression
 from sfgen.index import Index
-from sfgen.index.sequence_parts import Copy, Ending, Texts, TokenPart
+from sfgen.index.sequence_parts import Constrained, Copy, Ending, TokenPart
 from sfgen.index.thread_tokens import ThreadTokens
 from sfgen.index.threads import Threads
 from sfgen.protocols import Superset
@@ -322,7 +322,7 @@ def sequence_of(parts: Sequence[MadePart], segments: Sequence[Segment], vocabula
         segments = [*segments, Segment(len(parts), len(parts), Dfa.from_choices([""]))]
         size += 1
     number_of = {segment.begin: number - size for number, segment in enumerate(segments)}
-    made, texts = list[TokenPart](), dict[tuple[int, Ending], Texts]()
+    made, texts = list[TokenPart](), dict[tuple[int, Ending], Constrained]()
     for begin, _, dfa in segments:
         part = parts[begin] if dfa is None else None
         if isinstance(part, Copied):
@@ -332,6 +332,6 @@ def sequence_of(parts: Sequence[MadePart], segments: Sequence[Segment], vocabula
         ends: Ending = part.read_to if isinstance(part, Filled) else "anywhere"
         assert constraint is not None, "what has no automaton is a copy or a hole"
         if (id(constraint), ends) not in texts:  # blocks repeat holes
-            texts[id(constraint), ends] = Texts(Index(constraint, vocabulary), ends)
+            texts[id(constraint), ends] = Constrained(Index(constraint, vocabulary), ends)
         made.append(texts[id(constraint), ends])
     return ThreadTokens(Threads(made))

@@ -1,12 +1,12 @@
 """The tokens of a vocabulary, read character by character.
 
-A token can be cut anywhere, in the middle of a character too. Of the trie of all tokens those nodes matter that
-complete a character; such a node is a *stop* here. A stop that cuts a half-read character short completes that
-(U+FFFD), and another if it is one by itself. The rest of a token behind its last stop is its *tail*, the beginning of a
+A token can be cut anywhere, in the middle of a character too. Only the nodes of the token trie matter that complete a
+character; such a node is a *stop*. A byte that cannot continue a half-read character completes it as U+FFFD, and may
+complete another character by itself. The rest of a token behind its last stop is its *tail*, the beginning of a
 character.
 
-Stops are numbered so that the children of each lie side by side, and no child before its parent: a whole generation of
-stops is read in one vectorised step.
+Stops are numbered so that the children of each lie side by side, and no child lies before its parent: all stops of one
+    depth are read in one vectorised step.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class CharacterTrie(NamedTuple):
         edges: int32 ``[n + 2]``; the tokens whose last stop is ``i`` are ``tokens[edges[i + 1]:edges[i + 2]]``.
         tails: int32, for each of ``tokens`` the number of its tail; 0 if it has none.
         tail_texts: The tails of these numbers.
-        ends_in_tail: bool ``[n + 1]``, whether a token whose last stop it is has a tail; the last is for no stop.
+        ends_in_tail: bool ``[n + 1]``, whether a token with this last stop has a tail; the last entry is for tokens
+            without a stop.
         leads_to_tail: bool ``[n]``, whether a token that goes through the stop has a tail.
     """
 
@@ -139,7 +140,7 @@ def _text(code: int) -> str:
 def _beginnings() -> NDArray[np.int32]:
     """For each byte: how many more bytes follow, its bits of the code point, and the range of the next byte.
 
-    Int32 ``[4, 256]``. A byte that begins no character wants -1 more.
+    Int32 ``[4, 256]``. A byte that begins no character has -1 of them.
     """
     table = np.full((256, 4), (-1, _NO_CHARACTER, 0x80, 0xBF), dtype=np.int32)
     leads = ((0, 0, 0x7F, 0x7F), (1, 0xC2, 0xDF, 0x1F), (2, 0xE0, 0xEF, 0x0F), (3, 0xF0, 0xF4, 0x07))

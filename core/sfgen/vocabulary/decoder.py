@@ -1,10 +1,10 @@
 """The bytes of one token in mid-sentence, by the tokenizer's own decoder.
 
-A fast tokenizer carries a description of its decoder: a list of steps that turn token strings into text. Here each
-step becomes a function on a single token, which is right only if the text is the concatenation of what the tokens
-write. Steps for which that is not so are refused with the reason.
+A fast tokenizer carries a description of its decoder: a list of steps that turn token strings into text. Here each step
+    becomes a function on a single token. That is right only if the text is the concatenation of its tokens' texts; a
+    step that breaks this is refused with the reason.
 
-Steps at the start of a text only (drop the first space) are left out: they are no property of a token, and generation
+Steps at the start of a text only (drop the first space) are left out: they do not belong to a token, and generation
 continues a text.
 
 GPT-2's byte-level BPE (Radford et al., 2019) writes its vocabulary in characters that can be printed: a byte whose
@@ -40,8 +40,8 @@ _BYTES = {character: byte for byte, character in byte_characters().items()}
 def byte_level_bytes(token: str) -> bytes:
     """Map a token's characters to their bytes.
 
-    A token with a character outside the map is not a byte-level token, and is its own UTF-8 text: so the decoder of the
-    ``tokenizers`` library reads it, and so tokens look that were added by hand.
+    A token with a character outside the map is not a byte-level token, and is its own UTF-8 text. The decoder of the
+    ``tokenizers`` library reads it in this way, and tokens that were added by hand look like this.
 
     >>> byte_level_bytes("Ġtalk"), byte_level_bytes("Ãī"), byte_level_bytes("日本")
     (b' talk', b'\\xc3\\x89', b'\\xe6\\x97\\xa5\\xe6\\x9c\\xac')

@@ -2,7 +2,7 @@
 
 A name is a directory if there is one. Else it is an id on the hub: files in the cache are taken without asking the
 network, and the others are downloaded, which listeners are told before it begins (see :mod:`sfgen.delays`). A name
-close to that of a model that comes with sfgen is refused with a question: nobody wants a stranger's model for a slip.
+close to that of a model that comes with sfgen is refused with a question: a typing error must not load another model.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ BUILT_IN = ("tiny", "uniform", "zip:")
 TOKENIZER_FILES = (
     "tokenizer.json", "*.model", "vocab.json", "vocab.txt", "tekken.json", "*.tiktoken", "tokenizer_config.json",
 )  # fmt: skip
-"""Of which a directory with a tokenizer has one at least."""
+"""A directory with a tokenizer has at least one of these."""
 
 _SMALL = (".json", ".jinja", ".model", ".txt", ".py", ".tiktoken")
 """The endings of the files beside the weights."""
 _CONFIGURATIONS = ("config.json", "generation_config.json")
 _WEIGHTS = ("*.safetensors", "*.bin")
 _NEAR = 0.75
-TIMEOUT = 5.0  # seconds; transformers by itself retries for most of a minute
+TIMEOUT = 5.0  # seconds; transformers itself retries for most of a minute
 _GATED = "its owner gives it to those only who asked for it (a gated model)"
 _GATED_HINT = "Ask for access on its page on the hub, then log in: hf auth login"
 _GO_ONLINE = "Give a directory that holds it, or go online once: the hub's files are kept."
@@ -44,7 +44,7 @@ _was_offline: list[bool] = []  # what was set before the first of them
 
 
 class NotFound(VocabularyError):
-    """A name that neither a directory, the cache nor the hub has.
+    """A name that is neither a directory nor in the cache nor on the hub.
 
     Perhaps the hub does not answer.
     """
@@ -72,7 +72,7 @@ class Located:
     def local_files_only(self, *, trust_remote_code: bool) -> bool:
         """Tell whether transformers must not ask the hub.
 
-        All is there, except code that may lie with another model.
+        All files are here, except code that may belong to another model.
         """
         return self.is_offline or not trust_remote_code
 
@@ -84,7 +84,7 @@ def locate(name_or_path: str | Path, *, what: str = "tokenizer", offline: bool =
     transformers by itself would retry for most of a minute.
     """
     name = str(name_or_path)
-    directory = Path(os.path.expanduser(name))  # which leaves the home of a user who is not there as it is
+    directory = Path(os.path.expanduser(name))  # it leaves the home of an unknown user as it is
     if name and os.path.exists(directory):  # Path.exists raises where a name is too long
         return Located(str(directory), directory, is_offline=True)
     if is_named_gguf(name):
@@ -230,7 +230,7 @@ def _is_offline_mode() -> bool:
 def _listing(name: str) -> dict[str, int | None] | None:
     """The files of a model on the hub with their sizes in bytes; ``None`` if the hub cannot be reached.
 
-    One question, with a time limit.
+    It is one request, with a time limit.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
@@ -264,7 +264,7 @@ def _download_small(name: str) -> bool:
         return False
     small: dict[str, int | None] = dict.fromkeys(_CONFIGURATIONS, 0)
     small |= {file: size for file, size in listing.items() if "/" not in file and file.endswith(_SMALL)}
-    # Those that the model has not are asked for as well: the cache then remembers that there is none.
+    # Files that the model lacks are asked for as well: the cache then remembers that there are none.
     _download(name, small, "the tokenizer and the configuration")
     return True
 

@@ -159,7 +159,7 @@ def _hint(message: str, trust_remote_code: bool) -> str:
 def import_transformers(error: type[SfgenError] = VocabularyError) -> None:
     """Import torch and what a model needs of transformers.
 
-    That takes seconds, which else the first model would seem to take.
+    That takes seconds, which would else count as the loading time of the first model.
     """
     if "transformers.models.auto.modeling_auto" in sys.modules:
         return
@@ -189,10 +189,7 @@ def quiet_transformers(*, offline: bool = False) -> Iterator[None]:
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """Keep the notes of transformers off the terminal, cheaply.
-
-    A single forward pass can bear its cost.
-    """
+    """Keep the notes of transformers off the terminal, at a cost that a single forward pass can bear."""
     # Its verbosity would do, too, but each change of that empties caches of the whole logging system.
     handlers = list(logging.getLogger("transformers").handlers)
 

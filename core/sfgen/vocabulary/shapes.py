@@ -1,13 +1,13 @@
 """The trie of shapes: what tokens look like to an automaton that treats all small letters alike.
 
-Most patterns do: a state that goes on by ``a`` to another goes on by ``b`` to the same. So the characters are put into
-*kinds*: the small letters, the capital letters, the digits, and some groups of what UTF-8 writes with two, three or
-four bytes, by the first of them; every other byte is a kind by itself. The *shape* of a token is the kinds of its
+Most automata do: a state that ``a`` leads to another, ``b`` leads to the same. So the characters are put into *kinds*:
+    the small letters, the capital letters, the digits, and some groups of the characters with two, three or four bytes
+    in UTF-8, by their first byte; every other byte is a kind by itself. The *shape* of a token is the kinds of its
 characters: `` house`` and `` mouse`` have one shape. A vocabulary of 256,000 tokens has 7,000 shapes.
 
-Their trie has a node for each beginning of a shape, in the order of ``TokenTrie``, so that it is walked as that is. At
-each node it has the tokens of the shape, and the nodes of the token trie whose bytes are of that shape: where a state
-does tell the characters of a kind apart, a walk goes on from these.
+Their trie has a node for each beginning of a shape, in the order of ``TokenTrie``, and is walked in the same way. Each
+node has the tokens of the shape, and the nodes of the token trie whose bytes have that shape: where a state does tell
+the characters of a kind apart, a walk continues from these.
 
 A byte that belongs to no whole character of its token is a kind by itself, also where a token begins or ends within a
 character.
@@ -45,7 +45,8 @@ RULES = np.array(
     ],
     dtype=np.int32,
 )  # fmt: skip
-"""Which bytes are a character of each kind that has several. Its label is a byte that is never a kind by itself."""
+"""The bytes of the characters of each kind that has several. The label of a kind is a byte that is never a kind by
+itself."""
 
 KINDS = np.unique(RULES[:, 0], return_index=True)[1]
 KINDS = RULES[np.sort(KINDS), 0]
@@ -80,8 +81,8 @@ class Shapes:
         nodes: ``int32``.
         dense: ``int32[n]``, where in ``rows`` the tokens of the node are; -1 for a few, which are not there.
         rows: ``uint32[m, words]``, token masks; the last one is that of all tokens.
-        no_shapes: ``uint8[n]``, zero: that no shape is allowed.
-        no_tokens: ``uint32[words]``, zero: the mask of that.
+        no_shapes: ``uint8[n]``, zeros: no shape is allowed.
+        no_tokens: ``uint32[words]``, zeros: the mask without tokens.
 
     >>> from sfgen.vocabulary import Vocabulary
     >>> shapes = shapes_of(Vocabulary([b"a", b"to", b"We", b"be", b"b1", "ä".encode(), b"a\\xc3"]).trie)

@@ -2,11 +2,11 @@
 
 The tokenizer's description says which decoder it has; :mod:`sfgen.vocabulary.decoder` turns that into the bytes of one
 token. Beside the model's own vocabulary there are added tokens, which are cut out of the text before the model sees
-it: those marked special are no text, the others are.
+it: those marked special are not text, the others are.
 
 A description could be read wrongly, so the bytes are checked against the tokenizer: texts in many scripts go through
 encode(), and the bytes of their tokens must be the text again; single tokens go through decode(), between two letters.
-A disagreement is an error with its example: no vocabulary is better than a wrong one.
+A disagreement is an error, with its example: a wrong vocabulary would be worse than none.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fast_tokenizer(hf_tokenizer: Any) -> Any:
 
 
 def _without_limits(backend: Any) -> Any:
-    """The tokenizer; a copy of one that its user has set to cut texts off or to fill them up."""
+    """Return the tokenizer, or a copy without truncation and padding where its user has set them."""
     import tokenizers
 
     if backend.truncation is None and backend.padding is None:
@@ -98,7 +98,7 @@ def description_of(backend: Any) -> Description:
 
 
 def _refuse_models_with_marks(model: Any) -> None:
-    """WordPiece and some BPE models mark where a word begins or ends; the marks are not what a token writes."""
+    """Refuse WordPiece, and BPE models that mark where a word begins or ends: a token does not write its mark."""
     kind = type(model).__name__
     if kind == "WordPiece":
         raise VocabularyError(
@@ -115,7 +115,7 @@ def _refuse_models_with_marks(model: Any) -> None:
 
 
 def _refuse_byte_tokens(strings: dict[int, str]) -> None:
-    """Byte tokens without a decoder for them: encode() means bytes, decode() writes ``<0xE4>``."""
+    """Refuse byte tokens without a decoder for them: encode() means bytes, decode() writes ``<0xE4>``."""
     count = sum(byte_token(string) is not None for string in strings.values())
     if count >= 128:
         raise VocabularyError(
@@ -143,7 +143,7 @@ def _added_bytes(backend: Any, decoder: TokenDecoder, token_id: int, content: st
     It is cut out of the text as it stands, so it should write what it says. But decode() runs the decoder on it like
     on any other token: right for Gemma's ``▁▁``, which the model's own vocabulary has too and which is two spaces;
     wrong for ``café`` beside a byte-level vocabulary, where ``é`` is the byte 0xE9. The result of encode() for the
-    decoder's reading tells the one from the other.
+    decoder's reading tells the two cases apart.
     """
     verbatim, decoded = content.encode(), decoder(content)
     if model_string is None or model_string == content:
@@ -228,7 +228,10 @@ def _join(tokens: Sequence[bytes | None], ids: Sequence[int]) -> bytes:
 
 
 def _anchor(tokens: Sequence[bytes | None]) -> list[int]:
-    """One token that is a plain letter or digit, so that what follows it is in mid-sentence; none, if there is none."""
+    """Find a token that is a plain letter or digit; none, if there is none.
+
+    Any token after it is in mid-sentence.
+    """
     candidates = (i for i, token in enumerate(tokens) if token is not None and len(token) == 1 and token.isalnum())
     return [token_id for token_id in [next(candidates, None)] if token_id is not None]
 

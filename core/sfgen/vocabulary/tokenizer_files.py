@@ -3,9 +3,9 @@
 ``tokenizer.json`` has the tokens, ``tokenizer_config.json`` names the special ones, ``config.json`` and
 ``generation_config.json`` the end tokens and the number of output rows. The result of transformers depends on the
 class that it takes: some classes load ``tokenizer.json`` as it is, others build the tokenizer anew from its vocabulary,
-with a decoder and special tokens of their own. So each class that it may take is gone through here, and a directory is
-read only if all come to the same. Where they do not, or where there is anything that is not known here, the answer is
-``None``: transformers has to be asked.
+with a decoder and special tokens of their own. So each class that it may take is tried here, and a directory is read
+only if all have the same result. Where they differ, or where a file has anything unknown, the answer is ``None``:
+transformers has to be asked.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ CLASS_OF_MODEL: Mapping[str, str | None] = {
     **dict.fromkeys(("mistral", "mixtral", "phi3", "olmo2", "granite", "stablelm", "gpt_bigcode"), "TokenizersBackend"),
     **dict.fromkeys(("llama", "bloom", "falcon", "smollm3", "deepseek_v2", "deepseek_v3"), None),
 }
-"""The class that transformers prefers for models of text alone, by their ``model_type``; ``None``: it has no wish."""
+"""The class that transformers prefers for models of text alone, by their ``model_type``; ``None``: no preference."""
 
 
 _WITH_RULES = ("deepseek-ai/deepseek-", "allenai/dolma2-", "stepfun-ai/step-")
-"""The beginnings of hub ids for which transformers does not believe the files."""
+"""The beginnings of hub ids for which transformers overrides the files."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class TokenizerFiles:
 
     Attributes:
         tokenizer: The tokenizer.
-        end_token_ids: The ids that end a text, as all of the files say; ``None``: they do not.
+        end_token_ids: The ids that end a text, of all the files together; ``None``: no file names any.
         rows: The number of output rows of the model; ``None``: not said.
     """
 
@@ -115,7 +115,7 @@ def read_directory(directory: Path, name: str = "") -> TokenizerFiles | None:
         return None
     try:
         return _read(directory)
-    except Exception:  # whatever is wrong with these files, transformers has words for it
+    except Exception:  # transformers will say what is wrong with these files
         return None
 
 
@@ -164,7 +164,8 @@ def json_object(file: Path) -> dict[str, Any] | None:
 def union_of_ends(*said: Any) -> list[int] | None:
     """Return the end tokens that some files name, each once.
 
-    Whoever fine-tunes a model for chats often changes what the tokenizer says alone: a text may end by any of them.
+    Models that are fine-tuned for chats often change the end token in the tokenizer's file alone: any of them ends a
+    text.
 
     >>> union_of_ends(2, None, [7, 2], -1), union_of_ends(None, [], None), union_of_ends(None)
     ([2, 7], [], None)
@@ -246,7 +247,7 @@ def _content(token: Any) -> str:
 
 
 def _adds_nothing(settings: dict[str, Any], added: Mapping[int, Any]) -> bool:
-    """Whether the configuration has no added token that the file has not, or has otherwise."""
+    """Whether the file has all added tokens of the configuration, with the same settings."""
     from tokenizers import AddedToken
 
     listed = settings.get("added_tokens_decoder") or {}

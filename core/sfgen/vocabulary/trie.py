@@ -31,7 +31,7 @@ The root is no node of the arrays: it has no byte. Walking with a stack of autom
 reads fastest: nearly every node has one token or none, so the walk looks at the first token only and the few others
 are added at its end.
 
-Tokens that people give are checked by ``checked_tokens`` and ``checked_id``.
+``checked_tokens`` and ``checked_id`` check tokens and ids from callers.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class TokenTrie:
 
 
 def leading_to(trie: TokenTrie, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell of each node whether it is marked, or has a marked one below it."""
+    """Tell of each node whether it or a node below it is marked."""
     before = np.cumsum(np.append(0, marked))
     leads: NDArray[np.bool_] = before[trie.subtree_ends] > before[:-1]
     return leads
@@ -270,7 +270,7 @@ def _repeated(token_ids: NDArray[np.int32], firsts: NDArray[np.int32]) -> NDArra
 def _sorted(
     present: Sequence[builtins.bytes], text: NDArray[np.uint8], starts: NDArray[np.int32], lengths: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """The order of byte strings; equal ones stay in theirs.
+    """The order of byte strings; equal ones keep their order.
 
     They are sorted by their first sixteen bytes as two numbers, which takes a fifth of the time that comparing them
     takes. The few that these leave equal are compared. A string and itself with zero bytes behind it are among them.

@@ -1,4 +1,4 @@
-"""A vocabulary: the exact bytes of each token id; also one written by hand.
+"""A vocabulary: the exact bytes of each token id, of a tokenizer or of a file that is written by hand.
 
 A vocabulary written by hand is a JSON file: a list of token strings, or an object ``{token: id}``.
 """
@@ -24,15 +24,15 @@ from sfgen.vocabulary.trie import TokenTrie, checked_id, checked_tokens, joined
 from sfgen.whole_file import read_file
 
 _ALIVE: weakref.WeakValueDictionary[int, Vocabulary] = weakref.WeakValueDictionary()
-"""All vocabularies of this process, by their ``id``: one that is unpickled is the equal one that is here already."""
+"""All vocabularies of this process, by their ``id``: unpickling returns an equal one that is here already."""
 
 
 class Vocabulary:
     """The bytes of every token id, and the end tokens; immutable.
 
     A token is known by what it writes in mid-sentence, as bytes: a token may hold half of a UTF-8 character. Several
-    ids may write the same bytes. Two vocabularies are equal when their tokens and end tokens are. One that is unpickled
-    in a process that has an equal one with the same names is that one, with its trie.
+    ids may write the same bytes. Two vocabularies are equal when their tokens and end tokens are. Unpickling returns an
+    equal vocabulary with the same names, and its trie, where the process has one.
 
     Args:
         tokens: The bytes of each id, from id 0 on; ``None`` for a token that is never text (a special token, or an
@@ -277,7 +277,7 @@ _SHAPE = 'a vocabulary file holds ["token", "token", …] or {"token": id, …}'
 
 
 class _Object(list[tuple[str, Any]]):
-    """A JSON object as its pairs in order, with keys that occur twice still there twice."""
+    """The pairs of a JSON object in order; a key that occurs twice is there twice."""
 
 
 def _read_json_file(path: Path) -> list[bytes | None]:

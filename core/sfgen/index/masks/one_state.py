@@ -6,13 +6,13 @@ Willard and Louf (2023) for all tokens at once: shared beginnings are read once.
 
 The kernels read the automaton as one flat table of unsigned numbers. A row of the table is a state, a column a byte
 class; after the last state comes one more that is dead. An entry is the offset of the target's row in the flat table,
-so a step is one addition and one look. The highest bit of an entry is set where no token may end in the target: in the
-dead state, and in states that are no *goal*. After the columns of the byte classes come those of the kinds of
-characters (see ``sfgen.vocabulary.shapes``): where a character of that kind leads, if all lead to the same state, and
-for some of the kinds where most of them lead, if not. They are filled when they are first looked at.
+so a step is one addition and one look-up. The highest bit of an entry is set where no token may end in the target: in
+the dead state, and in states that are not a *goal*. After the columns of the byte classes come those of the kinds of
+characters (see ``sfgen.vocabulary.shapes``): the state to which all characters of a kind lead, and, for some of the
+kinds, the state to which most of them lead. They are filled at their first use.
 
-The kernels release the GIL, and index with unsigned numbers, for which numba need not look whether an index counts from
-the end: that alone makes them five times as fast.
+The kernels release the GIL, and index with unsigned numbers, for which numba need not check whether an index counts
+    from the end: that alone makes them five times as fast.
 """
 
 from __future__ import annotations

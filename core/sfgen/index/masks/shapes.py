@@ -1,15 +1,15 @@
-"""Token masks of states that allow many tokens, for the price of walking the shapes of tokens.
+"""Token masks of states that allow many tokens, made by a walk of the shapes of tokens.
 
-Such a state is in the middle of some text, and treats most characters of a kind alike. So the trie of shapes (see
-``sfgen.vocabulary.shapes``) is walked, which is small, and tells of most tokens whether they are allowed. Where a state
-tells the characters of a kind apart, the mask is made as if all of them led where most of them lead, and corrected by
-walks of the token trie: tokens whose characters lead elsewhere are taken out, and those that may be written all the
-same are put back. Or, where the states that they lead to read nearly the same, the shapes are walked on with all of
-them (see ``sfgen.index.masks.state_sets``).
+Such a state is in the middle of some text, and treats most characters of a kind alike. So a walk of the small trie of
+shapes (see ``sfgen.vocabulary.shapes``) decides most tokens. Where a state tells the characters of a kind apart, the
+mask is made as if all of them led to the state to which most of them lead. Walks of the token trie correct it: they
+take out the tokens whose characters lead elsewhere, and put back those that are allowed nevertheless. Or, where the
+states that the characters lead to read nearly the same, the walk of the shapes continues with the set of these states
+(see ``sfgen.index.masks.state_sets``).
 
-The tokens of the shapes are not written one by one either. The state before mostly allowed nearly the same shapes, so
-its mask is taken, and changed by the shapes that tell the two apart; or no token at all, or all of them, whatever is
-nearest. The way in which a mask is made never shows in it: it is, to the bit, the mask of a walk of all tokens.
+The tokens of the shapes are not written one by one either. The last state mostly allowed nearly the same shapes, so its
+mask is copied, and changed at the shapes in which the two differ; or the mask begins with no token, or with all of
+them, whichever is nearest. The result is always, to the bit, the mask of a walk of all tokens.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CORRECTED = 1 << 16
 """Trie nodes that may be walked to correct a mask made by shapes; a state that takes more is walked alone."""
 
 _UNUSUAL = 4
-"""How many letters may lead elsewhere than the others for a walk to follow the others first, and then those."""
+"""The most letters that may lead elsewhere for a walk to follow the other letters first, and these afterwards."""
 
 _SEVERAL = np.array([byte for byte in range(256) if byte >= 0x80 or chr(byte).isalnum()])
 """The bytes of characters that are of a kind with others."""
@@ -101,7 +101,7 @@ class ShapeWalk:
     def mask(self, state: int) -> tuple[Mask, int, int]:
         """Make the token mask of a state.
 
-        Where much would have to be corrected, a walk of the token trie makes it.
+        Where there would be too many corrections, a walk of the token trie makes it.
         """
         return self.try_mask(state, CORRECTED) or self._walk.mask(state)
 
@@ -153,7 +153,7 @@ def make_by_shapes(
     for number in range(mask.size):
         mask[number] = text[number]
     left = budget
-    for position in range(apart - 1, -1, -1):  # what is below comes first, so that what is above has the last word
+    for position in range(apart - 1, -1, -1):  # corrections below come first, so that those above are final
         shape, before = np.int64(mixed[2 * position]), np.uintp(mixed[2 * position + 1])
         if before < np.uintp(table.size):
             more, left = correct_state(
@@ -182,8 +182,8 @@ def _walk_shapes(
 ) -> Int:  # fmt: skip
     """Find the shapes that ``state`` allows; return how many pairs there are in ``mixed``.
 
-    Each is a shape by whose last kind the state before it, or the set of states, may go on to others than was taken for
-    all, and that state or set.
+    Each pair is a shape whose last kind may lead elsewhere than was assumed for all its characters, and the state, or
+    set of states, before that kind.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     apart, size = np.int64(0), np.uintp(table.size)
@@ -245,7 +245,10 @@ def _walk_shapes(
 
 @part
 def _usual_target(before: Place, low: Int, high: Int, dead: UInt, table: UInt32s, byte_classes: UInt8s) -> Any:
-    """Where nearly all bytes from ``low`` to ``high`` lead from the state at ``before``; else ``dead``."""
+    """Return the target of nearly all bytes from ``low`` to ``high``; ``dead``: there is none.
+
+    They are read in the state at ``before``.
+    """
     for byte in range(low, high + 1):
         target, alike = table[before + np.uintp(byte_classes[byte])], np.int64(0)
         for other in range(low, high + 1):
@@ -262,7 +265,7 @@ def _write_shapes(
 ) -> Int:  # fmt: skip
     """Write the mask of the tokens of the shapes that are allowed; return their number."""
     count = np.int64(0)
-    of_all, of_these, of_others = np.int64(0), np.int64(0), np.int64(0)  # what it takes to write the tokens of shapes
+    of_all, of_these, of_others = np.int64(0), np.int64(0), np.int64(0)  # the cost of writing the tokens of shapes
     most = np.int64(text.size >> 3)
     for shape in range(allows.size):
         amount = np.int64(starts[shape + 1] - starts[shape])
@@ -291,10 +294,10 @@ def _write_shapes(
 # ---- corrections -----------------------------------------------------------------------------------------------------
 
 _ANEW = 4
-"""What it takes to begin a walk somewhere in the token trie, in nodes."""
+"""The cost of beginning a walk somewhere in the token trie, in nodes."""
 
 _DOWN = 64
-"""What it takes to find the state before a node, in nodes."""
+"""The cost of finding the state before a node, in nodes."""
 
 
 @part

@@ -1,14 +1,14 @@
 """Sets of states that are walked as one: where a kind of characters leads to several states that read nearly the same.
 
-After ``.*`` in ``.*e.*`` the letter ``e`` leads elsewhere than the others, but to a state that goes on by the same
-characters; so to ask which of the tokens have an ``e`` is to ask for what makes no difference. The shapes of tokens are
-walked with the set of both states, then, as a subset construction does. A set goes on where one of its states does.
-Where only some of them do, the place is noted, and the tokens there are looked at one by one. States are *near* if they
-go on by the same letters, digits and characters of several bytes; only such are put into one set, so that this is rare.
+After ``.*`` in ``.*e.*`` the letter ``e`` leads elsewhere than the others, but to a state that reads the same
+characters, so the mask need not know which tokens have an ``e``. Then the shapes of tokens are walked with the set of
+both states, as in a subset construction. A set reads a character if one of its states does. Where only some of them do,
+the place is noted, and the tokens there are checked one by one. That is rare, since only states are put into one set
+that are *near*: they read the same letters, digits and characters of several bytes.
 
-A set is written as an offset like a state is, past the end of the table, where it has the same columns. They are filled
-when they are looked at, and followed by the number of its states and their offsets, ascending. After the room for all
-sets stands how many there are. They are made for one mask, and forgotten with it.
+Like a state, a set is an offset, past the end of the table, and has the same columns. They are filled at their first
+use, and followed by the number of its states and their offsets, ascending. After the room for all sets comes the number
+of sets. Sets are made for one mask, and then forgotten.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from sfgen.index.masks.one_state import MIXED, NO_END, OFFSET, UNKNOWN
 from sfgen.kernels import Flags, Int, Int32s, Int32Table, Int64sOut, Place, UInt, UInt8s, UInt32s, UInt32sOut, part
 
 SETS = 64
-"""How many sets there are at most; more of them stand for tokens that are looked at one by one."""
+"""The most sets of a mask; where more would be needed, tokens are checked one by one."""
 
 MEMBERS = 8
-"""How many states a set has at most."""
+"""The most states of a set."""
 
 UNSURE = np.uint32(0x40000000)
 """The bit of an entry of a set that is set where not all of its states go on to what the entry says."""
 
 _TARGETS = 16
-"""Where a kind of characters leads to more different states than this, it is not looked at any further."""
+"""The most different states that a kind of characters may lead to for a set to be made."""
 
 ROOM = 64
 """The numbers that these kernels need room for: 16 for the bytes of a character, and the targets."""
@@ -61,7 +61,7 @@ def is_worth_joining(
 ) -> Any:  # fmt: skip
     """Tell whether a kind leads to different states that are near.
 
-    Not where one of its characters leads nowhere: then to follow the others alone is best.
+    It is not worth it where one of the characters leads nowhere: then following the others alone is best.
     """
     found = _targets_of_kind(before, kind, np.int64(0), np.int64(_TARGETS), room, table, byte_classes, rules)
     if found < 0:
@@ -81,7 +81,7 @@ def is_worth_joining(
 def is_near(one: UInt, other: UInt, table: UInt32s, width: Int, shared: Flags) -> Any:
     """Tell whether two entries lead to states that are near.
 
-    Such states go on by the same classes among the shared ones, and a token may end in both or in neither.
+    Such states read the same classes among the shared ones, and a token may end in both or in neither.
     """
     dead = np.uint32(np.uint32(table.size - width) | NO_END)
     if (np.uint32(one) ^ np.uint32(other)) & NO_END:
@@ -184,7 +184,7 @@ def _note(target: UInt, found: Int, most: Int, room: Int64sOut) -> Int:
 
 @part
 def _usual(found: Int, room: Int64sOut, dead: UInt) -> Any:
-    """Where most characters lead of those that lead anywhere; ``dead`` if none does."""
+    """Return the state to which most characters lead, of those that lead anywhere; ``dead`` if none does."""
     usual, most = np.uint32(dead), np.int64(0)
     for position in range(found):
         if np.uint32(room[16 + position]) != np.uint32(dead) and room[32 + position] > most:
@@ -199,8 +199,8 @@ def _targets_of_kind(
 ) -> Int:  # fmt: skip
     """Note where the characters of a kind lead from the state at ``before``; see ``_note`` and ``RULES``.
 
-    Of the bytes at each place of a character, ``room`` has the next one to try, and the state before it, and the state
-    that the last one led to: from there, the characters were followed already.
+    For each byte of a character, ``room`` has the next value to try, the state before it, and the state that the last
+        value led to: the characters through that state were followed already.
     """
     for rule in range(rules.shape[0]):
         if rules[rule, 0] != kind:
