@@ -1,4 +1,4 @@
-"""Banned words: finding them in a text while it is being written.
+"""Banned words: find them in a text while it is being written.
 
 ::
 
@@ -11,13 +11,13 @@ inside a token, across tokens, with punctuation glued on, or at the seam with th
 In reading order: the list that a user gives, its matcher in one text, the tokens that it forbids.
 
 * :mod:`~sfgen.ban.words`: lists of words: banned words, words with a bias, and words files;
-* :mod:`~sfgen.ban.entries`: what a banned word means, and a list of words in which a text finds those that it begins;
+* :mod:`~sfgen.ban.entries`: the meaning of a banned word, and sorted lists of words that a text is compared with;
 * :mod:`~sfgen.ban.characters`: case folding, word characters, and the scripts that need no spaces;
-* :mod:`~sfgen.ban.confusables`: characters that look alike, as one;
+* :mod:`~sfgen.ban.confusables`: characters that look alike, folded to one;
 * :mod:`~sfgen.ban.patterns`: the automata of patterns;
 * :mod:`~sfgen.ban.automaton`: words, patterns and the words that excuse a match as one automaton over classes of
   characters, made as it is walked;
-* :mod:`~sfgen.ban.matcher`: that over bytes that arrive in pieces, with exact rollback;
+* :mod:`~sfgen.ban.matcher`: the automaton over bytes that arrive in pieces, with exact rollback;
 * :mod:`~sfgen.ban.seam`: the same text read by itself and after its prompt;
 * :mod:`~sfgen.ban.state_table`: states and classes of characters as numbers, to read many tokens at once;
 * :mod:`~sfgen.ban.completing_tokens`: the tokens that complete a match, for rollback and for masks;

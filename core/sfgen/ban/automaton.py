@@ -8,11 +8,10 @@ r"""The ban as one automaton over classes of characters, made as it is walked.
                                                     ├── Run         one text: a state, and where its threads began
                                                     └── StateTable  states as numbers, for all tokens at once
 
-A *state* is all that is known of a text but for offsets: the partial matches of words and patterns (*threads*), the
-matches that wait for what follows, the contexts in which patterns may begin, the kind of the last folded character, on
-which boundaries depend, and whether the text has begun behind its prompt. A text that may be read in several ways
-(confusables) has the threads of all of them, each with its own kind of the last character; what two ways know alike is
-known once.
+A *state* has all facts about a text except offsets: the partial matches of words and patterns (*threads*), the matches
+that wait for the next characters, the contexts in which patterns may begin, the kind of the last folded character (for
+boundaries), and whether the prompt has ended. A text that can be read in several ways (confusables) has the threads of
+all readings, each with its own kind of the last character; equal threads of two readings are one.
 
 A *step* is the effect of a class of characters on a state: the target, the thread that each thread of the target comes
 from, and the matches that are complete, with the threads that they come from. So offsets are registers (Laurikari
@@ -20,19 +19,19 @@ from, and the matches that are complete, with the threads that they come from. S
 one the earlier start is kept.
 
 A longer word that is allowed excuses a match that it covers: ``class`` excuses ``ass``, ``small talk`` excuses
-``talk``. It covers what begins no earlier and ends no later, and no offsets are needed to tell: a thread of a banned
-word has *guards*, the threads of allowed words that began no later, and one of these that becomes complete no earlier
-excuses the match. While guards of a complete match are left, it is *pending*: neither reported nor forgotten. It is
-certain, and reported, as soon as none is left. Of two matches the one that began earlier has fewer guards. So of many
-pending ones the one with the fewest is the hardest to excuse, and the only one that is remembered.
+``talk``. It covers a match that begins no earlier and ends no later. This needs no offsets: a thread of a banned word
+has *guards*, the threads of allowed words that began no later, and a guard that becomes complete no earlier than the
+match excuses it. While guards of a complete match are left, it is *pending*: neither reported nor forgotten. It is
+certain, and reported, as soon as none is left. Of two matches the one that began earlier has fewer guards. So the
+pending match with the fewest guards is the hardest to excuse, and only that one is remembered.
 
-(Characters that are dropped make an exception: a pattern's match may end with one, behind the last character that words
-see. It is *late*, and no allowed match that ended with that character covers it.)
+(Dropped characters are an exception: a pattern's match may end with one, after the last character that words see. Such
+a match is *late*: an allowed match that ended with the last seen character does not cover it.)
 
-A step is computed once, from what the state is made of, and kept with the state. Most steps meet no thread at all, and
-then a character costs two look-ups, whatever is banned. Equal states are one object while they are remembered. Beyond
-:data:`MOST_STEPS` all are forgotten, and made again where texts need them: a text holds its state, and a state holds
-what it is made of. So memory is bounded, and what was compiled is handed to another process without what is remembered
+A step is computed once, from the content of the state, and kept with the state. In most steps no thread is open, and
+then a character costs two look-ups, however long the list is. Equal states are one object while they are remembered.
+Beyond :data:`MOST_STEPS` all are forgotten, and made again where texts need them: a text holds its state, and a state
+holds its content. So memory is bounded, and the compiled ban is handed to another process without the remembered states
 (:mod:`sfgen.compiled_form`).
 """
 
@@ -71,12 +70,14 @@ _MOST_CHARACTERS: Final = 20_000
 """Characters whose classes are remembered."""
 
 RawMatch: TypeAlias = tuple[int, bool, int, int]
-"""A match as (end, whether a boundary completed it, start, number of the word): in the order of being first."""
+"""A match as (end, whether a boundary completed it, start, number of the word); the smallest tuple is the first
+match."""
 
 PROMPT: Final = 0
 """Within the prompt, where no match ends."""
 SEAM: Final = 1
-"""Behind the prompt, but no character of the text was kept yet: what a boundary completes now lies in the prompt."""
+"""After the prompt, before the first kept character of the text: a match that a boundary completes lies in the
+prompt."""
 TEXT: Final = 2
 
 ALWAYS: Final = 2
@@ -87,7 +88,7 @@ NEVER: Final = 0
 
 
 class Content(NamedTuple):
-    """What a state is made of."""
+    """The content of a state."""
 
     phase: int
     begins: int  # whether matches may begin: ``ALWAYS``, ``ONCE`` or ``NEVER``
@@ -101,12 +102,12 @@ class Content(NamedTuple):
 
 
 class State:
-    """All that is known of a text at one position, but for offsets; equal ones have the same future.
+    """The facts about a text at one position, except offsets; texts in equal states have the same future matches.
 
     Attributes:
-        content: What it is made of.
+        content: Its content.
         steps: The steps from it that are known, by class of characters.
-        words: The number of its threads of words; those of patterns come behind.
+        words: The number of its threads of words; the threads of patterns follow them.
         is_open: Whether a match has begun that may still be reported.
     """
 
@@ -156,7 +157,7 @@ class Step(NamedTuple):
     """The effect of a class of characters on a state."""
 
     target: State
-    acts: bool  # whether there is more to do than to come to the target
+    acts: bool  # whether there is more to do than to go to the target
     is_kept: bool  # whether words see the character at all
     moves: tuple[tuple[int, ...], ...]  # the sources of each thread of the target; the thread that begins is the last
     waiting: tuple[PatternSources, ...]  # of each match of the target that waits
@@ -178,7 +179,7 @@ class _Complete:
         return self._groups.setdefault((guards, is_late and bool(guards)), ([], [], []))
 
     def parted(self) -> tuple[Found, dict[tuple[Guards, bool], Found]]:
-        """Return what is certain, and what is pending by its guards: late or not, what is hardest to excuse."""
+        """Return the certain matches; and by guards, late or not, the hardest pending one to excuse."""
         if not self._groups:  # as nearly always
             return _NOTHING, {}
         found = {
@@ -198,7 +199,7 @@ class _Complete:
 class Automaton:
     """The automaton of a ban.
 
-    It is immutable but for what it remembers, and threads may share it.
+    It is immutable except for its caches, and threads may share it.
 
     Attributes:
         words: The banned words, as the user gave them.
@@ -228,7 +229,7 @@ class Automaton:
         self._begin()
 
     def _begin(self) -> None:
-        """Make all that is remembered, which is at first the state before the prompt."""
+        """Make the caches, with the state before the prompt."""
         self.classes = Classes(self.seen() if self.has_words else None, self.of_patterns)
         self._states: dict[Content, State] = {}
         self._walked: list[State] = []  # those that have steps, also where only a text holds them
@@ -251,7 +252,7 @@ class Automaton:
         return self.words[number] if number < len(self.words) else self.patterns[number - len(self.words)]
 
     def seen(self) -> Seen:
-        """Return a table of what the words see in characters."""
+        """Return the table of characters as the words see them."""
         return Seen(self.words + self.allow, self.ignore_case, self.normalize)
 
     def state(self, content: Content) -> State:
@@ -260,11 +261,11 @@ class Automaton:
         return self._states.setdefault(content, State(content)) if known is None else known
 
     def begun(self, state: State, phase: int) -> State:
-        """Return a state of the prompt as one behind it."""
+        """Return a state within the prompt as one after the prompt."""
         return self.state(state.content._replace(phase=phase))
 
     def closed(self, state: State, begins: int) -> State:
-        """Return the state in which no match begins any more, or with the next character only."""
+        """Return a state in which no match begins any more, or only with the next character."""
         return self.state(_closed(state.content, begins))
 
     def step(self, state: State, number: int) -> Step:
@@ -364,7 +365,7 @@ class Automaton:
         return threads
 
     def at_end(self, state: State) -> Found:
-        """Return what the end of the text completes, and what was pending and is not excused."""
+        """Return the matches that the end of the text completes, and the pending ones that are not excused."""
         content = state.content
         excusing: set[Thread] = {ENDED}
         for thread in content.allowed:
@@ -402,7 +403,7 @@ def _completed_at_end(words: Keywords, thread: Thread) -> Sequence[int]:
 
 
 def _closed(content: Content, begins: int) -> Content:
-    """Return what is known where matches may begin once only, or no more."""
+    """Return a content in which matches may begin only once more, or no more."""
     patterns = content.patterns
     if patterns is not None and begins == NEVER:
         patterns = patterns._replace(contexts=None)
@@ -412,8 +413,8 @@ def _closed(content: Content, begins: int) -> Content:
 class Classes(dict[str, tuple[int, int]]):
     """A lazy table from characters to their class, and the bytes of their UTF-8.
 
-    Exchanged for each other in any text, characters of a class leave every match where it was. It has few classes where
-    little is banned, and characters are classified as texts meet them.
+    Exchanging characters of one class in a text changes no match. Short lists have few classes, and characters are
+    classified as texts meet them.
     """
 
     def __init__(self, seen: Seen | None, patterns: PatternAutomata | None) -> None:
@@ -422,7 +423,7 @@ class Classes(dict[str, tuple[int, int]]):
         self._patterns = patterns
         self._numbers: dict[Hashable, int] = {}
         self.members: Final[dict[int, tuple[Reading, Labels]]] = {}
-        """Of each class what one of its characters is to words and to patterns."""
+        """For each class, one of its characters as words and as patterns read it."""
         self._next = count()
         self._table = reading_table(True, False) if seen is None else reading_table(seen.ignore_case, seen.normalize)
 
@@ -466,7 +467,8 @@ class Run:
     Attributes:
         state: The present state.
         starts: Where each of its threads began.
-        waiting: Its matches that wait for what follows, in groups; of a group all become complete, or none.
+        waiting: Its matches that wait for the next characters, in groups; those of a group all become complete, or
+            none.
         pending: Its complete matches that may still be excused.
         last: Where the last character ended that words see.
     """
@@ -488,7 +490,7 @@ class Run:
     def read(self, text: str, position: int) -> list[tuple[int, list[RawMatch]]]:
         """Read characters from a position on, none of them a surrogate.
 
-        It returns the matches that are certain then, and the end of the character that made them so.
+        Return the matches that have become certain, and the end of the character that made them certain.
         """
         classes, state, completed = self.automaton.classes, self.state, []
         for character in text:
@@ -506,7 +508,7 @@ class Run:
         return completed
 
     def step(self, character: str, start: int, end: int) -> Sequence[RawMatch]:
-        """Read one character, not a surrogate; return the matches that are certain then, in no order."""
+        """Read one character, not a surrogate; return the matches that have become certain, in no order."""
         number = self.automaton.classes[character][0]
         step = self.state.steps.get(number) or self.automaton.step(self.state, number)
         matches = self._act(step, start, end) if step.acts else ()
@@ -516,7 +518,10 @@ class Run:
         return matches
 
     def _act(self, step: Step, start: int, end: int) -> list[RawMatch]:
-        """Move the offsets as a step says, of a character between two positions; return what is certain."""
+        """Move the offsets as a step says; return the matches that have become certain.
+
+        The character lies between the two positions.
+        """
         begun = (*self.starts, start)
         matches = self._matches(step.certain, begun, end) if step.certain else []
         if step.pending or self.pending:

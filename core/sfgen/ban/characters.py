@@ -2,9 +2,9 @@
 
 Every character of a text or of a banned word is folded: it is decomposed (Unicode's NFD, annex 15), and its case is
 folded where case is ignored. So spellings that Unicode calls canonically equal are the same word: ``é`` in one
-character or as ``e`` and its accent, a Hangul syllable or its letters. Marks may come in any order that means the same;
-see :mod:`sfgen.ban.entries`. One is not seen: an iota subscript (U+0345) that is written before another
-accent, where case is ignored, since it folds to a letter.
+character or as ``e`` and its accent, a Hangul syllable or its letters. Marks may come in any equivalent order; see
+:mod:`sfgen.ban.entries`. One case is missed: an iota subscript (U+0345) before another accent, where case is ignored,
+since it folds to a letter.
 
 Every folded character has one of three kinds:
 
@@ -12,20 +12,22 @@ Every folded character has one of three kinds:
 * ``UNSPACED``: a letter or digit of a script written without spaces (Chinese, kana, Thai, Lao, Khmer, Myanmar),
 * ``NON_WORD``: everything else: white space, punctuation, symbols, emoji, format characters.
 
-What joins words or hangs on them is no part of a word: the low line and other connector punctuation, superscript and
-subscript letters and digits, and the numbers that are no decimal digits (circled ones, fractions). Roman numerals and
-the like are letters (general category Nl). So ``_talk_`` and ``talk²`` hold the word talk, and ``talk2`` does not.
+Connectors and raised or lowered characters are not part of a word: the low line and other connector punctuation,
+superscript and subscript letters and digits, and the numbers that are not decimal digits (circled ones, fractions).
+Roman numerals and the like are letters (general category Nl). So ``_talk_`` and ``talk²`` hold the word talk, and
+``talk2`` does not.
 
-A combining mark belongs to the character before it (the rule of Unicode's annex 29) and takes over its kind; without
-a character before it, it is ``NON_WORD``. So the variation selector of an emoji is no letter, and the accent of a
+A combining mark belongs to the character before it (the rule of Unicode's annex 29) and takes over its kind; without a
+character before it, it is ``NON_WORD``. So the variation selector of an emoji is not a letter, and the accent of a
 decomposed ``é`` is not the end of a word.
 
 There is a *boundary* between two neighbours unless both are ``SPACED``. The start and the end of a text are
 boundaries. That one rule gives whole words in English, needs no spaces in Chinese, and lets ``talk`` be a word of its
 own in ``我們talk吧``.
 
-A match ends with a whole character: ``가`` is not in ``각``, although its letters are. A mark that follows in the text
-is not waited for where nothing bounds the match: ``cafe`` as a substring is found in ``e`` and U+0301, not in ``é``.
+A match ends with a whole character: ``가`` is not in ``각``, although its letters are. Where a match needs no boundary,
+it does not wait for a mark that may follow: ``cafe`` as a substring is found before U+0301, but not in ``café`` with
+the character ``é``.
 """
 
 from __future__ import annotations
@@ -111,7 +113,7 @@ def kinds_of(characters: Iterable[str]) -> list[int]:
 
 @cache
 def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple[str, bool], ...]:
-    """Fold one character to none, one or several, each with whether a match may end with it.
+    """Fold one character to none, one or several; with each, say whether a match may end with it.
 
     Full case folding, or :func:`~sfgen.ban.confusables.normalized`, of each character of its decomposition. Where the
     character is canonically several, and something of the next one is kept, a match may not end with it.
@@ -132,8 +134,9 @@ def pieces_of(character: str, ignore_case: bool, normalize: bool) -> tuple[tuple
 def other_readings(character: str, ignore_case: bool) -> tuple[str, ...]:
     """Return the other readings of a character among confusables.
 
-    A symbol that is folded to letters or digits stays a symbol, too: normalizing finds more, and loses nothing. So what
-    is equal for Unicode (NFKC_Casefold) is found, whatever it looks like: ``ᾳ`` for ``αι``, ``⒜`` for ``(a)``.
+    A symbol that is folded to letters or digits stays a symbol, too: normalizing finds more, and loses nothing. So
+    texts that are equal for Unicode (NFKC_Casefold) match, whatever they look like: ``ᾳ`` for ``αι``, ``⒜`` for
+    ``(a)``.
 
     >>> other_readings("²", True), other_readings("|", True), other_readings("I", True), other_readings("ᾳ", True)
     (('²',), ('l', 'i'), ('l',), ('ai',))
@@ -205,13 +208,13 @@ class Reading(NamedTuple):
 
 # The case of the text before a character, which decides how a capital I is read.
 START: Final = 0
-"""The start of the text, or what is part of no word."""
+"""The start of the text, or a character that is part of no word."""
 SMALL: Final = 1
-"""A letter that is no capital, or a digit."""
+"""A letter that is not a capital, or a digit."""
 CAPITAL: Final = 2
-"""A capital letter, also an I that begins a word. An I behind it is no l: not in ``FAIL``, ``fall``, nor in ``III``."""
+"""A capital letter, also an I that begins a word. An I after it is never read as l: ``FAIL`` is not ``fall``."""
 NO_CASE: Final = 3
-"""Leaves it as it was: an I behind a small letter, marks, what is dropped."""
+"""The case before stays: an I after a small letter, marks, dropped characters."""
 
 
 def case_after(before: int, reading: Reading) -> int:
@@ -262,13 +265,13 @@ def reading_table(ignore_case: bool, normalize: bool) -> ReadingTable:
 
 
 _SeenUnit: TypeAlias = int | tuple[str, bool]
-"""A folded character and whether a match may end with it; the extended kind of one that is in no word."""
+"""A folded character and whether a match may end with it; or the extended kind of a character that is in no word."""
 
 
 class Seen(dict[str, Hashable]):
-    """A lazy table from characters to what the banned words see.
+    """A lazy table from characters to their readings, as far as the banned words see them.
 
-    That is a number, its extended kind, for a character that is in no word and is folded to one such character.
+    A character that is in no word, and is folded to one such character, has a number as its reading: its extended kind.
 
     Attributes:
         alphabet: The folded characters of which the words are made.
@@ -276,7 +279,7 @@ class Seen(dict[str, Hashable]):
 
     def __init__(self, words: Iterable[str], ignore_case: bool, normalize: bool) -> None:
         super().__init__()
-        # More than the folded characters of the words: what says how a word matches is taken for text, too.
+        # More than the folded characters of the words: a star that says how a word matches counts, too.
         letters = set("".join(words))
         self.alphabet: Final = {piece for letter in letters for piece, _ in pieces_of(letter, ignore_case, normalize)}
         self.ignore_case: Final = ignore_case
@@ -301,7 +304,7 @@ class Seen(dict[str, Hashable]):
     def _unit(self, unit: Unit) -> _SeenUnit:
         if unit.character in self.alphabet:
             return unit.character, unit.may_end
-        # Whether a match may end with what is in no word is all the same.
+        # Whether a match may end with a character that is in no word makes no difference.
         return extended_kind(unit.character, self._table.normalize)
 
 

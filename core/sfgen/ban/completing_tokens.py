@@ -1,16 +1,16 @@
 """The tokens that complete a banned match.
 
-Where a match is open, some of the tokens that could come next complete it, and none of them needs to be tried. They
-are found in one walk over the characters of all tokens (:mod:`sfgen.vocabulary.character_trie`), with the states of the
-automaton as numbers (:mod:`sfgen.ban.state_table`): a generation of characters is one look-up in the table of steps.
-The walk stops where a match is complete (then it is whatever follows), and where nothing is left of what was open.
+Where a match is partial, some of the tokens that could come next complete it, and none of them needs to be tried. One
+walk over the characters of all tokens (:mod:`sfgen.vocabulary.character_trie`) finds them, with the states of the
+automaton as numbers (:mod:`sfgen.ban.state_table`): the characters of one depth are one look-up in the table of steps.
+The walk stops where a match is complete, whatever follows, and where no partial match is left.
 
 A token that ends inside a character completes nothing yet. But after ``talk`` the first half of an emoji is *dead*
 where ``talk`` is banned: whichever emoji it becomes, it ends the word.
 
-A strategy that can take tokens back may find out afterwards that a token completed a banned match, so
-:class:`CompletingTokens` may miss some. A mask must know all of them before, also those in which the whole match lies,
-and the dead ones: :class:`ForbiddenTokens` finds them by the state of the matcher, one number for each.
+A strategy that can take tokens back may notice afterwards that a token completed a banned match, so
+:class:`CompletingTokens` may miss some. A mask must have all of them beforehand, also tokens that contain the whole
+match, and the dead ones: :class:`ForbiddenTokens` finds them by the state of the matcher, a number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sfgen.vocabulary.trie import TokenTrie
 Flags = NDArray[np.bool_]
 
 _MOST_STEPS: Final = 5_000
-"""The most steps of the matcher in one walk, which then ends with what it has. Long lists and patterns need more."""
+"""The most steps of the matcher in one walk, which then ends with the tokens that it has. Long lists need more."""
 
 _MOST_CELLS: Final = 1 << 20
 """The size of the table of steps beyond which it is made anew."""
@@ -87,8 +87,8 @@ class CompletingTokens:
     def of(self, matcher: SeamMatcher) -> Int32:
         """Return the tokens that complete a partial match, int32, ascending; read-only.
 
-        A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. Behind a character that
-        is half read, tokens that complete one which begins within them may be found, too.
+        A match counts as complete where :meth:`~sfgen.ban.matcher.Matcher.advance` reports it. After a half-read
+        character, tokens that complete a match which begins within them may be among them.
         """
         if matcher.open_from() is None:
             return np.empty(0, np.int32)
@@ -172,7 +172,7 @@ class ForbiddenTokens:
 
     @property
     def is_full(self) -> bool:
-        """Whether its caches should be dropped between two texts."""
+        """Whether its caches are so large that they should be dropped between two texts."""
         return self._states.cells > _MOST_CELLS_KEPT
 
     def begin(self, prompt: bytes) -> int:
@@ -261,7 +261,7 @@ class TokenWalks:
         other: Int32 | None = None,
         seen: Int32 | None = None,
     ) -> None:
-        """Find tokens from the state ``start``; those that are found become true in ``chosen``, bool ``[ids]``."""
+        """Find tokens from the state ``start``; set them in ``chosen``, bool ``[ids]``."""
         # ``most_steps``: the matcher's steps that may be needed. ``other``: the states of another walk for the same,
         # from a state outside a character; only tokens that come to other states are followed, and ``chosen`` begins as
         # its result. ``seen``: takes the state at each stop that the walk reaches.
@@ -309,8 +309,8 @@ class TokenWalks:
     def _halves(self, states: StateTable, start: int) -> Iterator[tuple[int, int]]:
         """Yield the stops at which tokens go on with a half-read character, and their states.
 
-        Read alone, each byte that can continue a character is one (U+FFFD), so it is a stop. If the character is still
-        not whole behind such a stop, what follows is read anew.
+        Read alone, each byte that can continue a character is a character (U+FFFD), so it is a stop. If the half-read
+        character is still not whole after such a stop, the rest of the token is read anew.
         """
         if not states.is_inside(start):
             return
@@ -330,7 +330,7 @@ class TokenWalks:
     # ---- tokens that end without a match ---------------------------------------------------------------------------
 
     def _judge(self, states: StateTable, finds: Finds, chosen: Flags, stops: NDArray[np.int64], behind: Int32) -> None:
-        """Decide about the tokens that end behind ``stops`` (-1: the root) without a complete match."""
+        """Decide about the tokens that end after ``stops`` (-1: the root) without a complete match."""
         characters = self._characters
         first, beyond = characters.edges[stops + 1], characters.edges[stops + 2]
         positions = ranges(first, beyond)
@@ -350,7 +350,7 @@ class TokenWalks:
             chosen[tokens[here]] = self._by_tail(states, finds, number)[tails[here]]
 
     def _by_tail(self, states: StateTable, finds: Finds, state: int) -> Flags:
-        """Tell which tails after a state make a token a found one, bool ``[tails]``; the first is no tail."""
+        """Tell of each tail whether a token with it after a state is wanted, bool ``[tails]``; the first is no tail."""
         tails = np.zeros(len(self._characters.tail_texts), dtype=np.bool_)
         tails[0] = self._is_found_without_tail(states, finds, state)
         # A tail begins a character. So it cuts one short that is half read, and after that all tails are alike, but
@@ -377,7 +377,7 @@ class TokenWalks:
         return tails
 
     def _is_found_without_tail(self, states: StateTable, finds: Finds, state: int) -> bool:
-        """Tell whether a token that ends between characters is a found one."""
+        """Tell whether a token that ends between characters, in a state, is wanted."""
         if finds is Finds.LAST:
             return states.ends_in_match(state)
         if finds is Finds.COMPLETING or not states.is_inside(state):

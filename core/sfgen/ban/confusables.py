@@ -1,28 +1,28 @@
-"""Characters that look alike, as one: what ``normalize=True`` compares.
+"""Characters that look alike, folded to one: the form in which ``normalize=True`` compares texts.
 
 Every character of a text and of a banned word is rewritten by itself:
 
 * compatibility forms are decomposed (Unicode's NFKD, annex 15): ``ｔ``, ``𝓽``, ``ⓣ`` and ``ᵗ`` are ``t``, ``ﬁ`` is
   ``fi``;
-* what cannot be seen is dropped: format characters (zero-width space and joiners, soft hyphen, bidirectional controls,
-  tags), variation selectors, fillers, control characters that are no white space;
+* invisible characters are dropped: format characters (zero-width space and joiners, soft hyphen, bidirectional
+  controls, tags), variation selectors, fillers, control characters that are not white space;
 * combining marks are dropped: ``tálk``, ``t̶a̶l̶k̶``. The marks that spell (vowels and tones of Thai, Devanagari and the
   other scripts of Indian descent, the voicing of kana) stay where they stand on a letter of such a script;
 * letters with the shape of a Latin letter become that letter: the ``а`` of Cyrillic, the ``ο`` of Greek. Unicode's own
-  confusables (report 39, as the package confusable-homoglyphs has them) are joined with a table of ours, which comes
-  first and has letters that Unicode tells apart, such as ``ħ`` and ``ɛ``. Where case is ignored, two letters that
-  differ in case alone must become one, so a pair is alike if its small or else its capital letter is: ``н``, as ``Н``
-  is an ``H``.
+  confusables (report 39, as the package confusable-homoglyphs has them) are joined with a table of sfgen's, which takes
+  precedence and has letters that Unicode tells apart, such as ``ħ`` and ``ɛ``. Where case is ignored, two letters that
+  differ in case alone must become one, so both are folded if the small or else the capital one looks Latin: ``н``
+  becomes ``h``, since ``Н`` looks like ``H``.
 
-Some characters can be read in two ways, and are (see :func:`~sfgen.ban.characters.other_readings`): a bar (``|``) is
-itself, l and i; a capital I is i and l, but behind another capital letter i alone; a symbol that is rewritten to
-letters or digits (``²``, ``ⓣ``) stays a symbol as well; and what Unicode takes for equal (NFKC_Casefold) is found, such
-as ``ᾳ`` for ``αι``. Were i and l one, 289 of 73 419 English words would be other words (``fail``, ``fall``). Read so,
-those of more than three letters are ``Iamb`` and ``Iambs``.
+Some characters are read in several ways (see :func:`~sfgen.ban.characters.other_readings`): a bar (``|``) is itself, l
+and i; a capital I is i and l, but after another capital letter i alone; a symbol that is rewritten to letters or digits
+(``²``, ``ⓣ``) stays a symbol as well; and texts that Unicode takes for equal (NFKC_Casefold) match, such as ``ᾳ`` and
+``αι``. If i and l were folded to one letter, 289 of 73 419 English words would equal other words (``fail``, ``fall``).
+With two readings of I, only ``Iamb`` and ``Iambs`` do, of the words with more than three letters.
 
-Of Unicode's table these are left out: digits, marks, what becomes several letters (``m`` is no ``rn``), letters of
-scripts that are written without spaces or spell with marks, and letters that would become the same as another one of
-their script, such as Greek ``σ``, which would be one with ``ο``.
+Of Unicode's table these are left out: digits, marks, characters that become several letters (``m`` is not ``rn``),
+letters of scripts that are written without spaces or spell with marks, and letters that would become equal to another
+letter of their script, as Greek ``σ`` to ``ο``.
 
 Nothing is ever composed, since text arrives character by character: ``é`` becomes ``e`` as ``e`` and its accent do, and
 a Hangul syllable its letters. Words are rewritten in the same way, so a Russian word is found in Russian text as
@@ -157,7 +157,7 @@ def is_stray(mark: str, before: str) -> bool:
 
 @cache
 def normalized(character: str, ignore_case: bool) -> str:
-    """Fold confusables in one character to none, one or several, with stray marks still in it.
+    """Fold confusables in one character to none, one or several; stray marks stay.
 
     >>> [normalized(character, True) for character in "Ｔа\\u200b\\u0301ﬁßİН"]
     ['t', 'a', '', '', 'fi', 'ss', 'i', 'h']
@@ -168,7 +168,7 @@ def normalized(character: str, ignore_case: bool) -> str:
     alike = confusable_letters()
     if not ignore_case:
         return "".join(alike.get(piece, piece) for piece in seen)
-    # All depends on the folded letter alone, so that what differs in case comes out the same.
+    # All depends on the folded letter alone, so that letters that differ in case have the same result.
     return "".join(
         (alike.get(piece) or alike.get(piece.upper(), piece)).casefold()
         for piece in _seen(unicodedata.normalize("NFKD", seen.casefold()))

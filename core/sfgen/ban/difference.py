@@ -1,12 +1,12 @@
-"""A pattern without banned words: one automaton of the texts that match the one and have none of the other.
+"""A pattern without banned words: the automaton of the texts that match the pattern and have no banned word.
 
 It is a product of two automata: its states are the pairs of a state of the pattern and a state of the matcher that one
-text can lead to. The matcher is no table, but it has finitely many states, so it becomes one: how a state goes on with
-a class of characters is asked of it once, and only where some pair needs to know. A step that completes a banned word
-leads nowhere, and where the end of the text would complete one, the text may not end.
+text can lead to. The matcher has no table, but finitely many states, so it becomes a table: the target of a state and a
+class of characters is asked of it once, if some pair needs it. A step that completes a banned word leads nowhere, and
+where the end of the text would complete one, the text may not end.
 
-All of that happens on whole characters (:mod:`sfgen.automata.by_character`). There are many states in the middle of a
-character, but what they are follows from those between characters.
+The product is built over whole characters (:mod:`sfgen.automata.by_character`). There are many states in the middle of
+a character, but they follow from those between characters.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sfgen.kernels import Int, Int32s, Int32sOut, Int32Table, Int32TableOut, Int
 from sfgen.protocols import Constraint, GuideSource, GuidingConstraint, HasSuperset, Superset, TakesOutBans
 
 MAX_STEPS = 30_000
-"""The most questions to the matcher: a few microseconds each."""
+"""The most steps that the matcher computes: a few microseconds each."""
 
 MAX_CELLS = 5_000_000
 """The most pairs of states times labels of characters."""
@@ -60,7 +60,7 @@ def without(dfa: Dfa, banned: BannedWords, prompt: bytes = b"") -> Dfa | None:
     start = Start(banned, prompt)
     if start.is_inside:
         return None
-    with _lock:  # the same is asked by many threads at once
+    with _lock:  # many threads ask for the same at once
         return _without(dfa, banned, start)
 
 
@@ -84,7 +84,7 @@ def clean_constraint(constraint: Constraint, banned: BannedWords, prompt: bytes 
 
 
 def constraint_of(source: GuideSource) -> Constraint | None:
-    """Return the constraint of a source; ``None``: it is none that banned words are taken out of."""
+    """Return the constraint of a source; ``None``: banned words are not taken out of its kind."""
     return source.dfa if isinstance(source, DfaIndex) else source.constraint if isinstance(source, Index) else None
 
 
@@ -110,7 +110,7 @@ def is_wholly_clean(source: GuideSource) -> bool:
 def clean_superset(constraint: object, banned: BannedWords, prompt: bytes = b"") -> Superset | None:
     """Subtract banned words from a regular superset of a constraint's texts; ``None``: there is none.
 
-    Its states know which beginnings can be completed without a banned match, but for what makes it a superset.
+    It tells which beginnings some text of the superset completes without a banned match.
     """
     superset = constraint.superset() if isinstance(constraint, HasSuperset) else None
     if superset is None:
@@ -163,7 +163,7 @@ def _without(dfa: Dfa, banned: BannedWords, start: Start) -> Dfa | None:
 
 
 def _nothing_is_left(constraint: Constraint, banned: BannedWords, prompt: bytes) -> BannedWordsError:
-    """Make the error for a constraint each of whose texts is banned; it shows a shortest one."""
+    """Make the error for a constraint all texts of which are banned; it shows a shortest one."""
     text, matcher = constraint.shortest(), banned.matcher(prompt)
     is_pattern = isinstance(constraint, Dfa)
     return BannedWordsError(
@@ -233,7 +233,8 @@ def _product(pattern: ByCharacter, classes: CharacterMap, states: StateTable, st
 
 _COUNT, _WAITING, _QUESTIONS = 0, 1, 2
 _FIELDS = 3
-"""The fields of the kernel's progress: pairs, those that wait for a step, and steps that it needs now."""
+"""The fields of the kernel's progress: the numbers of pairs, of pairs that wait for a step, and of steps that it needs
+now."""
 
 
 @kernel
@@ -254,8 +255,8 @@ def _explore(
 
     Pair number i is ``pairs[i]``, a state of the pattern and one of the matcher; the first, of the starts, is given.
     ``slots`` is a hash table of pair numbers with linear probing, at most half full; the slot of a key is its product
-    with a large odd number without the ``shift`` low bits. Those that need a step that is not known wait; what they
-    need is written to ``questions``. Returns ``_TOO_LARGE`` when there is no room for a pair or a question.
+    with a large odd number without the ``shift`` low bits. Pairs that need an unknown step wait, and the step is
+    written to ``questions``. Returns ``_TOO_LARGE`` when there is no room for a pair or a question.
     """
     labels = len(pattern_labels)
     count, waited = progress[_COUNT], progress[_WAITING]

@@ -1,17 +1,17 @@
-"""Banned words as a user writes them, a list of them in the order of their bytes, and a text's way through that list.
+"""Banned words as a user writes them, sorted lists of them, and the comparison of a text with such a list.
 
 An entry is split at its white space into parts, folded. It matches a text where its parts follow each other, with at
-least one non-word character between two parts and nothing inside a part but what it says, and where the match does
-not cut a word: see :mod:`sfgen.ban.characters` for what a boundary is, and :class:`Entry` for where one is needed.
+least one non-word character between two parts and nothing else inside a part, and where the match does not cut a word:
+:mod:`sfgen.ban.characters` defines boundaries, and :class:`Entry` says where one is needed.
 
 For a matcher an entry is a *key*: its folded characters in UTF-8, :data:`GAP` between two words of a phrase, and
 :data:`BOUNDARY` where a match must begin or end at one. Keys that begin alike lie side by side, so that a node of their
-trie is a range: the first key, the one behind the last, and the bytes that they have in common. It is found by
-bisection when a text comes to it, and no trie is ever made.
+trie is a range of keys: the first, the end (exclusive), and the number of bytes that they have in common. Bisection
+finds it when a text reaches it; no trie is ever made.
 
 Combining marks of different classes mean the same in any order (Unicode's annex 15). A key has them in canonical order,
-a text need not. So marks are not read off the keys one by one: a thread keeps those that it has read since the last
-other character, in canonical order, as long as some key has them all.
+a text need not. So marks are not compared one by one: a thread keeps the marks since the last other character, in
+canonical order, as long as some key has them all.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _MOST_ORDERS: Final = 5_000  # in which the marks of a letter may be read, as no
 
 BOUNDARY: Final = b"\xfe"
 GAP: Final = b"\xfd"
-"""Symbols beside characters: no byte of UTF-8 is one of them, nor comes behind them."""
+"""Symbols besides characters: they are not bytes of UTF-8, and sort after all of these."""
 
 _WORD_ENDS: Final = (BOUNDARY, GAP)
 _FIRST_MARK: Final = "\u0300".encode()
 _MOST_LISTED: Final = 1_000
 
 Node: TypeAlias = tuple[int, int, int]
-"""A run of keys that begin alike: the first, the one behind the last, and how many bytes they share."""
+"""A range of keys that begin alike: the first, the end (exclusive), and the number of bytes that they share."""
 
 Guards: TypeAlias = "tuple[Thread, ...]"
 """The partial matches of allowed words that began no later than a banned one, and may excuse it; in ascending order."""
 
 Thread: TypeAlias = "tuple[int, Node, str, Guards | None]"
-"""A partial match: the kind of the last folded character, the node, the marks behind it, and its guards.
+"""A partial match: the kind of the last folded character, the node, the marks after it, and its guards.
 
 Allowed words have no guards. One that begins has ``None`` until its character is read.
 """
@@ -71,7 +71,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def parse(cls, word: str, match: MatchMode, ignore_case: bool, normalize: bool = False) -> Entry:
-        """Read a word that has passed :func:`check_word`; ``parts`` is empty if nothing of it is kept.
+        """Read a word that has passed :func:`check_word`; ``parts`` is empty if folding drops all of it.
 
         >>> Entry.parse("Small  talk*", "word", True)
         Entry(word='Small  talk*', parts=('small', 'talk'), left=True, right=False)
@@ -82,7 +82,7 @@ class Entry(NamedTuple):
         parts = tuple(fold(text, ignore_case, normalize).split())
         if not parts:
             return cls(word, parts, False, False)
-        # An outermost character that is no letter, or a letter of a script without spaces, is bounded by its nature.
+        # An outermost character that is not a letter, or a letter of a script without spaces, always has a boundary.
         left = match != "substring" and (_is_ascii_word(parts[0]) or kinds_of(parts[0])[0] == SPACED)
         right = match == "word" and (_is_ascii_word(parts[-1]) or kinds_of(parts[-1])[-1] == SPACED)
         return cls(word, parts, left, right)
@@ -115,7 +115,7 @@ def unstar(word: str) -> tuple[str, bool]:
 
 
 def blank_pattern(blanks: str) -> str:
-    r"""Return a pattern that finds some white space, which no word can name.
+    r"""Return a pattern for some white space, which a word cannot contain.
 
     >>> print(blank_pattern("\n\n"), repr(blank_pattern("  ")))
     \n\n '  '
@@ -168,7 +168,7 @@ def read_entries(
 
 
 def orders(text: str) -> int:
-    """Return a bound on the ways to read a run of combining marks of a text in part.
+    """Bound the number of ways to read a part of a run of combining marks in a text.
 
     >>> orders("cafe\\u0301"), orders("a\\u0323\\u0302")
     (2, 4)
@@ -187,7 +187,7 @@ class Keywords:
 
     Attributes:
         free: The node of the keys that may begin anywhere; ``None``: there are none.
-        bound: The node of those that begin at a boundary, behind that; ``None``: there are none.
+        bound: The node, after the boundary, of the keys that begin at one; ``None``: there are none.
 
     >>> words = Keywords([b"\xfetalk\xfe", b"all", b"\xfetall\xfdtales"])
     >>> node = words.bound
@@ -236,7 +236,7 @@ class Keywords:
         return self._keys[node[1] - 1].startswith(_WORD_ENDS, node[2])
 
     def completed_by_boundary(self, node: Node | None) -> Sequence[int]:
-        """Return the numbers of the keys that a boundary behind a node completes."""
+        """Return the numbers of the keys that a boundary after a node completes."""
         closed = None if node is None else self.child(node, BOUNDARY)
         return () if closed is None else self.ends(closed)
 
@@ -246,7 +246,7 @@ class Keywords:
         return self._keys[low].startswith(GAP, depth - 1)
 
     def longer(self, node: Node, most: int) -> list[int]:
-        """List the numbers of some keys that a node begins, short ones first."""
+        """List the numbers of some keys that begin with a node, short ones first."""
         low, high, depth = node
         longer = (at for at in range(low, min(high, low + _MOST_LISTED)) if len(self._keys[at]) > depth)
         return [self._order[at] for at in nsmallest(most, longer, key=lambda at: len(self._keys[at]))]
@@ -261,14 +261,14 @@ class Keywords:
         return behind
 
     def goes_on_with(self, node: Node, marks: str) -> bool:
-        """Tell whether a node and marks behind it, in any order that means the same, begin a longer key."""
+        """Tell whether a longer key begins with a node and marks after it, in any equivalent order."""
         behind = self.behind_marks(node, marks)
         if behind is not None and self.goes_on(behind):
             return True
         return any(_begins(marks, run) for run in self._runs_of_marks(node, ""))
 
     def _runs_of_marks(self, node: Node, before: str) -> Iterator[str]:
-        """Yield the marks that follow a node in some key, behind those ``before`` it."""
+        """Yield the marks that follow a node and the marks ``before`` in some key."""
         low, high, depth = node
         at = bisect_left(self._keys, self._keys[low][:depth] + _FIRST_MARK, low, high)
         while at < high:
@@ -301,7 +301,7 @@ def with_mark(marks: str, mark: str) -> str:
 
 
 def _begins(marks: str, run: str) -> bool:
-    """Tell whether more marks can make a longer run of these, read in an order that means the same."""
+    """Tell whether more marks can extend these to a run, in some equivalent order."""
     return len(run) > len(marks) and all(
         _of_class(run, each).startswith(_of_class(marks, each)) for each in set(map(combining, marks))
     )
@@ -325,14 +325,14 @@ class FoundWord(NamedTuple):
 
 
 Sources: TypeAlias = dict[Thread, tuple[int, ...]]
-"""The threads behind a character, each with those that it comes from, in ascending order."""
+"""The threads after a character, each with the threads that it comes from, in ascending order."""
 
 Begun: TypeAlias = "tuple[int, Guards | None]"
 """The source and the guards of threads that begin with a character."""
 
 
 def add_sources(threads: Sources, thread: Thread, sources: tuple[int, ...]) -> None:
-    """Note that a thread comes from these as well."""
+    """Note more threads that a thread comes from."""
     known = threads.setdefault(thread, sources)
     if known != sources:
         threads[thread] = tuple(sorted({*known, *sources}))
@@ -345,10 +345,10 @@ def read_character(
     readings: Sequence[Sequence[Unit]],
     begun: Begun | None,
 ) -> tuple[Sources, set[FoundWord]]:
-    """Read one character in each of its readings; return the threads behind it with their sources, and what is found.
+    """Read one character in each of its readings.
 
-    ``kinds`` are those of the last folded character, one for each way to read the text; ``begun`` is ``None`` where
-    nothing may begin.
+    Return the threads after it with their sources, and the words that are complete. ``kinds`` are those of the last
+    folded character, one for each way to read the text; ``begun`` is ``None`` where nothing may begin.
     """
     found: set[FoundWord] = set()
     everything: Sources = {}
@@ -368,7 +368,7 @@ def read_character(
 
 
 def kinds_behind(kinds: Iterable[int], readings: Sequence[Sequence[Unit]]) -> tuple[int, ...]:
-    """Return the kinds of the last folded character behind another character, in ascending order."""
+    """Return the kinds of the last folded character after another character, in ascending order."""
     if len(readings) == 1 and len(readings[0]) == 1 and readings[0][0].kind != MARK:  # as nearly always
         return (readings[0][0].kind,)
     everything: set[int] = set()
@@ -397,7 +397,7 @@ def _read_unit(
     after: Sources = {}
 
     def reach(kind: int, node: Node, marks: str, guards: Guards | None, sources: tuple[int, ...]) -> None:
-        """Come to a node: note what is complete there, and the thread, if it can go on."""
+        """Reach a node: note the words that are complete there, and the thread, if it can go on."""
         if unit.may_end and (behind := words.behind_marks(node, marks) if marks else node) is not None:
             for number in words.ends(behind):
                 found.add(FoundWord(number, False, True, guards, sources))
@@ -440,7 +440,7 @@ def _read_unit(
 # ---- what allowed words excuse -------------------------------------------------------------------------------------
 
 ENDED: Final[Thread] = (-1, (0, 0, 0), "", ())
-"""Among guards: an allowed match has ended with the last character that was kept."""
+"""A marker among guards: an allowed match has ended with the last character that was kept."""
 
 
 class Fate(NamedTuple):
@@ -452,7 +452,7 @@ class Fate(NamedTuple):
     ends: bool  # whether one ends with this character
 
     def excuses(self, is_late: bool) -> bool:
-        """Tell whether a match is excused that ended with the last character that was kept, or behind it (late)."""
+        """Tell whether a match is excused that ended with the last kept character, or after it (late)."""
         return self.ends or (self.ended and not is_late)
 
 
@@ -462,14 +462,14 @@ _UNGUARDED: Final = Fate((), (), False, False)
 
 
 def unguarded(_: Guards | None) -> Fate:
-    """Return the fate of guards where nothing is allowed."""
+    """Return the fate of guards where no word is allowed."""
     return _UNGUARDED
 
 
 def read_allowed(
     words: Keywords, threads: Guards, kinds: Iterable[int], readings: Sequence[Sequence[Unit]], begins: bool
 ) -> tuple[Guards, Fates]:
-    """Read one character for allowed words; return their threads behind it, and the fates of guards.
+    """Read one character for allowed words; return their threads after it, and the fates of guards.
 
     Without a reading the character is dropped.
     """
@@ -481,7 +481,7 @@ def read_allowed(
 
     @cache
     def fate(guards: Guards | None) -> Fate:
-        # All of them guard what begins with this character.
+        # All of them guard the threads that begin with this character.
         indices = {*range(new + 1)} if guards is None else {threads.index(each) for each in guards if each != ENDED}
         had_ended = guards is not None and ENDED in guards
         ends = [word.is_here for word in found if not indices.isdisjoint(word.sources)]

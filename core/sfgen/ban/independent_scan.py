@@ -1,14 +1,13 @@
-"""Banned words in a finished text, found the slow and plain way: the last check before a text is returned.
+"""Banned words in a finished text, searched in a slow and plain way: the last check before a text is returned.
 
-Nothing here is shared with the matcher but what a word means (:class:`~sfgen.ban.entries.Entry`) and what a character
-is read as: the folded text lies in one piece, and every entry is compared at every position where it could begin, with
-the marks of the text in canonical order.
+It shares with the matcher only the meaning of words (:class:`~sfgen.ban.entries.Entry`) and the folding of characters.
+The folded text lies in one piece, and every entry is compared at every position where it could begin, with the marks of
+the text in canonical order.
 
-Patterns are looked for by Python's ``re``. It prefers one of the matches that begin at a position, while any of them is
-banned. So where it finds one that does not count, because it ends in the prompt or a longer allowed word excuses it, it
-is asked again for one that ends beyond: by the pattern with a lookahead behind it that leaves no more than N
-characters. ``re`` backtracks, and may not come to an end (see :mod:`sfgen.regex.oracle`). Where it does not, the
-automata of the patterns are trusted.
+Python's ``re`` searches for patterns. Of the matches that begin at a position it prefers one, while all of them are
+banned. So if that match does not count, because it ends in the prompt or a longer allowed word excuses it, ``re`` is
+asked again for a match that ends later: the pattern is followed by a lookahead that leaves at most N characters. ``re``
+backtracks, and may take too long (see :mod:`sfgen.regex.oracle`). Then the automata of the patterns are trusted.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class _FoldedText:
     """A folded text, with all readings of each character.
 
     Attributes:
-        readings: Of each character that is kept its readings, each a sequence of folded characters.
+        readings: The readings of each character that is kept; a reading is a sequence of folded characters.
     """
 
     def __init__(self, text: str, words: BannedWords, origin: int) -> None:
@@ -162,7 +161,7 @@ class _FoldedText:
                                 yield self.at(end).end, entry.right, self.at(start).start, index
 
     def _ends_of(self, entry: Entry, start: _Position, position: _Position) -> set[_Position]:
-        """Return where an entry's match may end, whose first word lies between two positions."""
+        """Return the ends of an entry's matches whose first word lies between two positions."""
         if entry.left and not self.is_bounded_before(start):
             return set()
         positions = {position}
@@ -196,15 +195,15 @@ def scan(text: str | bytes, words: BannedWords | Iterable[str], *, prompt: str |
     It is read twice: by itself, and after its prompt; see :mod:`sfgen.ban.seam`.
 
     Args:
-        text: What was generated. Bytes that are not UTF-8 count as U+FFFD.
-        words: What is banned: a ``BannedWords``, or a list of words.
-        prompt: The text before it. It can bound a banned word or begin it, and an allowed one.
+        text: The generated text. Bytes that are not UTF-8 count as U+FFFD.
+        words: A ``BannedWords``, or a list of words.
+        prompt: The text before it. A banned or an allowed word can begin in it, or have its boundary there.
 
     Returns:
-        Every match of a word, each once, but for those that an allowed word excuses; of a pattern matches that do not
-        overlap within one reading, one at least if it matches anywhere. They come in the order of their ends, which is
-        that in which a :class:`~sfgen.ban.seam.SeamMatcher` would report words if nothing was allowed. Offsets are
-        bytes from the end of the prompt.
+        Every match of a word that no allowed word excuses, once. Of a pattern, matches that do not overlap within one
+        reading, at least one if it matches anywhere. They are ordered by their ends, as a
+        :class:`~sfgen.ban.seam.SeamMatcher` would report words if nothing was allowed. Offsets are bytes from the end
+        of the prompt.
 
     >>> scan("I talk, you listen", BannedWords(["talk", "listen", "list"]))
     [Match(word='talk', start=2, end=6), Match(word='listen', start=12, end=18)]
@@ -258,13 +257,13 @@ def _after(prompt: bytes, data: bytes) -> tuple[str, str]:
     try:
         return before, (half + data).decode()
     except UnicodeDecodeError as error:
-        if error.start == 0 and error.end <= len(half):  # the text does not go on with the character
+        if error.start == 0 and error.end <= len(half):  # the text does not complete the character
             return before + "\ufffd", data.decode("utf-8", "replace")
     return before, (half + data).decode("utf-8", "replace")
 
 
 class _Heads:
-    """The first words of a list, and the entries that texts have come to."""
+    """The first words of a list, with the entries that texts have reached."""
 
     def __init__(self, words: BannedWords, allowed: bool) -> None:
         # Most first words are those of one entry: no list for each.
@@ -287,7 +286,7 @@ class _Heads:
         return [] if number is None else [number, *self._others.get(head, ())]
 
     def may_begin(self, text: str) -> bool:
-        """Tell whether a text begins some of them, combining marks aside."""
+        """Tell whether some of them begin with a text, combining marks aside."""
         position = bisect_left(self._letters, text)
         return position < len(self._letters) and self._letters[position].startswith(text)
 
@@ -328,7 +327,7 @@ class _Excused:
 
 
 _Span: TypeAlias = tuple[int, int]
-"""Where a match begins and ends, in characters."""
+"""The start and the end of a match, in characters."""
 
 
 class _Wanted(NamedTuple):
@@ -353,7 +352,7 @@ def _search(words: BannedWords, text: str, wanted: list[_Wanted]) -> list[tuple[
 
 
 def _candidates(patterns: Sequence[str], text: str, seconds: float) -> Sequence[int]:
-    """Return the numbers of the patterns that may match: all where ``re`` cannot tell of them together in time."""
+    """Return the numbers of the patterns that may match; all, if ``re`` does not answer for them together in time."""
     from sfgen.regex import oracle
 
     compiled = list(map(_compiled, patterns))
@@ -423,7 +422,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], Any] | None:
 
 def _by_automata(words: BannedWords, text: str, wanted: list[_Wanted]) -> dict[int, list[_Span]]:
     """Find matches by the automata, by the number of the pattern."""
-    shift = wanted[0].end - 1  # what ends at 0 or before is no match to them
+    shift = wanted[0].end - 1  # they report no match that ends at 0 or before
     run, first = Run(words.automata, -shift), len(words.words)
     starts = [step.start for step in wanted]
     spans: dict[int, list[_Span]] = {}

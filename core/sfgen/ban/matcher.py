@@ -1,7 +1,7 @@
 """Find banned words in a text that is still being written, byte by byte, with exact rollback.
 
-The bytes are decoded to characters, however they are cut, and the characters are read by the automaton of the ban
-(:mod:`sfgen.ban.automaton`).
+The bytes are decoded to characters, however they are cut, and the automaton of the ban (:mod:`sfgen.ban.automaton`)
+reads the characters.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Match:
 
 
 class Certain(NamedTuple):
-    """A match, and the position from which on it is certain, whatever follows."""
+    """A match, and the position after which it is certain, whatever follows."""
 
     position: int  # the end of the character that made it certain, in bytes
     match: RawMatch
@@ -43,7 +43,7 @@ class Certain(NamedTuple):
 class Mark:
     """The state of a matcher at one moment.
 
-    It is valid for all matchers of the same ban, whatever they read or return to.
+    It is valid for all matchers of the same ban, at any time.
 
     Attributes:
         pending: The bytes of the unfinished character at the end.
@@ -60,25 +60,25 @@ def mark_of(state: State) -> Mark:
 
 
 def state_of(mark: Mark) -> State:
-    """Return the state of the automaton, which tells all between characters."""
+    """Return the state of the automaton, which is complete between characters."""
     return mark._run.state
 
 
 class Matcher:
     """A matcher of banned words in one text after its prompt.
 
-    It belongs to one text. A reader of the text alone reads it in another way: see
-    :class:`~sfgen.ban.seam.SeamMatcher`.
+    It belongs to one text. It reads the text only after its prompt; :class:`~sfgen.ban.seam.SeamMatcher` also reads the
+    text by itself.
 
-    The bytes may be cut anywhere, within characters too. What is not UTF-8 counts as U+FFFD, just as
-    ``bytes.decode("utf-8", "replace")`` would have it.
+    The bytes may be cut anywhere, within characters too. Bytes that are not UTF-8 count as U+FFFD, as in
+    ``bytes.decode("utf-8", "replace")``.
 
     Args:
-        automata: What is banned: ``BannedWords(...).automata``.
+        automata: The compiled ban: ``BannedWords(...).automata``.
         prompt: The bytes before the generated text. A word in the prompt alone is not reported; one that the prompt
             begins and the generated text ends is.
-        start: Where the first byte that is read lies, counted from the start of the generated text; without, as far
-            before it as the prompt is long.
+        start: The offset of the first byte that is read, counted from the start of the generated text; by default minus
+            the length of the prompt.
 
     >>> from sfgen.ban import BannedWords
     >>> matcher = Matcher(BannedWords(["talk"]).automata, b"we t")
@@ -110,9 +110,9 @@ class Matcher:
         All of them are read, also after a match.
 
         Returns:
-            The banned match that was certain first, among those that end in the generated text. Of several that the
-            same character makes certain the one that ends first, then the one that begins first, then the first in the
-            list; patterns come after words. With ``allow`` only the earliest of several pending matches is reported.
+            The banned match that was certain first, among those that end in the generated text. If the same character
+            makes several certain: the one that ends first, then the one that begins first, then the first in the list;
+            patterns come after words. With ``allow`` only the earliest of several pending matches is reported.
         """
         first = self.first_certain(data)
         return None if first is None else self.named(first.match)
@@ -126,7 +126,7 @@ class Matcher:
         return None if match is None else self.named(match)
 
     def first_certain(self, data: bytes) -> Certain | None:
-        """Read as :meth:`advance`; return also where the match was certain."""
+        """Read as :meth:`advance`; return also the position after which the match was certain."""
         matches = self._read_all(data if data.__class__ is bytes else arguments.data("data", data))
         return Certain(matches[0][0], min(matches[0][1])) if matches else None
 
@@ -201,7 +201,7 @@ class Matcher:
         """Return to a mark, any number of times.
 
         Args:
-            mark: Of this matcher, or of another of the same ban.
+            mark: A mark of this matcher, or of another one of the same ban.
 
         Raises:
             UsageError: It is not a mark.
@@ -214,7 +214,7 @@ class Matcher:
     def open_from(self) -> int | None:
         """Return where the earliest partial match begins, or ``None``.
 
-        What lies before this byte offset can never become part of a match; with ``None``, nothing that was read can.
+        Text before this byte offset can never become part of a match; with ``None``, none of the text can.
         The offset may be negative. A half-read character always counts as a partial match, and so does a complete match
         that a longer allowed word may still excuse.
         """
@@ -226,7 +226,7 @@ class Matcher:
     def under_way(self) -> tuple[str, ...]:
         """List some of the partially matched words and patterns.
 
-        They are for views: of many, some; and none while a word is complete that a longer one may still excuse.
+        They are for views: at most a few, and none while a word is complete that a longer one may still excuse.
 
         >>> from sfgen.ban import BannedWords
         >>> Matcher(BannedWords(["talk", "tall tales", "all"]).automata, b"so tal").under_way()
@@ -243,20 +243,20 @@ class Matcher:
     def state(self) -> Hashable:
         """The state of the matcher without offsets.
 
-        Of two matchers of the same ban in equal states, whatever both read next, both report a match or neither does.
-        There are finitely many.
+        If two matchers of the same ban are in equal states and read the same, both report a match or neither does.
+        There are finitely many states.
         """
         return self._pending, self._run.state
 
     def close(self) -> None:
         """Begin no more matches.
 
-        A character that is half read may begin one still.
+        A half-read character may still begin one.
         """
         self._run.state = self.automata.closed(self._run.state, ONCE if self._pending else NEVER)
 
     def starts(self) -> list[int]:
-        """Return where each match begins that may still be reported.
+        """Return the offsets at which matches begin that may still be reported.
 
         Returns:
             The offsets, in an order that ``state`` fixes.
@@ -284,7 +284,7 @@ class Matcher:
             data = data[used + replaced :]
 
     def _read(self, character: str, width: int) -> Sequence[RawMatch]:
-        """Read one character of ``width`` bytes; return the matches that are certain then."""
+        """Read one character of ``width`` bytes; return the matches that have become certain."""
         run, start = self._run, self._position
         self._position = end = start + width
         if end > 0 and run.state.is_in_prompt:
@@ -293,5 +293,5 @@ class Matcher:
 
 
 def _is_surrogate(half: bytes) -> bool:
-    """Tell whether bytes begin a surrogate, for whose end the decoder waits in vain."""
+    """Tell whether bytes begin a surrogate: the decoder would wait for its end in vain."""
     return len(half) == 2 and half[0] == 0xED and half[1] >= 0xA0

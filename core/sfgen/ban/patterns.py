@@ -1,14 +1,14 @@
-r"""Banned patterns: where in a text that is still being written do they match.
+r"""Banned patterns: their matches in a text that is still being written.
 
 Each pattern becomes the minimal automaton of all texts with two borders, between which it matches (see
-:func:`sfgen.automata.compile.compile_bordered`). Without a border that automaton only reads the context, and that of
-``\btalk`` knows then whether a word may begin. A border read there begins a match: a thread, which is alive as long as
-the rest of the text can complete it. A second border ends it, and the thread's state says what must follow. If
-anything may, the match is complete; else it waits, as ``talk\b`` does for the next character or the end of the text.
+:func:`sfgen.automata.compile.compile_bordered`). Before a border that automaton only reads the context: the one of
+``\btalk`` then knows whether a word may begin. A border begins a match: a thread, which lives as long as the rest of
+the text can complete it. A second border ends the match, and then the thread's state tells which texts may follow. If
+any text may, the match is complete; else it waits, as ``talk\b`` does for the next character or the end of the text.
 
-The number of threads depends on the patterns alone, for of two in the same state only the one that began first is
-kept. Contexts change little, and there are few sets of them; they are kept apart from the threads, so that of a
-thousand patterns only those are looked at that have begun to match.
+The number of threads has a bound by the patterns alone, since of two in the same state only the earlier one is kept.
+Contexts change little, and there are few sets of them. They are kept apart from the threads, so that of a thousand
+patterns only those that have begun to match take time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sfgen.ban.entries import Thread as WordThread
 from sfgen.errors import BannedWordsError, PatternError
 
 Labels: TypeAlias = tuple[bytes, ...]
-"""What a character is to each pattern: the byte classes of its symbol."""
+"""A character as each pattern reads it: the byte classes of its symbol."""
 
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """End and start of matches, in ascending order; no end comes twice."""
@@ -42,7 +42,7 @@ Waiting: TypeAlias = tuple[int, int, Guards, bool]
 
 
 class Contexts:
-    """What each pattern knows of the text while it does not match.
+    """The state of each pattern outside of its matches.
 
     Attributes:
         states: By pattern, -1 where no match can begin any more.
@@ -53,7 +53,7 @@ class Contexts:
     def __init__(self, states: tuple[int, ...]) -> None:
         self.states: Final = states
         self.steps: Final[dict[int, tuple[Contexts, tuple[tuple[int, int], ...]]]] = {}
-        """By class of characters: what follows, and the patterns that begin, with their states."""
+        """By class of characters: the next contexts, and the patterns that begin a match, with their states."""
         self._hash = hash(states)
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +67,7 @@ class Contexts:
 
 
 class PatternState(NamedTuple):
-    """What is known at a position, but for offsets."""
+    """The state of all patterns at a position, without offsets."""
 
     contexts: Contexts | None  # ``None`` where no match may begin any more
     threads: tuple[Thread, ...]  # partial matches, in ascending order
@@ -105,7 +105,7 @@ class PatternStep(NamedTuple):
 class PatternAutomata:
     """The automata of some patterns; threads may share them.
 
-    They are immutable but for what they remember.
+    They are immutable except for their caches.
     """
 
     def __init__(self, patterns: Sequence[str], compiled: tuple[_Automaton, ...] | None = None) -> None:
@@ -119,7 +119,7 @@ class PatternAutomata:
         return PatternAutomata, (self.patterns, self.automata)
 
     def labels(self, character: str) -> Labels:
-        """Return what a character is to each pattern."""
+        """Return a character as each pattern reads it."""
         return tuple([automaton.labels.of_character(character) for automaton in self.automata])
 
     def step(
@@ -176,7 +176,7 @@ class PatternAutomata:
         )
 
     def at_end(self, waiting: Sequence[Waiting], excusing: Set[WordThread]) -> list[tuple[int, PatternSources]]:
-        """Return the matches that wait and are complete if the text ends, but for those that guards excuse."""
+        """Return the waiting matches that are complete if the text ends, except those that guards excuse."""
         return [
             (pattern, PatternSources((index,), ()))
             for index, (pattern, state, guards, is_late) in enumerate(waiting)
@@ -186,7 +186,7 @@ class PatternAutomata:
     def _read_contexts(
         self, contexts: Contexts, number: int, labels: Labels
     ) -> tuple[Contexts, tuple[tuple[int, int], ...]]:
-        """Compute the contexts after a character, and the threads that begin with it, and keep them."""
+        """Compute and cache the contexts after a character, and the threads that begin with it."""
         states, begun = [], []
         for pattern, (automaton, state, label) in enumerate(zip(self.automata, contexts.states, labels, strict=True)):
             states.append(automaton.read(state, label))
@@ -197,7 +197,7 @@ class PatternAutomata:
         return step
 
     def forget(self) -> None:
-        """Forget what was remembered of contexts."""
+        """Empty the cache of contexts."""
         walked, self._walked = self._walked, []
         for contexts in walked:
             contexts.steps.clear()
@@ -209,7 +209,7 @@ class PatternAutomata:
 
 
 def _waiting(pattern: int, state: int, guards: Guards, is_late: bool) -> Waiting:
-    """Return a match that waits; without guards it is all the same whether it is late."""
+    """Return a waiting match; without guards it makes no difference whether it is late."""
     return pattern, state, guards, is_late and bool(guards)
 
 
@@ -229,7 +229,7 @@ class _Automaton:
         self.transitions = transitions.reshape(-1).data
         self.accepting: Final[list[bool]] = accepting.tolist()
         self.anything: Final = anything
-        # Whether a match that has come so far can go on; another can only end here.
+        # Whether a match in this state can go on; if not, it can only end here.
         goes_on = np.any(np.delete(transitions, self._border, axis=1) >= 0, axis=1)
         self.goes_on: Final[list[bool]] = goes_on.tolist()
 

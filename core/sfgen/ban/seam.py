@@ -1,14 +1,14 @@
-"""The seam between a prompt and the text after it: two ways to read the text, neither of which may find a banned word.
+"""The seam between a prompt and the text after it: the text is read in two ways, and must be clean in both.
 
-Some readers have the text alone: it goes through a pipe, or behind the special tokens of a chat. Others have the prompt
-before it. After ``hello`` the text ``talk`` is a part of one word for these, and a whole word for those; after ``ta``
-it is the other way round with ``lk``. So a text is read *by itself* and *after its prompt*, and a match in either way
-is a match.
+Some readers see the text alone: it goes through a pipe, or follows the special tokens of a chat. Others see the prompt
+before it. After ``hello``, the text ``talk`` is a whole word for the former, and a part of a word for the latter. After
+``ta``, the text ``lk`` completes a word for the latter only. So a text is read *by itself* and *after its prompt*, and
+a match in either way is a match.
 
-A few characters behind the seam both readings nearly always know the same. From there on one of them is enough.
+A few characters after the seam both readings are nearly always in equal states. From there on one of them is enough.
 
-A special token of a prompt is no text, but it bounds what is: it counts as the character U+FFFC (object replacement),
-which is no letter, no mark and no white space. What is generated has none: there, a special token writes nothing.
+A special token of a prompt is not text, but it is a boundary: it counts as the character U+FFFC (object replacement),
+which is not a letter, a mark or white space. In generated text a special token writes nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def read_prompt(vocabulary: Vocabulary, token_ids: Sequence[int]) -> bytes:
         token_ids: The prompt.
 
     Raises:
-        UsageError: An argument of another kind.
+        UsageError: An argument has another type.
 
     >>> from sfgen import Vocabulary
     >>> read_prompt(Vocabulary([b"we", b" ta", None], end_token_ids=[2]), [2, 0, 2, 2, 1]).decode()
@@ -73,7 +73,7 @@ class SeamMark(NamedTuple):
     def pending(self) -> bytes:
         """The half of a character at the end of the text.
 
-        What the prompt had begun belongs to one reading only.
+        A character that the prompt had begun belongs to one reading only.
         """
         return max(self.after.pending, self.alone.pending if self.alone else b"", key=len)
 
@@ -85,7 +85,7 @@ class SeamMatcher:
     match is one of either.
 
     Args:
-        automata: What is banned: ``BannedWords(...).automata``.
+        automata: The compiled ban: ``BannedWords(...).automata``.
         prompt: The bytes before the generated text. A word in the prompt alone is not reported.
 
     >>> from sfgen.ban import BannedWords
@@ -163,7 +163,7 @@ class SeamMatcher:
         """Return to a mark, any number of times.
 
         Args:
-            mark: Of this matcher, or of another of the same ban.
+            mark: A mark of this matcher, or of another one of the same ban.
 
         Raises:
             UsageError: It is not a mark.
@@ -200,9 +200,9 @@ class SeamMatcher:
         return after, (None if alone == after else alone)
 
     def close(self) -> None:
-        """Begin no more matches: what is open later is open here.
+        """Begin no more matches: matches that are open later are open here.
 
-        A character that is half read may begin one still.
+        A half-read character may still begin one.
         """
         for reading in self._readings:
             reading.close()

@@ -1,18 +1,18 @@
 """The automaton of a ban as a table of numbers, to read many tokens at once: its states, and classes of characters.
 
-Of the whole alphabet it tells few classes apart. Words see what a character is folded to: folded characters that are
-in no banned and in no allowed word are known by their kind alone. Patterns see what their automata do with its bytes.
-Characters that look the same in both ways make one class. A text meets them one by one
-(:class:`~sfgen.ban.automaton.Classes`); here all are classified together, those of a vocabulary or all 1.1 million, and
-what depends on no word is worked out once a process.
+It tells few classes of characters apart. Words compare folded characters: of a folded character that is in no banned
+and no allowed word only the kind counts. Patterns read a character by the byte classes of their automata. Characters
+that are alike for both make one class. A text classifies characters one by one (:class:`~sfgen.ban.automaton.Classes`);
+here those of a vocabulary, or all 1.1 million, are classified together, and the part of the work that depends on no
+word is done once a process.
 
-States become numbers as they are met (Thompson 1968), so that a generation of characters is one look-up in a table of
-steps. It is a view: what a number stands for is the automaton's, and a step that is not known is asked of it.
+States are numbered as they are met (Thompson 1968), so that the characters of one depth are one look-up in a table of
+steps. The table is a view: the states belong to the automaton, which computes each step that is not known.
 
 The classes also tell whether any way to finish a half character is left. After ``talk`` the first half of an emoji
-leads nowhere where ``talk`` is banned: whichever emoji it becomes, it ends the word. A token that ends so completes no
-match yet, and still nothing clean can follow. A search that does not know it tries all the halves that there are, with
-a forward pass after each.
+leads nowhere where ``talk`` is banned: whichever emoji it becomes, it ends the word. A token that ends there completes
+no match yet, but no clean text can follow. A search that does not know this would try all such halves, with a forward
+pass after each.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ from sfgen.protocols import Int32
 # ---- states ----------------------------------------------------------------------------------------------------------
 
 COMPLETE: Final = 0
-"""The state behind a banned match."""
+"""The state after a banned match."""
 
 GONE: Final = 1
-"""The state where no partial match from before the token is left."""
+"""The state in which no partial match from before the token is left."""
 
 UNKNOWN: Final = -1
 """A step that was not computed yet."""
@@ -141,7 +141,7 @@ class StateTable:
         if matcher.advance(data) is not None:
             return COMPLETE
         if self._only_open and self.is_inside(state) and not matcher.mark().pending:
-            # What begins behind the character that was half read is not open.
+            # A match that begins after the half-read character is not open.
             matcher = self.at(state)
             matcher.close()
             matcher.advance(data)
@@ -196,7 +196,7 @@ class StateTable:
 
 
 CUT: Final = b"\xc3"
-"""Begins a character, so that it cuts one short that is half read."""
+"""The first byte of a character, which cuts a half-read character short."""
 
 # By the length of a character: the bits of its first byte, and the first and the last code point.
 _LENGTHS: Final = {2: (0x1F, 0x80, 0x7FF), 3: (0x0F, 0x800, 0xFFFF), 4: (0x07, 0x10000, 0x10FFFF)}
@@ -231,7 +231,7 @@ def is_dead(matcher: SeamMatcher) -> bool:
 
 @lru_cache(maxsize=4096)
 def characters_from(automata: Automaton, pending: bytes) -> tuple[tuple[int, bytes], ...]:
-    """Return the characters that ``pending`` may become: each class, with one character of it."""
+    """Return the classes of the characters that ``pending`` may become, each with one of its characters."""
     length = 2 if pending[0] < 0xE0 else 3 if pending[0] < 0xF0 else 4
     bits, lowest, highest = _LENGTHS[length]
     code = pending[0] & bits
@@ -255,7 +255,7 @@ def characters_from(automata: Automaton, pending: bytes) -> tuple[tuple[int, byt
 _EVERY = 0x110000
 _ASCII = 0x80
 
-# The planes that have characters, but for private use.
+# The planes that have characters, except those for private use.
 _ASSIGNED = ((0, 0x40000), (0xE0000, 0xF0000))
 _SURROGATES = slice(0xD800, 0xE000)
 
@@ -265,7 +265,7 @@ _OFTEN_DROPPED = frozenset(["Cc", "Cf", "Mc", "Me", "Mn"])
 
 
 class CharacterClasses(NamedTuple):
-    """A partition of the characters by what a matcher sees in them."""
+    """A partition of the characters by their effect on a matcher."""
 
     # the class of each character; -1 for surrogates, and for characters beyond ASCII if only these were wanted
     labels: CharacterMap
@@ -297,7 +297,7 @@ def character_classes(automata: Automaton, ascii_only: bool) -> CharacterClasses
 def text_classes(automata: Automaton, texts: Sequence[str]) -> NDArray[np.int32]:
     """Partition texts, mostly single characters, into classes, int32 ``[texts]``.
 
-    Texts of a class do the same to every match. The numbers are not those of :func:`character_classes`.
+    Texts of a class have the same effect on every match. The numbers are not those of :func:`character_classes`.
     """
     codes, by_length = _characters_of(tuple(texts))
     unseen = _unseen(codes.tobytes(), automata.ignore_case, automata.normalize)
@@ -338,15 +338,15 @@ def _characters_of(
 
 
 class _Unseen(NamedTuple):
-    """Some characters as a list without words would see them."""
+    """Some characters as an empty list of words would read them."""
 
     classes: NDArray[np.int32]  # the class of each, int32; -1 for surrogates
-    numbers: dict[Hashable, int]  # what these classes are, but for the extended kinds
-    made_of: dict[str, list[int]]  # for each folded character the positions of those read as it, or as others and it
+    numbers: dict[Hashable, int]  # these classes, without the extended kinds
+    made_of: dict[str, list[int]]  # by folded character, the positions of those that are read as it, also beside others
 
 
 def _made_of(seen: Seen, unseen: _Unseen) -> set[int]:
-    """Return the positions of the characters that words may see in another way than a list without words."""
+    """Return the positions of the characters that these words may read otherwise than an empty list does."""
     return {position for piece in seen.alphabet for position in unseen.made_of.get(piece, ())}
 
 
@@ -397,7 +397,7 @@ def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
         edges = {first, *(np.flatnonzero(runs[1:] != runs[:-1]) + first + 1).tolist()}
         edges.update(edge for low, high, *_ in blocks for edge in (low, high + 1) if edge in codes)
         for start, after in itertools.pairwise([*sorted(edges), codes.stop]):
-            # Those that are decomposed are looked at one by one; they may be raised letters.
+            # Those that are decomposed are checked one by one; they may be raised letters.
             member = next((chr(code) for code in range(start, after) if not unicodedata.decomposition(chr(code))), "a")
             kinds[start:after] = extended_kind(member, normalize)
             may_change[start:after] = normalize and unicodedata.category(chr(start)) in _OFTEN_DROPPED
@@ -426,7 +426,7 @@ def folding(ignore_case: bool, normalize: bool, last: int) -> _Unseen:
 
 
 def _may_change(text: str, ignore_case: bool, normalize: bool) -> bool:
-    """Tell whether a character of the text may be read as another, or its category hides its kind.
+    """Tell whether a character of the text may be read as another, or whether its category does not decide its kind.
 
     Characters that are dropped when normalized are not looked for.
     """

@@ -1,14 +1,14 @@
-"""Every sequence of tokens that spells a banned word: to be looked at, not to be searched for.
+"""Every sequence of tokens that spells a banned word: for display, not for matching.
 
-Nothing is banned by its routes, since there are too many of them: the matcher reads the text. But they show how a
-tokenizer can write a word, and they are the state table of a machine that reads tokens.
+The matcher reads the text, and not routes, since there are too many of them. But routes show how a tokenizer can write
+a word, and make the state table of a machine that reads tokens.
 
 The routes of ``talk`` are the ways to cut ``talk`` and `` talk`` into tokens::
 
     [talk] [ talk] [ tal|k] [tal|k] [ta|lk] [ ta|lk] … [t|a|l|k]
 
-A dynamic programme over the positions of a word counts them without making one, and a walk from the word's end, over
-the positions that the programme shows to be reachable, makes them one by one in their order.
+A dynamic program over the positions of a word counts its routes without making any. A walk from the word's end, over
+the positions that the program found reachable, makes them one by one in their order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MATCHED = -1
 """The next state where a word is complete."""
 
 _INITIAL = 0
-_FALLBACK_BYTES = 128  # as many tokens in the order of their bytes are byte fallback, and no accident
+_FALLBACK_BYTES = 128  # so many tokens in the order of their bytes are byte fallback, not an accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Routes:
 
     Iterating makes them lazily, since a word can have millions. They are ordered by their number of tokens, then by
     their last token's id, then by the one before, and so on. A word is taken as it is written (a star that stands for a
-    prefix is no part of it), with and without a space before it. Tokens of white space alone do not count (``f| |g`` is
-    no tokenization of ``f g``), except between the words of a phrase where no token joins white space with anything
+    prefix is not part of it), with and without a space before it. Tokens of white space alone do not count (``f| |g``
+    is no tokenization of ``f g``), except between the words of a phrase where no token joins white space with anything
     else. Nor does a byte-fallback token count where another token writes the same byte.
 
     >>> routes = Routes(Vocabulary([b"t", b"alk", b" talk", b"talk", b"ta", b"lk"]), ["talk"])
@@ -74,7 +74,7 @@ class Routes:
 
     def __init__(self, vocabulary: Vocabulary, words: Iterable[str]) -> None:
         self._vocabulary = vocabulary
-        written: dict[str, str] = {}  # what is spelled, and the first word that says so
+        written: dict[str, str] = {}  # each spelled text, and the first word with it
         for number, word in enumerate(words, 1):
             check_word(word, f"banned word {number}")
             written.setdefault(unstar(word)[0].strip(), word)
@@ -116,8 +116,9 @@ class Routes:
         """Return the state table of the automaton of the tokenizations.
 
         For each state it has pairs of a token id and the next state. The tokenizations are entered in their order, at
-        most ``max_routes``, and states numbered as they come up; state 0 is the start, and ``-1`` means that a word is
-        complete. A state is one beginning of tokenizations, so there can be as many as tokens in all of them together.
+        most ``max_routes``, and states are numbered as they first occur; state 0 is the start, and ``-1`` means that a
+        word is complete. A state is a common beginning of tokenizations, so there are at most as many as tokens in all
+        of them together.
         """
         return transitions(islice(self, max_routes))
 
@@ -166,7 +167,7 @@ class Routes:
 def transitions(routes: Iterable[Route]) -> dict[int, list[tuple[int, int]]]:
     """Build the table of :meth:`Routes.transitions` for any tokenizations.
 
-    One that continues where another is complete adds nothing: the word is found before.
+    A tokenization that continues where another is complete adds nothing: the word is matched before.
 
     >>> transitions([Route("ab", (1, 2)), Route("a", (1,))])
     {0: [(1, -1)], 1: [(2, -1)]}

@@ -33,8 +33,8 @@ class BannedWords:
     word (``é`` in one character or two).
 
     Args:
-        words: What to ban: a list, or one word or phrase.
-        patterns: Patterns of Python's ``re`` that must match nowhere. They mean what they do for
+        words: The words to ban: a list, or one word or phrase.
+        patterns: Patterns of Python's ``re`` that must match nowhere. They have the meaning that they have for
             ``re.search(pattern, text)``: ``\w`` and ``\b`` know the letters of all scripts, unless the pattern says
             ``(?a)``. They are compared with the text as it is: ``(?i)`` ignores case, nothing else is folded.
         match: ``"word"``: whole words only, so that *talking* and *talk2* pass when ``talk`` is banned, but not
@@ -46,10 +46,10 @@ class BannedWords:
             folded into each other.
         allow: Longer words or spans that excuse a banned match within them (``class`` for ``ass``, ``small talk`` for
             ``talk``). With ``match="word"`` they are whole words, else their text anywhere; ``*`` makes one the
-            beginning of a word. They cover what they say, not the rest of the word.
+            beginning of a word. They cover their own text, not the rest of the word.
 
     Raises:
-        BannedWordsError: There is nothing to ban, or a word that bans nothing; the message says which.
+        BannedWordsError: There is nothing to ban, or a word bans nothing; the message names it.
         PatternError: A pattern that cannot be read.
         UsageError: ``match`` is none of the three.
 
@@ -89,7 +89,7 @@ class BannedWords:
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """The arguments that it was made of, in one form."""
+        """The arguments that it was made from, in one form."""
         return self.words, self.patterns, self.match, self.ignore_case, self.normalize, self.allow
 
     def __eq__(self, other: object) -> bool:
@@ -180,7 +180,7 @@ class BannedWords:
 
 
 def entries_of(banned: BannedWords, some: slice = slice(None), *, allowed: bool = False) -> Iterator[Entry]:
-    """Read the words of a list, or those that are allowed, one after the other; nothing keeps them."""
+    """Yield the banned words of a list, or the allowed ones, one after the other."""
     if not allowed:
         return read_entries(banned.words[some], "banned", banned.match, banned.ignore_case, banned.normalize)
     mode: MatchMode = "word" if banned.match == "word" else "substring"
@@ -188,7 +188,7 @@ def entries_of(banned: BannedWords, some: slice = slice(None), *, allowed: bool 
 
 
 def _listed(texts: Iterable[str], sort: str) -> tuple[str, ...]:
-    """Check a list of texts; one text is a list of it, unless it looks like several words."""
+    """Check a list of texts; a single text becomes a list, unless it looks like several words."""
     if isinstance(texts, str) and "word" in sort and len(split_words(texts)) > 1:
         raise BannedWordsError(
             f"{sort}s must be a list, not the text {texts!r:.80}", hint=f"Give {split_words(texts)!r:.80}."
@@ -204,8 +204,8 @@ class WordBias:
     r"""Words and phrases, each with a bias of at most 0.
 
     They are found as ``BannedWords`` finds them: in the text, however the tokens cut it, read by itself and read after
-    the prompt. With n occurrences of a word of bias b, a text has exp(b · n) times its weight: see
-    :mod:`sfgen.decoding.ban` for how near the decode loop comes to that. It is immutable, and threads may share
+    the prompt. With n occurrences of a word of bias b, a text has exp(b · n) times its weight;
+    :mod:`sfgen.decoding.ban` says how near the decode loop comes to that. It is immutable, and threads may share
     it.
 
     Args:
@@ -376,7 +376,7 @@ def read_words(
     Args:
         source: A path, or an open text stream.
         warn: Called with a sentence about each entry that may mean something else to its author than it does here.
-        title: What messages call it; its path, or the name of the stream, if not given.
+        title: Its name in messages; by default its path, or the name of the stream.
 
     Raises:
         UsageError: ``warn`` is not a function, or ``title`` is not a text.
@@ -414,7 +414,7 @@ _QUOTES: Final = ('""', "''", "``", "“”", "‘’", "«»", "„“", "「�
 
 
 def _doubts(entry: str) -> Iterator[str]:
-    """Yield how an entry is read, and what to write instead if its author meant something else.
+    """Yield sentences about an entry that its author may mean otherwise: its reading, and a correction.
 
     >>> list(_doubts("talk,"))
     ["'talk,' is read with its comma; leave the comma out"]

@@ -87,7 +87,7 @@ class Part:
 
 
 class Fixed(Part):
-    """A literal; a place is what is still to come of it.
+    """A literal; a place is the rest of it.
 
     Args:
         data: Its bytes.
@@ -110,7 +110,7 @@ class Fixed(Part):
         return inside
 
     def take(self, inside: bytes, data: bytes) -> tuple[bytes, int] | None:
-        """The rest after as much of some bytes as belongs to it, and how much that is."""
+        """The rest after the first bytes of ``data`` that belong to it, and their number."""
         size = min(len(inside), len(data))
         return (inside[size:], size) if inside[:size] == data[:size] else None
 
@@ -123,7 +123,7 @@ class Fixed(Part):
         return bool(inside)
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
-        """The place where it ends in a finished text; none where it does not stand there."""
+        """The offset at which it ends in a finished text; none where the text is another."""
         return [start + len(self.data)] if data.startswith(self.data, start) else []
 
     def only_step(self, inside: bytes) -> tuple[bytes, bytes] | None:
@@ -144,7 +144,7 @@ class Fixed(Part):
 
 
 class Copy(Fixed):
-    """The text of an earlier part once more; a place is what is still to come of it.
+    """The text of an earlier part once more; a place is the rest of it.
 
     Args:
         source: The earlier part, counted from the last one back: -1, -2, …
@@ -171,11 +171,11 @@ class Free(Part):
     """Free text up to a marker, and the marker.
 
     Args:
-        marker: What ends it.
+        marker: The marker that ends it.
         max_tokens: The most tokens that begin in it; then the rest of the marker must follow. ``None``: any number.
         counts: Whether its tokens count to the limit of the sequence.
         stops: Whether the whole text may end in it, without the marker.
-        title: What views call it.
+        title: Its name in views.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class Free(Part):
         self.key = marker, counts, stops
 
     def take(self, inside: InFree, data: bytes) -> tuple[InFree, int] | None:
-        """The place after as much of some bytes as belongs to it, and how much that is: up to the marker's end."""
+        """The place after the first bytes of ``data`` that belong to it, up to the marker's end, and their number."""
         if inside.left == 0:
             rest = self.rest(inside)
             size = min(len(rest), len(data))
@@ -221,13 +221,13 @@ class Free(Part):
         return self._stops
 
     def only_step(self, inside: InFree) -> tuple[bytes, InFree] | None:
-        """The next byte of the marker, where it must follow and is no token of its own."""
+        """The next byte of the marker, where it must follow as text."""
         if inside.left != 0 or self.takes_special(inside):
             return None
         return self.rest(inside)[:1], InFree(inside.state + 1, 0)
 
     def forced(self, inside: InFree, most: int | None) -> bytes:
-        """The rest of the marker, where it must follow and is no token of its own."""
+        """The rest of the marker, where it must follow as text."""
         return b"" if inside.left != 0 or self.takes_special(inside) else self.rest(inside)[:most]
 
     def after(self, inside: InFree, data: bytes) -> InFree | None:
@@ -245,7 +245,10 @@ class Free(Part):
         return [found + len(self.marker.data)] if found >= 0 else [len(data)] if self._stops else []
 
     def takes_special(self, inside: InFree) -> bool:
-        """Whether the special token of the marker may stand here: not where a marker would end inside of its text."""
+        """Whether the special token of the marker may stand here.
+
+        It may not where a marker would end inside of its text.
+        """
         marker = self.marker
         return marker.token is not None and marker._after(inside.state, marker.data)[1] == len(marker.data)
 
@@ -260,8 +263,8 @@ class ReadText(Part):
     Args:
         reader: The reader.
         ends: Where the text ends.
-        whole: Another reader whose longest text it is; ``None``: it is that of ``reader``.
-        dfa: The automaton whose longest text it is; ``None``: it is that of none, or it is not known.
+        whole: Another reader, if the text is the longest one of that; ``None``: the longest one of ``reader``.
+        dfa: The automaton whose longest text it is; ``None``: there is none, or it is not known.
     """
 
     counts = True
@@ -309,7 +312,7 @@ class ReadText(Part):
         return self._accepts(inside) and (self.ending != "longest" or self._is_final(inside))
 
     def ends_in(self, data: bytes, start: int) -> list[int]:
-        """The places where its text is complete; of a longest text the last alone, where it cannot go on."""
+        """The offsets at which its text is complete; of a longest text only the last one, where it cannot go on."""
         inside, ends = self.start, [start] if self.ends(self.start) else []
         for at in range(start, len(data)):
             byte = data[at : at + 1]
@@ -327,7 +330,7 @@ class ReadText(Part):
         return self._only_step(inside)
 
     def may_go_on_with(self, byte: int) -> bool:
-        """Whether a complete text may go on with a byte; it is taken to where that is not quickly known."""
+        """Whether a complete text may go on with a byte; true where the answer is not quickly known."""
         dfa = self._dfa
         return dfa is None or bool((dfa.transitions[dfa.accepting, dfa.byte_classes[byte]] >= 0).any())
 
@@ -338,9 +341,8 @@ class Constrained(ReadText):
     Args:
         source: The constraint over a vocabulary.
         ends: Where it ends.
-        whole: The constraint whose longest text it is, where ``source`` has only some texts of it; ``None``: it is
-            ``source``. Behind a text that may be written nothing comes that would make a longer one of it, which may
-            not.
+        whole: The constraint whose longest text it is, if ``source`` has only some of its texts; ``None``: ``source``.
+            After the text, no text may follow that would extend it to a longer one that ``source`` does not allow.
     """
 
     def __init__(self, source: GuideSource, ends: Ending = "anywhere", *, whole: GuideSource | None = None) -> None:
@@ -366,7 +368,7 @@ class Constrained(ReadText):
         self.key = ends, self.is_alone
 
     def place(self, inside: Any) -> Any:
-        """The position of the guide of what may be written."""
+        """The position of the guide of ``source``."""
         return inside if self.is_alone else inside.inside
 
     def forced(self, inside: Any, most: int | None) -> bytes:
@@ -374,7 +376,7 @@ class Constrained(ReadText):
         return self.guide(inside, None).forced_bytes(most)
 
     def rest(self, inside: Any) -> bytes:
-        """A shortest text to the end; after a byte of it, the answer is the rest of it."""
+        """A shortest text to the end; after its first byte, the answer is the rest of the same text."""
         if self._engine is not None:
             return self._engine.shortest(self.place(inside))
         assert isinstance(self.machine, DfaGuide), "only texts of automata, schemas and grammars are copied"
@@ -388,7 +390,7 @@ class Constrained(ReadText):
 
     @cached_property
     def bytes_left(self) -> NDArray[np.int32]:
-        """Of each state of an automaton the fewest bytes to the end of the text."""
+        """The fewest bytes to the end of the text, for each state of an automaton."""
         assert isinstance(self.machine, DfaGuide), "it is the guide of an automaton"
         return byte_distances(self.machine.index.dfa)
 
@@ -399,30 +401,30 @@ class Constrained(ReadText):
 
     @cached_property
     def farthest(self) -> int:
-        """The bytes of a shortest rest, from where they are most; a large number where that is not known."""
+        """The most bytes that a shortest rest has anywhere; a large number where that is not known."""
         return int(self.bytes_left.max()) if self.is_automaton else int(UNREACHABLE)
 
     def least(self, inside: Any) -> int:
-        """The fewest tokens to the end of the text by itself."""
+        """The fewest tokens to the end of this part's text alone."""
         return self.machine._tokens_left(self.place(inside))
 
     def fits(self, inside: Any, room: int | None) -> bool:
-        """Whether ``room`` tokens complete the text by itself; ``None``: any number."""
+        """Whether ``room`` tokens complete this part's text alone; ``None``: any number."""
         return self._fits(self.place(inside), room)
 
     def mask(self, inside: Any, room: int | None) -> Mask:
-        """The token mask of what may be written, at a place; without a limit that is reached."""
+        """The token mask of ``source`` at a place, whose limit is not reached."""
         if self._engine is None:
             return self.machine._mask_at(self.place(inside), room)
         place = self.place(inside)
         return self._engine.mask(place) if room is None else self._engine.bounded_mask(place, room)
 
     def guide(self, inside: Any, room: int | None) -> BaseGuide[Any]:
-        """A guide of what may be written, at a place."""
+        """A guide of ``source`` at a place."""
         return self.machine._at(self.place(inside), room)
 
     def text_tokens(self, inside: Any, room: int | None) -> Int32:
-        """The text tokens that stay in the text, after which it can be completed by itself within ``room`` tokens."""
+        """The text tokens that stay in the text, after which ``room`` tokens can complete it."""
         if room is not None and room <= 0:
             return NO_TOKENS
         try:
@@ -432,7 +434,7 @@ class Constrained(ReadText):
         return without(tokens, self.machine.vocabulary.end_token_ids) if self.ends(inside) else tokens
 
     def ends_of_tokens(self, inside: Any, trie: TokenTrie, room: int | None) -> Int32 | None:
-        """The tokens of a trie that stay in the text, where they are quickly found; see :meth:`text_tokens`."""
+        """The tokens of a trie that stay in the text; ``None``: not quickly found. See :meth:`text_tokens`."""
         if room is not None and room <= 0:
             return NO_TOKENS
         if isinstance(self.machine, DfaGuide) and self.is_automaton:

@@ -1,14 +1,14 @@
 """Parts one after the other: the tokens that may follow, and the fewest to an end.
 
-The tokens that may follow a thread are those that stay in its part, which the part's own guide knows, and those that
-*cross* into what is behind it. A crossing token is found where its end begins: behind a literal below one node of the
-trie, behind a marker among the few tokens that complete it, and behind a text whose end is not known by a walk of the
-trie along the nodes that lead to a byte with which what is behind it can begin.
+The tokens that may follow a thread either stay in its part, and the part's own guide knows them, or *cross* into the
+parts after it. Tokens that cross are looked for where the next part begins: after a literal, below one node of the
+trie; after a marker, among the few tokens that complete it; after a text whose end is not known, by a walk along the
+nodes of the trie that lead to a byte with which the next part can begin.
 
 A limit counts the tokens that write something in a part that counts: the end of a prompt that is written again, and a
-thought, do not. The fewest tokens to an end are counted as if each part were written by itself, a bound above; a
-literal that does not count may also be completed by a token that crosses. So no token is left out behind which the
-parts can be completed one by one.
+thought, do not count. The fewest tokens to an end are counted as if each part were written separately, an upper bound;
+a literal that does not count may also be completed by a token that crosses. So every token is allowed after which the
+parts can be completed separately.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MASKS = 32
 """The masks of tokens that are kept."""
 
 _FEW = 64
-"""Up to so many tokens inside a part, those that cross are found by a plain walk over the trie."""
+"""With at most so many tokens inside a part, a plain walk over the trie finds those that cross."""
 
 
 class Ends(NamedTuple):
@@ -59,7 +59,7 @@ WHOLE = Ends(None, 0)
 
 
 class ThreadTokens:
-    """Tells which tokens may follow. Lazy, safe to share between threads.
+    """The tokens that may follow a position. Lazy, safe to share between threads.
 
     >>> from sfgen import Dfa, Index, Vocabulary
     >>> vocabulary = Vocabulary([b" ", b"1", b" 1", b" 12", b"2", b" a", None], end_token_ids=[6])
@@ -76,7 +76,7 @@ class ThreadTokens:
         if len({part.source.vocabulary.fingerprint for part in texts}) > 1:
             raise UsageError("the parts are over different vocabularies", hint="Make them over the same one.")
         self.vocabulary: Vocabulary = arguments.instance("vocabulary", texts[0].source.vocabulary, Vocabulary)
-        # Findings about the beginnings of a source are kept with it: there are many sequences, one for each prompt.
+        # Results about parts before a source are cached beside it: there are many sequences, one for each prompt.
         is_shared = len(texts) == 1 and texts[0].is_alone
         self._kept = kept_of(texts[0].source) if is_shared else Kept()
         self._has_longest = any(part.ending == "longest" for part in texts)
@@ -89,7 +89,7 @@ class ThreadTokens:
                 threads.check_longest(number)
 
     def _key(self, part: int) -> int:
-        """A number that tells a part and those that may follow it from others before the same source."""
+        """A number for a part and those that may follow it, distinct among all parts before the same source."""
         known = self._keys.get(part)
         if known is None:
             first = part if self.threads.back is None else min(part, self.threads.back - len(self.parts))
@@ -121,7 +121,7 @@ class ThreadTokens:
         return None if after is None else (after, counts)
 
     def _after_special(self, thread: Thread, token_id: int) -> tuple[Position, bool] | None:
-        """As :meth:`after_token`, of the special token of a marker; it may end a longest text before it."""
+        """As :meth:`after_token`, for the special token of a marker; a longest text may end before it."""
         part = self.parts[thread.part]
         if isinstance(part, Constrained) and part.ending == "longest" and self.threads.following(thread.part):
             behind = self.threads.begun_behind(thread)[0]
@@ -133,7 +133,7 @@ class ThreadTokens:
         return None
 
     def bytes_of(self, token_id: int) -> bytes:
-        """Return the bytes that a token writes: those of a marker, if it is its special token."""
+        """Return the bytes that a token writes; the special token of a marker writes the marker."""
         data = self.vocabulary.tokens[token_id]
         if data is not None:
             return data
@@ -143,7 +143,7 @@ class ThreadTokens:
     # ---- the fewest tokens -----------------------------------------------------------------------------------------
 
     def needs(self, position: Position) -> int:
-        """Return the fewest tokens to an end that count, if each part is written by itself: a bound above."""
+        """Return the fewest tokens that count to an end, if each part is written separately: an upper bound."""
         return min(self._needs(thread) for thread in position)
 
     def _needs(self, thread: Thread) -> int:
@@ -160,7 +160,7 @@ class ThreadTokens:
         return min(least + self.behind(thread.part), int(UNREACHABLE))
 
     def _least(self, number: int, inside: Any) -> int:
-        """The fewest tokens that count of the rest of a part; of a text that is copied, of a shortest rest."""
+        """The fewest tokens that count for the rest of a part; where it is copied later, those of a shortest rest."""
         part = self.parts[number]
         if not part.counts:
             return 0
@@ -170,7 +170,7 @@ class ThreadTokens:
         return 1 if is_special else self.spelled(part.rest(inside))
 
     def behind(self, number: int) -> int:
-        """Return the fewest tokens that count of what is behind a part, without copies."""
+        """Return the fewest tokens that count for the parts after one, without copies."""
         if number not in self._behind:
             after = self.threads.following(number)
             part = self.parts[after] if after else None
@@ -183,7 +183,7 @@ class ThreadTokens:
         return self._behind[number]
 
     def _copied(self, thread: Thread, rest: bytes = b"") -> int:
-        """The fewest tokens of the copies behind a thread's part, which ends with ``rest`` if it is copied itself."""
+        """The fewest tokens of the copies after a thread's part, which ends with ``rest`` if it is copied itself."""
         if not self.threads.last_copy:
             return 0
         texts, least = dict(thread.memory), 0
@@ -200,7 +200,7 @@ class ThreadTokens:
         return self._kept.find(("shortest", number), lambda: part.rest(part.start))
 
     def spelled(self, text: bytes) -> int:
-        """Count the fewest tokens that write a text by itself."""
+        """Count the fewest tokens that write a text alone."""
         fewest: int = self._kept.find(("spelled", text), lambda: spelled(text, self.vocabulary.trie))
         return fewest
 
@@ -215,20 +215,20 @@ class ThreadTokens:
     def _fits(self, thread: Thread, room: int | None) -> bool:
         part = self.parts[thread.part]
         if isinstance(part, Constrained) and not self.behind(thread.part) and not self.threads.last_copy:
-            return part.fits(thread.inside, room)  # without the fewest tokens, which take long to find
+            return part.fits(thread.inside, room)  # without counting the fewest tokens, which takes long
         if not part.counts:
             return self.fits(self.threads.begun_behind(thread), room) and self._can_write(thread, room)
         return self._needs(thread) <= _most(room)
 
     def _can_write(self, thread: Thread, room: int | None) -> bool:
-        """Whether tokens write the rest of a part that does not count, and what is behind it."""
+        """Whether tokens can write the rest of a part that does not count, and the parts after it."""
         part = self.parts[thread.part]
         if isinstance(part, Constrained) or self._all_bytes:
             return True
         return self._can_complete(thread.part, part.rest(thread.inside), room)
 
     def _can_complete(self, number: int, rest: bytes, room: int | None) -> bool:
-        """Whether tokens write the rest of a literal or a marker, the last of which may cross."""
+        """Whether tokens can write the rest of a literal or a marker; the last token may cross."""
         part = self.parts[number]
         data = part.marker.data if isinstance(part, Free) else part.start
         key = "completable", self._key(number), room
@@ -236,7 +236,7 @@ class ThreadTokens:
         return found[len(data) - len(rest)]
 
     def _completable(self, number: int, data: bytes, room: int | None) -> list[bool]:
-        """Of each number of bytes of a literal whether it can be completed after them; from its end back."""
+        """For each number of bytes of a literal, whether it can be completed after them; computed from its end."""
         trie, size, part = self.vocabulary.trie, len(data), self.parts[number]
         thread = Thread(number, part.start)
         found = [False] * size + [self.fits(self.threads.begun_behind(thread), room)]
@@ -264,7 +264,7 @@ class ThreadTokens:
         Args:
             position: The position.
             room: The tokens that count which may still be written; ``None``: any number.
-            ends: The tokens, by their ends that begin here.
+            ends: The tokens, by the ends of them that begin here.
         """
         if room is not None and self.threads.last_copy and self._farthest(position) < room:
             room = None
@@ -301,7 +301,7 @@ class ThreadTokens:
         return found
 
     def _goes_on(self, thread: Thread, rest: bytes, room: int | None) -> bool:
-        """Whether the rest of a literal, and what is behind it, can be written from between two tokens."""
+        """Whether the rest of a literal, and the parts after it, can be written from here, between two tokens."""
         if room is None and self._all_bytes:
             return True
         if self.parts[thread.part].counts:
@@ -311,7 +311,7 @@ class ThreadTokens:
         return self.fits(self.threads.begun_behind(thread), room)
 
     def _crossing(self, thread: Thread, rest: bytes, ends: Ends, room: int | None) -> Int32:
-        """The tokens that write the rest of a literal and something behind it."""
+        """The tokens that write the rest of a literal and something after it."""
         trie = self._trie(ends)
         nodes = trie.along(rest)
         if len(nodes) < len(rest):
@@ -372,7 +372,7 @@ class ThreadTokens:
     def _found_in_free(
         self, part: Free, number: int, state: int, ends: Ends
     ) -> tuple[Int32, list[tuple[int, Position, bool]]]:
-        """The tokens that can be read in free text; for those that complete the marker where they lead to.
+        """The tokens that can be read in free text; for those that complete the marker also their targets.
 
         And whether they count.
         """
@@ -445,7 +445,7 @@ class ThreadTokens:
         return np.array([len(data or b"") for data in self.vocabulary.tokens], dtype=np.int32)
 
     def _farthest(self, position: Position) -> int:
-        """A bound on the fewest tokens to an end after any token."""
+        """An upper bound of the fewest tokens to an end after any token."""
         if not self._all_bytes:
             return int(UNREACHABLE)
         return max(self._farthest_behind(thread) for thread in position)
@@ -501,7 +501,7 @@ class ThreadTokens:
         return np.array(found, dtype=np.int32)
 
     def _leaving(self, part: Constrained, thread: Thread, room: int | None) -> Int32:
-        """The tokens behind a longest text, which is complete: those that cannot go on with it."""
+        """The tokens after a longest text that is complete: those with which it cannot go on."""
         inside = thread.inside
         if not part.ends(inside):
             return NO_TOKENS
@@ -524,7 +524,7 @@ class ThreadTokens:
         return np.array([text[0] if text else -1 for text in texts], dtype=np.int16)
 
     def mask(self, tokens: Int32, *, may_end: bool) -> Mask:
-        """Return the mask of some tokens, and of end tokens if the text may end; kept for tokens that are."""
+        """Return the mask of some tokens, and of end tokens if the text may end; masks of cached tokens are cached."""
         masks = self._kept.masks
         known = masks.get((id(tokens), may_end))
         if known is None:
@@ -538,7 +538,7 @@ class ThreadTokens:
     # ---- tokens that cross where the end of a part is not known ----------------------------------------------------
 
     def _with_crossing(self, position: Position, tokens: Int32, room: int | None) -> Int32:
-        """Add those tokens to some inside parts that reach from one part into the next."""
+        """Add to tokens that stay inside parts those that reach from one part into the next."""
         if tokens.size <= _FEW:
             return _ascending([tokens, self._walked(position, room)])
         found = [tokens]
@@ -570,14 +570,14 @@ class ThreadTokens:
         )
 
     def _first_bytes_behind(self, thread: Thread) -> frozenset[int]:
-        """The bytes with which what is behind a thread's part can begin."""
+        """The bytes with which the parts after a thread's part can begin."""
         after = self.threads.following(thread.part)
         part = self.parts[after] if after else None
         text = dict(thread.memory).get(part.source) if isinstance(part, Copy) else None
         return frozenset(text[:1]) if text else self.threads.first_bytes(after)
 
     def _walked(self, position: Position, room: int | None, ends: Ends = WHOLE, ways: bytes | None = None) -> Int32:
-        """The tokens that can be read and completed: a walk of the trie without what refused bytes begin."""
+        """The tokens that can be read and completed, by a walk of the trie that skips all below a refused byte."""
         found, path, node, trie = list[int](), [position], 0, self._trie(ends)
         depths, subtree_ends, starts = trie.depths, trie.subtree_ends, trie.token_starts
         left = _less(room, True)
@@ -596,7 +596,7 @@ class ThreadTokens:
         return np.array(sorted(found), dtype=np.int32)
 
     def _is_token(self, position: Position, token: int, skipped: int) -> bool:
-        """Whether the end of a token holds no end of a longest text and something behind it."""
+        """Whether a token, by its end, does not hold the end of a longest text and something after it."""
         data = (self.vocabulary.tokens[token] or b"")[skipped:]
         return self.threads.read_on(position, data, is_token=True)[0] is not None
 
@@ -614,12 +614,12 @@ def _most(room: int | None) -> int:
 
 
 def _less(room: int | None, counts: bool) -> int | None:
-    """The tokens that are left after one more."""
+    """The number of tokens that are left after one more."""
     return None if room is None else room - counts
 
 
 def _made(key: Hashable, make: Callable[[], Made]) -> Made:
-    """Make what is not kept."""
+    """Make a value that is not cached."""
     return make()
 
 

@@ -1,7 +1,7 @@
 """Parts one after the other: how a text is divided among them while it is written, and when it is finished.
 
-A *thread* is one way to divide the text so far: the part that is open, and a place in it. After ``a`` of ``a*`` and
-then ``ab``, either part may read the next ``a``: so a *position* is a set of threads, as in a nondeterministic
+A *thread* is one way to divide the text so far: the part that is open, and a place in it. With the parts ``a*`` and
+``ab``, either part may read an ``a`` after ``a``: so a *position* is a set of threads, as in a nondeterministic
 automaton. Where each part ends in one way (a literal, free text up to a marker, a longest text), there is one thread.
 The last part may lead back to an earlier one, as calls in free text do.
 """
@@ -23,7 +23,7 @@ class Thread(NamedTuple):
     Attributes:
         part: The part that is open, counted from the last one back: -1, -2, …
         inside: The place in it.
-        memory: The texts of parts that are copied later, of the open one as far as it is written, by their numbers.
+        memory: The texts of parts that are copied later, by their numbers; of the open part the text so far.
     """
 
     part: int
@@ -32,7 +32,7 @@ class Thread(NamedTuple):
 
 
 Position: TypeAlias = tuple[Thread, ...]
-"""All ways to divide a text so far, at least one; that in which the earliest part is open first."""
+"""All ways to divide a text so far, at least one; first the one in which the earliest part is open."""
 
 
 def by_part(threads: Iterable[Thread]) -> Position:
@@ -41,7 +41,7 @@ def by_part(threads: Iterable[Thread]) -> Position:
 
 
 class Span(NamedTuple):
-    """A part of a finished text: which it is, its start and its end in bytes."""
+    """A part of a finished text, with its start and its end in bytes."""
 
     part: AnyPart
     start: int
@@ -56,7 +56,7 @@ class Threads:
         back: The number of the part that follows the last one; ``None``: none.
 
     Raises:
-        UsageError: The last part is another one, or an argument of another kind.
+        UsageError: The last part has no reader, or an argument has another type.
     """
 
     def __init__(self, parts: Iterable[AnyPart], back: int | None = None) -> None:
@@ -81,7 +81,7 @@ class Threads:
         self.last_copy = {
             part.source: n for n, part in enumerate(self.parts, -len(self.parts)) if isinstance(part, Copy)
         }
-        """Of each part that is copied, the last part that does so."""
+        """The last copy of each part that is copied."""
         self.is_definite = all(part.is_definite for part in self.parts[:-1])
         self._ends_anywhere = back is None and last.ending == "anywhere"
         self._begun: dict[int, Position] = {}
@@ -91,11 +91,11 @@ class Threads:
     # ---- threads ---------------------------------------------------------------------------------------------------
 
     def following(self, part: int) -> int:
-        """Return the part behind one; 0: none."""
+        """Return the part after one; 0: none."""
         return self.back - len(self.parts) if part == -1 and self.back is not None else part + 1
 
     def _closure(self, thread: Thread) -> Iterator[Thread]:
-        """A thread as far as it can go on, and the starts of the parts behind it if its own may end here."""
+        """The thread itself if it can go on, and the starts of the parts after it if its part may end here."""
         while after := self.following(thread.part):
             part = self.parts[thread.part]
             if part.goes_on(thread.inside):
@@ -106,7 +106,7 @@ class Threads:
         yield thread
 
     def beginning(self, number: int, memory: tuple[tuple[int, bytes], ...]) -> Thread:
-        """Return the thread at the start of a part, if certain texts stand before it."""
+        """Return the thread at the start of a part, after certain texts."""
         part = self.parts[number]
         if not self.last_copy:
             return Thread(number, part.start)
@@ -115,7 +115,7 @@ class Threads:
         return Thread(number, inside, (*kept, (number, b"")) if number in self.last_copy else kept)
 
     def begun_behind(self, thread: Thread) -> Position:
-        """Return the position at the start of what is behind a thread's part."""
+        """Return the position at the start of the parts after a thread's part."""
         begun = self._begun.get(thread.part)
         if begun is None:
             begun = tuple(self._closure(self.beginning(self.following(thread.part), thread.memory)))
@@ -137,7 +137,7 @@ class Threads:
     def read_on(self, position: Position, data: bytes, *, is_token: bool) -> tuple[Position | None, bool]:
         """Return the position after some bytes, and whether they write something in a part that counts.
 
-        In a token no longest text ends that has some of it.
+        A longest text does not end inside a token that writes some of it.
         """
         at, counts, is_over = 0, False, False
         while at < len(data):
@@ -170,7 +170,7 @@ class Threads:
         return position, counts
 
     def let_go(self, position: Position, byte: bytes) -> Position:
-        """Return the start of what is behind a longest text that alone is open and ends before a byte."""
+        """Return the position after a longest text that alone is open and ends before a byte."""
         part = self.parts[position[0].part]
         while len(position) == 1 and isinstance(part, ReadText) and part.ending == "longest":
             if not self.following(position[0].part) or not part.lets_go(position[0].inside, byte):
@@ -238,7 +238,7 @@ class Threads:
         return len(position) == 1 and position[0].part == -1 and self._ends_anywhere
 
     def canonical(self, position: Position) -> Position:
-        """Return a position without the number of tokens that may still be written in free text, unless it is 0."""
+        """Return a position without the number of tokens that free text may still have, unless it is 0."""
         thread = position[0]
         if not isinstance(thread.inside, InFree) or not thread.inside.left:
             return position
@@ -255,9 +255,9 @@ class Threads:
         return isinstance(part, ReadText) and all(self.read((thread,), byte) is None for byte in BYTES)
 
     def forced(self, position: Position, most: int | None) -> tuple[bytes, Position | None] | None:
-        """Return some bytes that must follow a position which does not accept, at most N, and the position after them.
+        """Return bytes that must follow a position that does not accept, at most N, and the position after them.
 
-        There are more after that position, perhaps; instead of it ``None``: there are no more. ``None``: none is known.
+        More may follow after that position; ``None`` in place of it: no more. ``None``: none is known.
         """
         thread = position[0]
         if len(position) > 1 or self._may_leave(thread):
@@ -268,7 +268,7 @@ class Threads:
         if inside is None:
             return None
         if isinstance(part, ReadText) and not part.ends(inside):
-            return data, None  # it has told all up to its end, or a choice
+            return data, None  # it has given all bytes up to its end, or up to a choice
         return data, tuple(dict.fromkeys(self._closure(self.moved(thread, inside, data))))
 
     def only_step(self, position: Position) -> tuple[bytes, Position] | None:
@@ -287,7 +287,7 @@ class Threads:
         return None if after is None else (steps[0], after)
 
     def _may_leave(self, thread: Thread) -> bool:
-        """Whether the next byte may be of a part behind a thread's, where the position does not say so."""
+        """Whether the next byte may belong to a later part in which the position has no thread."""
         part = self.parts[thread.part]
         return part.stops(thread.inside) or (
             isinstance(part, ReadText) and part.ending == "longest" and part.ends(thread.inside)
@@ -296,7 +296,7 @@ class Threads:
     # ---- where a part begins ---------------------------------------------------------------------------------------
 
     def first_bytes(self, number: int) -> frozenset[int]:
-        """Return the bytes with which a text of a part, and of those behind it, can begin; 0: of no part."""
+        """Return the bytes with which a text of a part and those after it can begin; 0: no part."""
         if not number:
             return frozenset()
         if number not in self._first:
@@ -309,7 +309,7 @@ class Threads:
         return self._first[number]
 
     def check_longest(self, number: int) -> None:
-        """Refuse a longest text that could take in the beginning of what follows it.
+        """Refuse a longest text that could include the beginning of the next part.
 
         Raises:
             UsageError: It could.
@@ -325,7 +325,7 @@ class Threads:
     # ---- a finished text -------------------------------------------------------------------------------------------
 
     def divided(self, data: bytes, unread: AnyPart | None = None) -> list[Span] | None:
-        """Divide a text, each part as long as it can be; ``unread`` may have any text up to the end of it."""
+        """Divide a text, each part as long as it can be; the part ``unread`` may have any text up to its end."""
         spans, known = list[Span](), dict[tuple[int, int], list[int]]()
         begun, dead = [self.beginning(-len(self.parts), ())], set[tuple[Thread, int]]()
         waiting = [self._ends(begun[0], 0, data, unread, known)]
@@ -353,7 +353,7 @@ class Threads:
     def _ends(
         self, thread: Thread, start: int, data: bytes, unread: AnyPart | None, known: dict[tuple[int, int], list[int]]
     ) -> Iterator[int]:
-        """The places where a part may end that begins at a byte, the farthest first."""
+        """The offsets at which a part that begins at ``start`` may end, the farthest first."""
         part = self.parts[thread.part]
         if part is unread:
             return iter([len(data)])

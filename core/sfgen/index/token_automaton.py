@@ -1,4 +1,4 @@
-"""An automaton seen through a vocabulary: which tokens each state allows, where they lead, and the way to the end.
+"""An automaton over a vocabulary: the tokens that each state allows, their targets, and the fewest tokens to the end.
 
 A mask is made when it is asked for, and kept while there is room (see ``sfgen.index.mask_store``). The next state is
 found by walking the bytes of the token, so no table of transitions is kept.
@@ -124,7 +124,7 @@ class TokenAutomaton:
         All end tokens count as one.
 
         Returns:
-            ``None`` where it would take longer than microseconds; it is known when the mask is made.
+            ``None`` if the answer takes longer than microseconds; once the mask is made, it is known.
         """
         return self._store.several(self._known(state))
 
@@ -332,7 +332,7 @@ class TokenAutomaton:
 
     @cached_property
     def _byte_distance(self) -> Int32 | None:
-        """Where every byte is a token by itself: an upper bound of ``distance``, which takes far less to find."""
+        """An upper bound of ``distance`` where every byte is a token by itself; it is found in far less time."""
         return byte_distances(self.dfa) if self._live is None else None
 
     @cached_property
@@ -340,7 +340,7 @@ class TokenAutomaton:
         return int(self.distance[self.distance != UNREACHABLE].max())
 
     def _known(self, state: int) -> int:
-        """The state, if there is one of this number."""
+        """Check the number of a state."""
         if not 0 <= (number := arguments.whole_number("state", state)) < self._size:
             raise UsageError(f"there is no state {number}: the automaton has {self._size}")
         return number

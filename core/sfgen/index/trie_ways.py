@@ -1,4 +1,4 @@
-"""Ways through the trie of tokens that sequences look for, and what is kept of them beside a source."""
+"""Ways through the trie of tokens to where a part ends inside a token, and caches of results beside a source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TrieWays:
         return self._to[firsts]
 
     def _above(self, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Mark the nodes in whose subtree some node is marked."""
+        """Mark the nodes above a marked node."""
         before = np.concatenate([[0], np.cumsum(marked)])
         above: NDArray[np.bool_] = before[self._trie.subtree_ends] > before[:-1]
         return above
@@ -55,13 +55,13 @@ class TrieWays:
         return (np.frombuffer(self.to(firsts), dtype=np.bool_) & has_others).tobytes()
 
     def exits(self, dfa: Dfa, state: int, firsts: frozenset[int], most: int) -> list[tuple[int, bytes, int]]:
-        """Find nodes at which a text may end, above a byte with which the next can begin; no more than N.
+        """Find nodes at which a text may end, above a byte with which the next one can begin; at most N.
 
         Args:
             dfa: The automaton of the text.
             state: Where a token begins.
-            firsts: Those bytes.
-            most: How many are found.
+            firsts: The bytes with which the next text can begin.
+            most: N, the most nodes to find.
 
         Returns:
             Each node, the bytes up to there, and the state.
@@ -98,7 +98,7 @@ def spelled(text: bytes, trie: TokenTrie) -> int:
 
 @dataclass
 class Kept:
-    """Findings about the parts before one source: the last of them, kept as long as it lives."""
+    """A cache of results about the parts before one source; the last ones are kept, as long as the source lives."""
 
     found: dict[Hashable, Any] = field(default_factory=dict)
     masks: dict[tuple[int, bool], tuple[Int32, Mask]] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Kept:
     _MOST = 128
 
     def find(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what belongs to a key; make it the first time."""
+        """Return the value of a key; make it the first time."""
         made: Made | None = self.found.get(key)
         if made is None:
             made = make()
@@ -118,7 +118,7 @@ class Kept:
         return made
 
     def number(self, key: Hashable) -> int:
-        """Return a number that no other long key has."""
+        """Return a number for a long key, which no other key has."""
         known = self.numbers.get(key)
         if known is None:
             if len(self.numbers) >= self._MOST:
@@ -133,7 +133,7 @@ def _kept(source: GuideSource) -> Kept:
 
 
 def kept_of(source: GuideSource) -> Kept:
-    """Return what is kept beside a source."""
+    """Return the cache of a source."""
     try:
         return _kept(source)
     except TypeError:  # it allows no weak reference
