@@ -126,7 +126,7 @@ class Matcher:
         return None if match is None else self.named(match)
 
     def first_certain(self, data: bytes) -> Certain | None:
-        """Read as :meth:`advance`; return also the position after which the match was certain."""
+        """Read as :meth:`advance`; return also when the match was certain."""
         matches = self._read_all(data if data.__class__ is bytes else arguments.data("data", data))
         return Certain(matches[0][0], min(matches[0][1])) if matches else None
 
