@@ -287,7 +287,7 @@ def byte_table(
 
     ``transitions`` is int32 ``[states, labels]``, -1 for none. Returned are a table, int32 ``[states and those inside
     of characters, byte classes]``, and the class of each byte, ``[256]``. The states keep their numbers; those inside
-    of characters come behind them.
+    of characters come after them.
     """
     rows, row_of_block = labels
     targets = np.ascontiguousarray(transitions.T)

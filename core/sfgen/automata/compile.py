@@ -87,7 +87,7 @@ class Bordered(NamedTuple):
 def compile_bordered(pattern: str) -> Bordered:
     r"""Build the automaton of texts with two borders around a match.
 
-    Lookarounds of the match see the whole text, also before the first border and behind the second. The pattern has the
+    Lookarounds of the match see the whole text, also before the first border and after the second. The pattern has the
     meaning that it has for ``re.search``: classes, ``\b`` and case are those of Unicode unless it says ``(?a)``.
     """
     with nesting_limit(pattern):

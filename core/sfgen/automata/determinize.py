@@ -255,7 +255,7 @@ def _subsets(
             if single >= 0 and set_of[single] >= 0:
                 found = set_of[single]
             elif cut[label]:
-                # The closure of the targets, written behind the last set.
+                # The closure of the targets, written after the last set.
                 stamp += 1
                 progress[_STAMP] = stamp
                 size = 0

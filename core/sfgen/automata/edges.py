@@ -192,7 +192,7 @@ def _runs(classes: list[int], first: int, last: int) -> list[tuple[int, int, int
 
 
 def _add(ranges_to: dict[int, _Found], target: int, first: int, last: int) -> None:
-    """Put a range behind those that already lead to the target."""
+    """Put a range after those that already lead to the target."""
     ranges = ranges_to.setdefault(target, [])
     if ranges and ranges[-1][1] == first - 1:
         ranges[-1] = (ranges[-1][0], last)

@@ -194,7 +194,7 @@ def _spellings(ways: _Ways, path: _Path) -> Iterator[str]:
     sets = [ways.characters(edge) for edge in path]
     for number in itertools.count():
         # The digits of the number, in a system where each place has as many as there are characters. Each also moves
-        # all places behind it, so that every text still comes once.
+        # all places after it, so that every text still comes once.
         moved = 0
         text = []
         for characters in sets:

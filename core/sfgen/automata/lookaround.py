@@ -51,7 +51,7 @@ def without_lookarounds(nfa: Nfa, pattern: str) -> Nfa:
     def number_of(state: State) -> int:
         number = numbers.get(state)
         if number is None:
-            number = numbers[state] = len(numbers) + 2  # behind the start and the accepting state
+            number = numbers[state] = len(numbers) + 2  # after the start and the accepting state
             waiting.append(state)
         return number
 

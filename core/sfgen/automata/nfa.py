@@ -97,7 +97,7 @@ class Plan:
 
     def __init__(self) -> None:
         self.looks: dict[tuple[bool, Node], int] = {}
-        """The number of each lookaround: whether behind, and for what. Equal ones are built once, inner ones first."""
+        """The number of each lookaround: whether after, and for what. Equal ones are built once, inner ones first."""
         self.repeated: dict[int, int] = {}
         """The states inside of what is repeated, by the identity of the node."""
         self.lookaround_size = 0
@@ -228,7 +228,7 @@ class _Builder:
         """``count`` copies of a fragment between ``count + 1`` new states, which are returned."""
         start = self.state()
         edges_before, epsilons_before = len(self.edges), len(self.epsilons)
-        # The end of a copy stands right behind its inner states, so that every copy looks the same but for a shift.
+        # The end of a copy stands right after its inner states, so that every copy looks the same but for a shift.
         stride = self.plan.repeated[id(child)] + 1
         by_shifting = count > _FEW
         for copy in range(1 if by_shifting else count):

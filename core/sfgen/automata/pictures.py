@@ -188,7 +188,7 @@ def _mermaid_text(text: str) -> str:
     written = []
     before = ""
     for character in text:
-        # A hyphen and a point begin no list behind a letter.
+        # A hyphen and a point begin no list after a letter.
         is_plain = character in _PLAIN or character.isalnum() or not character.isascii()
         is_plain = is_plain or (character == "-" and before.isalnum()) or (character == "." and before.isalpha())
         written.append(character if is_plain else f"#{ord(character)};")

@@ -328,7 +328,7 @@ class Automaton:
         return Step(after, acts, bool(units), tuple(moves), waiting, tuple(pending.values()), certain)
 
     def _as_read(self, content: Content, reading: Reading) -> tuple[int, int, Sequence[Unit], Sequence[Sequence[Unit]]]:
-        """Return the case and the family of scripts behind a character, its foldings, and its other readings."""
+        """Return the case and the family of scripts after a character, its foldings, and its other readings."""
         if not (self.normalize and self.has_words):
             return content.case, content.spelling, reading.units, ()
         others = () if reading.is_capital_i and content.case == CAPITAL else reading.others
@@ -347,7 +347,7 @@ class Automaton:
         fates: Fates,
         complete: _Complete,
     ) -> Sources:
-        """Read one character for the banned words; note what is complete, and return the threads behind it."""
+        """Read one character for the banned words; note what is complete, and return the threads after it."""
         content = state.content
         new = state.registers[0]
         begun = (new, () if self.allowed is None else None) if content.begins else None
@@ -590,7 +590,7 @@ class Run:
 
 
 _FAR: Final = 1 << 62
-"""Behind every character."""
+"""After every character."""
 
 
 def _hardness(match: RawMatch) -> tuple[int, RawMatch]:

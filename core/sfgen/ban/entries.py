@@ -232,7 +232,7 @@ class Keywords:
         return len(self._keys[node[1] - 1]) > node[2]
 
     def is_at_word_end(self, node: Node) -> bool:
-        """Tell whether a boundary or a gap follows a node in some key: their symbols come behind all others."""
+        """Tell whether a boundary or a gap follows a node in some key: their symbols come after all others."""
         return self._keys[node[1] - 1].startswith(_WORD_ENDS, node[2])
 
     def completed_by_boundary(self, node: Node | None) -> Sequence[int]:
@@ -289,7 +289,7 @@ def _first_symbol(key: bytes, at: int) -> bytes:
 
 
 def with_mark(marks: str, mark: str) -> str:
-    r"""Add a mark behind others in canonical order.
+    r"""Add a mark after others in canonical order.
 
     >>> with_mark("\u0302", "\u0323") == "\u0323\u0302"
     True

@@ -1,10 +1,10 @@
-"""The constraints of one text: what a configuration allows it to be.
+"""The constraints of one text, from its configuration.
 
-A configuration has a constraint, and may put free text around it: a *thought* before the text, which ends with a
-marker (``after``), or free text in which each marker begins a *call* (``when``). Calls of tools in a form of their own
-say themselves where they stand in free text (``sfgen.tools``). Banned words are taken out of the
-automaton of the constraint where the product of both can be made (``sfgen.ban.difference``); elsewhere the matcher of
-the ban watches over the text.
+A configuration has a constraint, and may put free text around it: a *thought* before the text, which ends with a marker
+(``after``), or free text in which each marker begins a *call* (``when``). Calls of tools with a form of their own
+already contain the free text around them (``sfgen.tools``). Banned words are taken out of the automaton of the
+constraint where the product of both can be made (``sfgen.ban.difference``); elsewhere the matcher of the ban watches
+over the text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 TakesOut: TypeAlias = "Callable[[GuideSource, BannedWords, bytes], GuideSource | None]"
-"""Takes banned words out of a constraint, for texts after a prompt: ``sfgen.ban.difference.without_banned``."""
+"""A function that takes banned words out of a constraint, for texts after a prompt:
+``sfgen.ban.difference.without_banned``."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Allowed:
     def watch_strings(self, matcher: SeamMatcher) -> StringsMatcher | None:
         """Return a matcher that reads the strings of JSON, too.
 
-        It is ``None`` where the text has none, or banned words were taken out of them.
+        It is ``None`` if the text has no strings of JSON, or banned words were taken out of them.
         """
         constraint = getattr(self.source, "constraint", None)
         if constraint is None or self.guided is not self.source or self.clean is not None:
@@ -99,12 +100,12 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
     if config.when is not None:
         if is_form:
             raise UsageError(
-                ParameterText("when names a text before calls, and the form of the tools has one of its own", "when"),
+                ParameterText("when cannot be used with these tools: their form has its own text before calls", "when"),
                 hint=ParameterText("Leave when out; ToolCalls(in_text=True) has calls in free text.", "when"),
             )
         if constraint is None:
             raise UsageError(
-                ParameterText("when needs a constraint: what comes behind it", "when"),
+                ParameterText("when needs a constraint: the one of the text after it", "when"),
                 hint=ParameterText("Leave when out, or give an index.", "when"),
             )
         calls = _calls(model, config.when, constraint, banned, without)
@@ -112,7 +113,7 @@ def allowed(model: Model, config: GenerationConfig, prompt: bytes, without: Take
     if banned is None or constraint is None:
         return Allowed(marker, constraint, constraint, constraint)
     clean = without(constraint, banned, prompt if marker is None else marker.data)
-    if is_form:  # a matcher would not see what escapes in a call stand for
+    if is_form:  # a matcher would not decode the escapes in a call
         if clean is None:
             raise UsageError(
                 "banned words cannot be taken out of the arguments of tools", hint="Ban fewer, or nothing."
@@ -132,7 +133,7 @@ def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords
     if isinstance(asked, Grammar) and asked.tokens:
         raise UsageError(
             ParameterText(
-                f"calls that when asks for are texts, and the grammar asks for the token {asked.tokens[0]}", "when"
+                f"calls after when are written as text, and the grammar asks for the token {asked.tokens[0]}", "when"
             ),
             hint=ParameterText("Write the text of the token in quotes, or leave when out.", "when"),
         )
@@ -142,7 +143,7 @@ def _calls(model: Model, when: str, constraint: GuideSource, banned: BannedWords
     clean = without(constraint, banned, marker.data)
     if clean is None:
         raise UsageError(
-            ParameterText("banned words cannot be taken out of the calls that when asks for", "when"),
+            ParameterText("banned words cannot be taken out of the calls after when", "when"),
             hint=ParameterText("Leave when out, or ban nothing.", "when"),
         )
     return Calls(marker, clean, constraint)
@@ -166,7 +167,7 @@ def _values(calls: Calls, source: GuideSource | None, data: bytes) -> tuple[Any,
 def marker_of(
     model: Model, vocabulary: Vocabulary, after: str, banned: BannedWords | None, *, name: str = "after"
 ) -> Marker:
-    """Return a marker: its bytes, and its token if it is a special one. ``name`` is its parameter."""
+    """Return a marker: its bytes, and its token if it is a special one. ``name`` is the parameter's name."""
     data = after.encode()
     encode = getattr(model, "encode_inside", None)
     try:
@@ -196,7 +197,7 @@ def marker_of(
 
 
 def _pieces(data: bytes, special: list[int], vocabulary: Vocabulary) -> tuple[tuple[bytes, int | None], ...]:
-    """Cut a marker into special tokens and the text between them; nothing where their names do not say how."""
+    """Cut a marker into special tokens and the text between them; return nothing if a name is not in it."""
     pieces, rest = list[tuple[bytes, int | None]](), data
     for token in special:
         name = vocabulary.names.get(token, "").encode()

@@ -2,8 +2,8 @@
 
 The thread does all the work, from loading the model on, and hands the events over; the event loop only waits. The texts
 of one model are made one after the other, in the order in which they were asked for: each has the scores that it would
-have alone, and so the same result. A text goes on while its events wait to be read, so that whoever asks for another
-one in between need not wait for himself.
+have alone, and so the same result. A text goes on while its events wait to be read: a task that asks for another text
+between two events does not block itself.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ async def astream(
     """Generate one text in a thread, event by event.
 
     It takes what ``stream`` takes, and yields and raises the same: ``async for event in sfgen.astream("tiny", "Hi")``.
-    Texts of one model are made one after the other. Where the iteration is cancelled or closed, the text ends after the
-    token that is being made, and the model is free. A loop that is left by ``break`` is closed by
-    ``contextlib.aclosing``, or when nothing refers to the iterator any more.
+    Texts of one model are made one after the other. If the iteration is cancelled or closed, the text ends after the
+    current token, and the model is free. A loop that is left by ``break`` is closed by ``contextlib.aclosing``, or when
+    nothing refers to the iterator any more.
 
     Args:
         model: As of ``stream``; one that is named is loaded in the thread.
@@ -63,8 +63,8 @@ async def agenerate(
     """Generate one text in a thread.
 
     It takes what ``generate`` takes, and returns and raises the same: ``await sfgen.agenerate("tiny", "Hi")``. Texts of
-    one model are made one after the other. Where it is cancelled, the text ends after the token that is being made, and
-    the model is free.
+    one model are made one after the other. If it is cancelled, the text ends after the current token, and the model is
+    free.
 
     Args:
         model: As of ``generate``; one that is named is loaded in the thread.
@@ -109,7 +109,7 @@ class _Text:
         self._thread: threading.Thread | None = None
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """Yield what the thread tells; however that ends, the thread has ended then."""
+        """Yield the events of the thread; in any case the thread has ended afterwards."""
         import asyncio  # 25 ms, which a program without an event loop need not wait
 
         self._loop = asyncio.get_running_loop()
@@ -175,7 +175,7 @@ _lock = threading.Lock()
 
 
 def _forget_turns() -> None:
-    """Forget all texts in a forked process, which has none of their threads."""
+    """Forget all texts in a forked process, which does not have their threads."""
     global _lock
     _lock = threading.Lock()
     _lines.clear()
@@ -191,7 +191,7 @@ def _key(text: _Text) -> Hashable:
 
 
 def _join_line(text: _Text) -> None:
-    """Begin a text, or let it wait for those before it."""
+    """Begin a text, or put it into the queue of its model."""
     with _lock:
         line = _lines.setdefault(_key(text), deque())
         line.append(text)
@@ -211,7 +211,7 @@ def _leave_before_turn(text: _Text) -> bool:
 
 
 def _end_turn(text: _Text) -> None:
-    """Begin the text behind one that is over."""
+    """Begin the text after one that has ended."""
     with _lock:
         line = _lines[_key(text)]
         line.popleft()

@@ -1,19 +1,18 @@
-"""The ban over one text: a matcher of banned words, a strategy that goes on after them, and words with a bias.
+"""The ban over one text: a matcher of banned words, a strategy for complete matches, and words with a bias.
 
 Words with a bias are found as banned words are, but an occurrence is accepted by chance or rolled back. The target: a
 text with n occurrences of a word of bias b has exp(b · n) times the weight that the sampler gives it, with b at most 0.
 When an occurrence is complete, it is accepted with the probability exp(b). Else the text goes back to where no match
-was partial, as under ``resample`` (:mod:`sfgen.decoding.rollback`), and keeps what was learnt: tokens that complete
-an occurrence have its bias in their weights, so that it is paid once, and the weights of the tokens before them are
+was partial, as under ``resample`` (:mod:`sfgen.decoding.rollback`), and keeps what was learnt: tokens that complete an
+occurrence have its bias in their weights, so that it is paid once, and the weights of the tokens before them are
 lowered by the share of what follows that would not be accepted. A weight that is too high, since too little is known,
-costs another round, and never changes what comes out.
+costs another round, and never changes the distribution.
 
 So a block, the text between two positions without a partial match, is an exact draw in proportion to p · exp(b · n).
-The whole text is not, since nobody looks further ahead than that: no token is made less likely for an occurrence that
-begins in a later block.
+The whole text is not, since no token is made less likely for an occurrence that begins in a later block.
 
 At temperature 0 nothing is left to chance: an occurrence is rolled back when it comes up first, and then the token with
-the largest weight is taken. So a word is written where its way is the likeliest one with its bias in it.
+the largest weight is taken. So a word is written where it is the likeliest text even with its bias.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Ban:
         return self.tokens.is_dead(self.matcher)
 
     def dead(self, allowed: Mask) -> Mask | None:
-        """Find the allowed tokens that lead to banned text only; ``None``: none is known."""
+        """Find the allowed tokens that lead to banned text only; ``None``: no such token is known."""
         if self.clean is None:
             return None
         dead: Mask = allowed & ~self.clean.mask()
@@ -105,7 +104,7 @@ class BiasMark(NamedTuple):
 class BiasedMatcher:
     """A matcher of the words with a bias, beside the matcher of the ban if there is one.
 
-    It reports banned matches only; of the words with a bias it keeps the occurrences.
+    It reports banned matches only, and collects the occurrences of the words with a bias.
 
     >>> from sfgen.ban import WordBias
     >>> matcher = BiasedMatcher(WordBias({"talk": -2}), b"", None)
@@ -130,7 +129,7 @@ class BiasedMatcher:
         return _joined(self.found, self.biased.all_at_end())
 
     def begin_text(self) -> None:
-        """Begin a text that is also read without what stands before it."""
+        """Begin a text that is also read without the text before it."""
         self.biased.begin_text()
         if self.banned is not None:
             self.banned.begin_text()
@@ -187,7 +186,7 @@ class Bias:
     matcher: BiasedMatcher  # the matcher, which is also that of the ban
     tokens: FindsTokens
     words: WordBias
-    strategy: Resample  # says whether occurrences are accepted, and how to go on where they are not
+    strategy: Resample  # decides whether occurrences are accepted, and where to go back to if not
 
     def __post_init__(self) -> None:
         self.values = tuple(self.words.biases.values())

@@ -1,9 +1,9 @@
 """Several texts at once: their loops run in lock-step, and one forward pass answers all of them.
 
 A round advances every loop to its next request, passing its events on, and then runs one forward pass for all rows that
-wait. A row that is over is taken by the next loop, if there is one, with what it has read: where the next prompt
-begins like the one before, with the same instructions or examples, that much is not read again. A loop whose next step
-is made by another thread yields its future: the others go on, and it is asked again in the next round.
+wait. The next loop takes a row whose loop has ended, with the tokens that the row has read: the common beginning of two
+prompts, such as instructions or examples, is not read again. A loop whose next step is made by another thread yields
+its future: the others go on, and it is asked again in the next round.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sfgen.protocols import (
 )
 
 LEAST_SHARED = 4
-"""The fewest tokens that two prompts must have in common: to read less again costs nothing."""
+"""The fewest tokens that two prompts must share for them not to be read again: fewer cost nothing."""
 
 LONGEST_WAIT = 0.02
 """Seconds that a round waits for the steps of other threads, if all loops do; then new loops may begin."""
@@ -92,7 +92,7 @@ class _Row(Generic[Told]):
     is_new: bool = True  # whether the loop has not asked yet
 
     def begin_request(self, batch: Batch, slot: int) -> Sequence[int]:
-        """Rewind the row to where the request begins; return its tokens that are still to be read."""
+        """Rewind the row to the start of the request; return the tokens of it that must be read."""
         assert self.request is not None, "every loop that runs has come to a request"
         token_ids, keep = self.request.token_ids, self.request.keep
         if self.is_new:
@@ -113,8 +113,8 @@ def drive_batch(
     """Run loops in lock-step, sharing forward passes.
 
     Args:
-        loops: What ``prepare`` made, one for each text; or other such loops. ``None``: no other is there yet, and those
-            that run continue; where none runs, the next is waited for.
+        loops: The loops, as ``prepare`` makes them, one for each text. ``None`` among them: there is no other one yet,
+            and the running ones continue; if none runs, it waits for the next.
         batch: Empty, and with a row for each loop, or ``rows`` of them.
         rows: How many loops run at once; all if not given. The next one is taken from ``loops`` when a row is free.
         keep: Whether a free row keeps what it has read until a loop takes it. So the next turn of a conversation does
@@ -125,7 +125,7 @@ def drive_batch(
         error that has ended it; the others go on.
 
     Raises:
-        Exception: Whatever is no ``SfgenError`` ends all. The loops are closed then, as they are when the iterator is.
+        Exception: Any error that is not an ``SfgenError`` ends all. The loops are then closed, as when the iterator is.
     """
     loops = arguments.items("loops", loops, "a list of what sfgen.decoding.prepare made")
     arguments.given("batch", batch, "a batch", "extend", "rewind", hint="Make one with sfgen.decoding.batch_of.")
@@ -202,7 +202,7 @@ class _Waiting(Generic[Told]):
         return slot
 
     def _best(self, prompt: Sequence[int]) -> int:
-        """The free row that a prompt takes: the one that has read most of it."""
+        """Return the free row for a prompt: the one that has read most of it."""
         shared = {slot: _shared(read, prompt) for slot, read in self.free.items()}
         if self.keep:
             # All conversations begin alike. A row with little more than that in common is that of another one, which
@@ -338,7 +338,7 @@ def _fits(choice: Choice, table: Any) -> bool:
 
 
 def _choice_of(row: _Row[Told]) -> Choice | None:
-    """Return how a row chooses its next token; ``None``: it wants scores alone, or its loop is about to fail."""
+    """Return a row's choice of its next token; ``None``: it wants scores alone, or its loop is about to fail."""
     assert row.request is not None, "it asks"
     try:
         return None if row.request.choose is None else row.request.choose()

@@ -1,14 +1,14 @@
 """The choice of a token, for all rows of a batch at once.
 
-A row asks with a ``Choice``: which tokens may stand there, how one of them is chosen, and a number between 0 and 1 that
-decides. The choices of all rows whose scores lie in one table are made in one call, where the scores are: by kernels on
-the host (``sfgen.decoding.choice_kernels``), by torch on a GPU (``sfgen.decoding.choice_device``). A row keeps its
-scores as a ``ScoreRow`` and chooses again among them after a rollback, in the same way.
+A row asks with a ``Choice``: the allowed tokens, the options of the sampler, and a random number between 0 and 1. The
+choices of all rows whose scores lie in one table are made in one call, where the scores are: by kernels on the host
+(``sfgen.decoding.choice_kernels``), by torch on a GPU (``sfgen.decoding.choice_device``). A row keeps its scores as a
+``ScoreRow`` and chooses again among them after a rollback, in the same way.
 
-The order is that of ``sfgen.decoding.sampler``: biases and penalties, temperature, top-k, top-p, min-p. Behind
-truncation the weights are multiplied by what is known of the tokens (``Choice.factors``, ``Choice.barred``). Sums are
-those of float64 on the host and on the device; they are added in another order there, so that a draw within 1e-13 of
-the border between two tokens may fall on its other side.
+The order is that of ``sfgen.decoding.sampler``: biases and penalties, temperature, top-k, top-p, min-p. After
+truncation the weights are multiplied by factors from the search tree, or set to 0 (``Choice.factors``,
+``Choice.barred``). Sums are those of float64 on the host and on the device; they are added in another order there, so
+that a draw within 1e-13 of the border between two tokens may fall on its other side.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _HIGHEST = {NOT_A_NUMBER: math.nan, INFINITE: math.inf, ALL_MINUS_INFINITE: -mat
 
 
 class Chosen(NamedTuple):
-    """A token that was chosen, or why none was."""
+    """A token that was chosen, or the reason why none was."""
 
     token: int  # below 0: see ``sfgen.decoding.choice_kernels``
     probability: float | None = None  # with which it was drawn; ``None``: nothing was drawn
@@ -60,7 +60,7 @@ class Changes:
 
     @classmethod
     def of(cls, sampler: Sampler, prompt: Sequence[int], written: Sequence[int]) -> Changes:
-        """Return what the biases and penalties of a sampler mean behind a text.
+        """Return the biases and penalties of a sampler after a text.
 
         >>> changes = Changes.of(Sampler(repetition_penalty=2), [1], [0])
         >>> changes.changed(np.array([3.0, -1.0, 1.0])).tolist()
@@ -110,7 +110,7 @@ class Changes:
 
 @dataclass(slots=True)
 class Choice:
-    """How the next token of a row is chosen."""
+    """The choice of a row's next token, not made yet."""
 
     mask: Mask  # the tokens that may stand there, uint32 [words]
     count: int  # their number
@@ -128,7 +128,7 @@ class Choice:
 
     @property
     def is_weighed(self) -> bool:
-        """Whether anything is known of the tokens but their scores."""
+        """Whether tokens are barred or have factors."""
         return self.takes_best or self.barred is not None or self.factors is not None
 
     @property
@@ -138,7 +138,7 @@ class Choice:
 
     @property
     def options(self) -> tuple[float, ...]:
-        """The numbers that the kernels ask for, by their columns."""
+        """The options as numbers, in the columns of the kernels."""
         sampler, top_k = self.sampler, self.sampler.top_k
         return (
             self.temperature,
@@ -151,7 +151,7 @@ class Choice:
 
 
 class ScoreRow(Protocol):
-    """The scores of one row at one position, wherever they lie."""
+    """The scores of one row at one position, on the host or on a device."""
 
     @property
     def size(self) -> int:
@@ -177,7 +177,7 @@ class ScoreRow(Protocol):
 
 
 _KEPT_WHOLE = 4
-"""If fewer than one in N tokens may stand somewhere, the scores of the others are not kept."""
+"""If fewer than one in N tokens are allowed at a position, the scores of the others are not kept."""
 
 
 class HostRow:
@@ -268,7 +268,7 @@ class RowAnswer(NamedTuple):
 
 
 class _Room(threading.local):
-    """The room of the kernels, which a thread uses again: of a row, whatever the number of rows."""
+    """The scratch arrays of the kernels for one row, which a thread uses for all rows."""
 
     size = -1
 
@@ -320,7 +320,7 @@ def choose_in_table(table: Scores, rows: Sequence[int], choices: Sequence[Choice
 
 
 def _choose_weighed(scores: Scores, choice: Choice) -> Chosen:
-    """Choose a token of one row, of which something is known."""
+    """Choose a token of one row with barred tokens or factors."""
     singles, doubles = _tables(scores[None])
     tokens, factors = _NO_FACTORS if choice.factors is None else choice.factors
     barred = _NO_MASK if choice.barred is None else choice.barred

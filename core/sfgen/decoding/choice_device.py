@@ -1,8 +1,8 @@
-"""The choice of a token by torch, where the scores are: on a GPU only what is chosen comes to the host.
+"""The choice of a token by torch, on the device of the scores: from a GPU only the chosen token comes to the host.
 
 It follows ``sfgen.decoding.choice_kernels`` step by step, in float64, over all tokens: those that are not allowed have
-the score minus infinity. Where scores are equal the lower id stays, as there. Sums are added in another order, which
-``sfgen.decoding.choice`` tells of. To be imported where torch is there already.
+the score minus infinity. Where scores are equal the lower id stays, as there. Sums are added in another order; see
+``sfgen.decoding.choice``. To be imported where torch is there already.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ _MOST_SORTED = 1024
 """The most tokens of a nucleus that are sorted at first; all are, where it has more."""
 
 MOST_SCORES = 2**24
-"""The most scores that are chosen among at once, as far as one row has no more: some eight arrays of float64 are made
-of them, 1 GB in all."""
+"""The most scores in one call, unless one row has more: some eight arrays of float64 are made of them, 1 GB in all."""
 
 
 def _on_device(function: Callable[_Given, _Returned]) -> Callable[_Given, _Returned]:
@@ -185,7 +184,7 @@ def _weighed(scores: Any, missing: Any, choices: Sequence[Choice]) -> list[Chose
 
 
 def _usable(token: int, highest: float) -> int:
-    """Return a token, or why none can be chosen."""
+    """Return a token, or the reason why none can be chosen."""
     if math.isnan(highest):
         return NOT_A_NUMBER
     if math.isinf(highest):
@@ -250,7 +249,7 @@ def _keep_nucleus(weights: Any, logs: Any, top_ps: Any) -> None:
 
 
 def _with_factors(weights: Any, logs: Any, choices: Sequence[Choice]) -> tuple[Any, Any]:
-    """Multiply weights by what is known of the tokens; return them, and the logarithm of the share that is left."""
+    """Multiply weights by the factors of tokens; return them, and the logarithm of the share that is left."""
     before = weights.sum(dim=1, keepdim=True)
     logs = logs.clone()
     for number, choice in enumerate(choices):

@@ -1,9 +1,9 @@
 """The kernels of the choice of a token: one call for all rows of a batch.
 
 For each row: the highest allowed score; the logarithms of the weights of the tokens that top-k and min-p may leave, in
-the order of the tokens; their exponentials; truncation; the draw. What a row needs beside its scores is in its room,
-which the next row uses again, so that it stays in the processor's cache. ``sfgen.decoding.choice`` says what is chosen,
-``sfgen.decoding.choice_device`` does the same with torch.
+the order of the tokens; their exponentials; truncation; the draw. All rows use the same scratch arrays, so that these
+stay in the processor's cache. ``sfgen.decoding.choice`` says what is chosen, ``sfgen.decoding.choice_device`` does the
+same with torch.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ TEMPERATURE, TOP_K, TOP_P, MIN_P, SHARE, TAKES_BEST, OPTIONS = range(7)
 """Columns of the options of a row, and their number. 0 is no top-k; ``TAKES_BEST``: nothing is drawn."""
 
 NOTHING_LEFT, NOT_A_NUMBER, INFINITE, ALL_MINUS_INFINITE = -1, -2, -3, -4
-"""In place of a token: why none was chosen."""
+"""In place of a token: the reasons why none was chosen."""
 
 _FULL = np.uint32(0xFFFFFFFF)
 BLOCK = 1024
-"""Weights whose sum is looked at before each of them."""
+"""Weights whose sum is checked before they are checked one by one."""
 
 GROUPS = 1024
 """Groups of weights, from 1 to 2^-64, by their leading bits."""
@@ -58,7 +58,7 @@ def score_at(singles: Float32Table, doubles: Float64Table, is_double: Flag, row:
 def highest_allowed(
     singles: Float32Table, doubles: Float64Table, is_double: Flag, row: Int, masks: UInt32Table, number: Int
 ) -> Int:
-    """Return the allowed token with the highest score, the first of equals; or why there is none."""
+    """Return the allowed token with the highest score, the first of equals; or the reason why there is none."""
     best, highest = ALL_MINUS_INFINITE, -np.inf
     for word in range(masks.shape[1]):
         bits = masks[number, word]
@@ -467,7 +467,7 @@ def choose_weighed(
     sums: Float64sOut,
     shares: Float64sOut,
 ) -> Int:
-    """Choose a token for one row, whose weights are multiplied by factors behind truncation.
+    """Choose a token for one row, whose weights are multiplied by factors after truncation.
 
     ``factors`` are their logarithms. ``shares`` gets the probability of the token, and the logarithm of the share of
     the weight that the factors leave.

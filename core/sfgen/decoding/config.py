@@ -1,6 +1,6 @@
 """The parameters of a generation, written down once, and functions that take them by name.
 
-``GenerationConfig`` describes each parameter. ``generate``, ``stream`` and their like take either a configuration or
+``GenerationConfig`` describes each parameter. ``generate``, ``stream`` and similar functions take a configuration or
 its parameters as keywords; the decorators ``by_config`` and ``takes_fields`` give them that signature.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 CONSTRAINTS = ("index", "constraint", *READ_BY_NAME)
-"""The parameters that say what the text must match, of which one is given."""
+"""The parameters for a constraint, of which at most one may be given."""
 
 
 @arguments.class_with_known_names
@@ -49,28 +49,29 @@ CONSTRAINTS = ("index", "constraint", *READ_BY_NAME)
 class GenerationConfig:
     """The parameters of a generation.
 
-    ``generate``, ``stream``, jobs, records and traces all read this one description. Plain forms are read once: a list
-    of words becomes ``BannedWords``, one stop string the list of it, ``schema`` and its like the ``index``,
-    ``temperature`` and its like a part of the ``sampler``, where they are to be read then. Configurations of equal
-    parameters are equal, and one can be pickled if what it holds can be.
+    ``generate``, ``stream``, jobs, records and traces all read this one description. Plain forms are converted once: a
+    list of words becomes ``BannedWords``, a single stop string a list; ``schema`` and the other constraints become
+    ``index``, ``temperature`` and the other parameters of a sampler become a part of ``sampler``, and are read there.
+    Configurations with equal parameters are equal. A configuration can be pickled if its values can.
 
     Args:
-        index: What the text must match: an ``Index``, or another source of guides (``sfgen.index.Chain``, an engine of
-            ``sfgen.reference``), or a constraint (a pattern, a ``Dfa``, a ``JsonSchema``, a ``Grammar``), which becomes
-            an ``Index`` over the model's vocabulary; free text without. Of it and the next six one can be given.
-        constraint: The same by another name.
+        index: The constraint of the text: an ``Index``, or another source of guides (``sfgen.index.Chain``, an engine
+            of ``sfgen.reference``), or a constraint without vocabulary (a pattern, a ``Dfa``, a ``JsonSchema``, a
+            ``Grammar``), which becomes an ``Index`` over the model's vocabulary. If neither it nor one of the next six
+            is given, the text is free; only one of them can be given.
+        constraint: Another name of ``index``.
         regex: A pattern of Python's ``re`` that the whole text must match.
         choices: Texts of which the text must be one.
-        schema: What the text must be the JSON of: what ``JsonSchema`` takes (a dict, a type that pydantic reads, JSON,
-            the short form ``"name, age int"``, a path), or a ``JsonSchema``.
+        schema: The schema of the JSON to write: a ``JsonSchema``, or an argument of it (a dict, a type that pydantic
+            reads, JSON, the short form ``"name, age int"``, a path).
         grammar: A grammar of Lark or GBNF as text, its file as a ``Path``, or a ``Grammar``.
         template: Literal text with holes, its file as a ``Path``, or a ``Template``.
         banned: Words that the text must not contain, read by itself and read after the prompt: a ``BannedWords``, or a
             list of words; an empty list bans nothing.
         word_bias: Words and phrases that are less likely, with a bias of at most 0 for each: a text with n occurrences
-            of a word of bias b has exp(b · n) times its weight, as far as ``resample`` comes near to that, which is the
-            strategy that it needs; see ``sfgen.decoding.ban``. A ``WordBias``, or a dictionary.
-        sampler: How tokens are chosen; greedy without. The next ones stand before what it says.
+            of a word of bias b has exp(b · n) times its weight. It needs the strategy ``resample``, which draws blocks
+            in this way; see ``sfgen.decoding.ban``. A ``WordBias``, or a dictionary.
+        sampler: A ``Sampler``, which chooses tokens; without, the choice is greedy. The next parameters override it.
         temperature: As of ``Sampler``: 0 is greedy. Default: 0; 1 where one of the next four is given, and no sampler.
         seed: As of ``Sampler``.
         top_k: As of ``Sampler``.
@@ -84,47 +85,47 @@ class GenerationConfig:
             ``sfgen.decoding.detokenizer``. Not with an index.
         max_tokens: The most tokens to generate, without the end token and those that write only the healed end of the
             prompt: the prompt had as many.
-        after: The text begins behind this one: free text comes first, a thought, which ends with it and is no part of
-            the text. It may be the name of a special token. The thought has no banned word either, and neither has what
-            follows it, read by itself and read after all before. ``max_tokens`` counts the tokens that write some of
-            the text.
+        after: Free text comes first, a thought, which ends with this marker; the text begins after it, and neither is a
+            part of the text. The marker may be the name of a special token. The thought has no banned word either, nor
+            has the text, read by itself and read after all that precedes it. ``max_tokens`` counts the tokens that
+            write some of the text.
         after_tokens: The most tokens of the thought; then ``after`` must follow, whose own tokens are not counted.
             Where the model's context is too small, the thought becomes shorter first. ``None``: it has no limit of its
             own.
         after_counts: Whether ``max_tokens`` counts the thought and ``after``, too. A thought then leaves room for the
             shortest text of the constraint; without one the limit may end the text before the thought has ended.
-        when: The text is free, and from each of these on comes a text of ``index``, as long as it can be, and then free
-            text again, until the model ends. It may be the name of a special token. ``max_tokens`` counts all.
-        strategy: How to go on after a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
+        when: The text is free, and each of these markers is followed by a text of ``index``, as long as it can be, and
+            then by free text again, until the model ends. A marker may be the name of a special token. ``max_tokens``
+            counts all.
+        strategy: The reaction to a banned word: ``"resample"``, ``"first-token"`` or ``"mask"``; see
             ``sfgen.decoding.rollback``. Or ``"exact"``, with an index or without: the text is drawn as a whole, on
             condition that all of it is allowed and complete; see ``sfgen.decoding.exact``. At temperature 0 that is the
             likeliest text of the index.
-        max_rollbacks: The most rollbacks; after them generation fails. It also does after a tenth of them, 300 at
-            least, during which the text has not grown longer than it was.
-        max_block: Under ``resample``, the most tokens that are drawn again as one; what is longer is not an exact draw.
+        max_rollbacks: The most rollbacks; after them generation fails. It also fails after a tenth of them, 300 at
+            least, in a row in which the text has not grown.
+        max_block: Under ``resample``, the most tokens that are drawn again as one; a longer block is not an exact draw.
         max_passes: Under ``exact``, the most prefixes that the model scores for a text; after them generation fails.
-        max_memory: Under ``exact``, the bytes that the scores may take that are kept for later texts, and for coming
-            back to a prefix. No text depends on it.
+        max_memory: Under ``exact``, the most bytes of scores that are kept for later texts and for returning to a
+            prefix. No text depends on it.
         fast_forward: Whether text that must follow needs no forward pass: its tokens are those that the tokenizer would
             write, and are read together with the next forward pass. Without it the model chooses among all
             tokenizations of such text, token by token, as it always does under ``exact``.
-        heal: Whether the last tokens of a prompt that is text are taken back as far as a longer token could cover them:
-            the text then begins by writing their bytes again, which are no part of it; see ``sfgen.decoding.healing``.
-            ``None``: where the prompt ends in white space. Token ids are taken as they are, and all prompts under
-            ``exact``.
+        heal: Whether the last tokens of a prompt that is text are taken back as far as a longer token could cover them.
+            Their bytes are then written again before the text, and are not a part of it; see
+            ``sfgen.decoding.healing``. ``None``: if the prompt ends in white space. Prompts of token ids, and all
+            prompts under ``exact``, are taken as they are.
         hold: Whether no text is released before the end, so that a rollback may go back as far as it takes. Without it,
-            text that was released stays, and if nothing clean can follow it, that is an error. Under ``exact`` it is
-            always on.
-        observe: Whether somebody observes: the ``TokenChosen`` events tell what the model found likely and which banned
-            words are partial matches, which takes all scores of every step. The text is the same as without.
-        logprobs: Whether the result tells of each token how likely it was (``Result.logprobs``), jump-forward tokens
-            too, which takes the model's scores of all tokens at every step. The text is the same as without.
+            released text stays, and it is an error if nothing clean can follow it. Under ``exact`` it is always on.
+        observe: Whether somebody observes: then ``TokenChosen`` events have the model's likeliest tokens and the
+            partial matches of banned words, which takes all scores of every step. The text stays the same.
+        logprobs: Whether the result has the log-probabilities of each token (``Result.logprobs``), jump-forward tokens
+            too, which takes the model's scores of all tokens at every step. The text stays the same.
 
     Raises:
-        UsageError: An argument of another kind, or out of its range; a stop string is empty, there are stop strings
-            beside an index, two constraints, or no strategy has that name.
-        UnknownParameter: A keyword is none of these; the message names those that there are.
-        SfgenError: As ``BannedWords`` for a list of words, and as what reads a schema, a grammar or a template.
+        UsageError: An argument has another type or is out of range; a stop string is empty; there are stop strings
+            beside an index, or two constraints; or no strategy has that name.
+        UnknownParameter: A keyword is none of these; the message names the right ones.
+        SfgenError: As ``BannedWords`` for a list of words, and as the readers of schemas, grammars and templates.
 
     >>> GenerationConfig(stop=".", max_tokens=9).stop
     ('.',)
@@ -228,7 +229,9 @@ class GenerationConfig:
         text = arguments.text(name, getattr(self, name))
         if not text:
             raise UsageError(
-                ParameterText(f"{name} is empty: it says behind which text something else begins", "after", "when"),
+                ParameterText(
+                    f"{name} is empty: it must be the text after which something else begins", "after", "when"
+                ),
                 hint=ParameterText(f"Leave {name} out.", "after", "when"),
             )
         if arguments.utf8(name, text) is None:
@@ -275,13 +278,13 @@ class ByConfig(Protocol[Fields, Given]):
         *args: Fields.args,
         **changes: Fields.kwargs,
     ) -> Given:
-        """Call it; fields that are named stand before those of ``config``."""
+        """Call it; fields given by name take precedence over ``config``."""
 
 
 def by_config(
     make: Callable[Fields, GenerationConfig],
 ) -> Callable[[Callable[[Model, str | Sequence[int], GenerationConfig], Made]], ByConfig[Fields, Made]]:
-    """Let a function take a model by its name, and the fields of its configuration by theirs."""
+    """Let a function take a model by its name, and the fields of its configuration as keywords."""
 
     def decorate(
         function: Callable[[Model, str | Sequence[int], GenerationConfig], Made],

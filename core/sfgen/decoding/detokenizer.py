@@ -1,4 +1,4 @@
-"""From the bytes of tokens to the text that a reader may see: whole characters, and no stop string.
+"""From the bytes of tokens to the text that is shown to a reader: whole characters, and no stop string.
 
 Stop strings end free text. They are looked for in the bytes of the generated text, so it does not matter how the tokens
 cut it: across tokens, inside one, within a character. The prompt does not belong to it. The text ends before the first

@@ -18,7 +18,7 @@ from sfgen.groups import Group, Spans, Texts, spans_by_name, texts_by_name
 from sfgen.quantities import Count, LogProbability, Probability, Signed
 
 FinishReason: TypeAlias = Literal["complete", "end_token", "stop", "limit"]
-"""Why generation stopped: ``Result`` says what each means."""
+"""The reason why generation stopped; ``Result`` defines each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,11 @@ class Ask:
         token_ids: Tokens to read next, at least one unless the prompt is empty.
         keep: Rewind the session to this many tokens first; ``None``: nothing to take back.
         rows: The only tokens whose scores are needed, few of them, int32; ``None``: all. The answer may be either.
-        positions: How many of the last positions of ``token_ids`` are scored. 1: the scores of the next token, float
+        positions: The number of the last positions of ``token_ids`` to score. 1: the scores of the next token, float
             ``[len(vocabulary)]``; more: float ``[positions, len(vocabulary)]``.
-        choose: Returns how the next token is chosen, once it is read, or ``None`` if not by its scores alone; a driver
-            may answer with what is chosen for all rows at once. ``None``: the answer is scores.
+        choose: Returns the choice of the next token, to be called once ``token_ids`` are read; it returns ``None`` if
+            the scores alone do not decide. A driver may answer with tokens that are chosen for all rows at once.
+            ``None``: the answer is scores.
     """
 
     token_ids: Sequence[int]
@@ -50,8 +51,8 @@ class AskAgain:
     product over few rows may differ in its last bit from the same number of a product over all of them.
 
     Attributes:
-        rows: The tokens whose scores are wanted, int32; ``None``: all. The answer is ``None`` where the last one was
-            all that there is.
+        rows: The tokens whose scores are wanted, int32; ``None``: all. The answer is ``None`` where the last answer
+            already had all scores.
     """
 
     rows: NDArray[np.int32] | None = field(default=None, compare=False)
@@ -119,16 +120,16 @@ class TokenChosen:
         state: The guide's state before it; may be negative.
         next_state: The guide's state after it; may be negative.
         allowed: How many tokens were allowed here, at most the size of the vocabulary.
-        forced: Whether nothing else could stand there, so that no forward pass was needed: it was the only token
-            allowed, or writes the beginning of text that must follow, as the tokenizer would.
+        forced: Whether it is a jump-forward token, which needed no forward pass: it was the only allowed token, or
+            writes the beginning of text that must follow, as the tokenizer would.
         probability: The probability with which it was drawn: among the allowed tokens, after biases, penalties,
             temperature and truncation (top-k, top-p, min-p). ``None`` if it was forced or chosen greedily, or if the
             text was drawn as a whole.
-        forward_passes: The number of forward passes until now; 0 where that was not told.
-        outlook: What the model found likely here; ``None`` if there was no forward pass, it scores a few tokens only,
-            or nobody observes.
+        forward_passes: The number of forward passes until now; 0 if it is not known.
+        outlook: The likeliest tokens here; ``None`` if there was no forward pass, it scored a few tokens only, or
+            nobody observes.
         watch: The partial matches of the ban after the token; ``None`` without a ban, or if nobody observes.
-        described: What the guide says of its position after the token; ``None`` if that is just the number of the
+        described: The guide's description of its position after the token; ``None`` if that is just the number of the
             state, or if nobody observes.
         healed: Its first bytes where they belong to the prompt, whose end was taken back; ``data`` follows them.
     """
@@ -160,7 +161,7 @@ class PrefixScored:
         probability: The model's probability of it, after temperature and truncation.
         allowed: How many tokens the constraint allows after it.
         known: The probability of the allowed texts that are known by now.
-        unknown: The probability of the texts of which it is not known whether they are allowed.
+        unknown: The probability of the texts that may be allowed or not.
         forward_passes: How many prefixes were scored until now.
     """
 
@@ -179,18 +180,17 @@ class RolledBack:
 
     Attributes:
         position: Index of the first token that was taken back; all from there on were.
-        word: The banned word whose match was complete, or would have been in the shortest way to an end, where all
-            ways lead to banned text; or the word with a bias that was not accepted. ``None`` where none was left of the
-            tokens that could have followed.
+        word: The banned word whose match was complete; or, where all ways lead to banned text, a banned word in the
+            shortest way to an end; or the word with a bias that was not accepted. ``None`` if no token was left.
         token_ids: The tokens that were taken back, at least one.
         data: Their bytes, as far as they are text.
         state: The guide's state after the rollback; may be negative.
         probability: The model's probability of the first of them among the tokens that the guide allows there, at
             temperature 1; ``None`` if there was no forward pass.
-        place: Index at which tokens were ruled out, at least ``position``; they may not stand there again while what
-            comes before it stays. ``position`` under ``first-token``, the position of the last token or of the end
+        place: Index at which tokens were ruled out, at least ``position``; they may not stand there again while the
+            tokens before it stay. ``position`` under ``first-token``, the position of the last token or of the end
             under ``resample``.
-        ruled_out: How many tokens were ruled out there at once: all that are known to lead to banned text. 0 for a
+        ruled_out: The number of tokens that were ruled out there: all that are known to lead to banned text. 0 for a
             word with a bias.
         bias: The bias that was not accepted; ``None``: the word is banned.
     """
@@ -253,7 +253,7 @@ class TextReleased:
     """Text that will never be taken back.
 
     Attributes:
-        text: What a stream may write now; never half a character.
+        text: The text that a stream may write now; never half a character.
     """
 
     text: str
@@ -264,7 +264,7 @@ class ThoughtReleased:
     """Part of the thought before the text, never taken back.
 
     Attributes:
-        text: What a reader of the thought may see now; never half a character.
+        text: The part of the thought that a reader may see now; never half a character.
     """
 
     text: str
@@ -275,7 +275,7 @@ class Finished:
     """The end of the text, with the result.
 
     Attributes:
-        result: What came out.
+        result: The result.
     """
 
     result: Result
@@ -301,9 +301,10 @@ class TokenLogprob:
     Attributes:
         model: The natural logarithm of the model's probability of it: temperature 1, among all tokens, before biases
             and penalties. ``None`` for the probability 0, and where the model scores some token infinite.
-        mask: The same of the probability with which it was drawn: among the tokens that may stand there, after biases,
-            penalties, temperature and truncation, with what a ban has learnt. Where nothing is drawn, at temperature 0,
-            it is that after biases and penalties among the tokens that may stand there; 0 where nothing else could.
+        mask: The logarithm of the probability with which it was drawn: among the tokens that may stand there, after
+            biases, penalties, temperature and truncation, with the weights that a ban has learnt. At temperature 0,
+            where nothing is drawn, the logarithm of its probability after biases and penalties among the tokens that
+            may stand there; 0 if no other could.
     """
 
     model: LogProbability | None
@@ -316,29 +317,30 @@ class Result:
 
     Attributes:
         text: The joined bytes of the tokens, as text; without the stop string and what came after it.
-        token_ids: The generated tokens, without the end token. After a stop string these are all tokens that were
-            chosen, also those of the stop string, and the last may reach beyond it: they say more than the text. So do
-            the first of them where the end of the prompt was healed.
-        finish_reason: Why it stopped. ``complete``: only the end could follow. ``end_token``: the model chose to end.
-            ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's context. The last
-            two are for free text and bans only: with a pattern the limit never cuts.
+        token_ids: The generated tokens, without the end token. If a stop string ended the text, they include the tokens
+            of the stop string, and the last may reach beyond it: they write more than the text. So do the first of them
+            if the end of the prompt was healed.
+        finish_reason: The reason why it stopped. ``complete``: only the end could follow. ``end_token``: the model
+            chose to end. ``stop``: a stop string was whole. ``limit``: the token limit, or the end of the model's
+            context. The last two are for free text and bans only: with a pattern the limit never cuts.
         prompt_tokens: Number of tokens of the prompt, without those that were taken back to heal its end.
-        forward_passes: The number of forward passes. Under ``exact``: how many prefixes were scored for this text,
-            whether or not their scores were there from another text of the job.
-        forced_tokens: Number of jump-forward tokens, which needed no forward pass, since nothing else could follow.
+        forward_passes: The number of forward passes. Under ``exact``: the number of prefixes that this text needed
+            scores of, even if another text of the job had them scored.
+        forced_tokens: Number of jump-forward tokens, which needed no forward pass.
         rollbacks: Every rollback again, in order.
-        moved_blocks: How often a block's start moved because it got too long, so that it is not an exact draw.
-        value: What the text stands for, where the constraint tells: the parsed JSON of a ``sfgen.JsonSchema``.
-        logprobs: How likely each of ``token_ids`` was, if ``logprobs`` is on.
-        instance: Makes what ``parsed`` is, where the schema was made of a Python type.
-        healed: The end of the prompt that was taken back: ``token_ids`` write it again before the text, of which it is
-            no part. ``None``: the prompt was taken as it is.
+        moved_blocks: The number of times that a block's start moved since the block got too long: then it is not an
+            exact draw.
+        value: The value of the text, if the constraint defines one: the parsed JSON of a ``sfgen.JsonSchema``.
+        logprobs: The log-probabilities of each of ``token_ids``, if ``logprobs`` is on.
+        instance: Makes the value of ``parsed``, if the schema was made from a Python type.
+        healed: The end of the prompt that was taken back: ``token_ids`` write it again before the text, and the text
+            does not include it. ``None``: the prompt was taken as it is.
         named: The named groups of the pattern, or the holes of the template, in order; none where there are none.
             ``None`` where they are not known: ``re``, which divides the text, took too long.
-        thought: What was written before the text and its marker, which ``token_ids`` have, too. ``None``: no thought
-            was asked for.
-        calls: What the calls in the text stand for, in order: parsed JSON where a schema tells what a call is, else
-            texts. ``None``: none were asked for.
+        thought: The thought before the marker and the text; ``token_ids`` include it. ``None``: no thought was asked
+            for.
+        calls: The values of the calls in the text, in order: parsed JSON if a schema defines them, else texts.
+            ``None``: none were asked for.
     """
 
     text: str
@@ -361,7 +363,7 @@ class Result:
     def groups(self) -> Texts:
         """The text of each named group, by name.
 
-        ``None`` for one that took no part. Empty where they are not known.
+        ``None`` for a group that matched nothing. Empty if the groups are not known.
         """
         return texts_by_name(self.named or (), self.text)
 
@@ -378,7 +380,7 @@ class Result:
         """The instance of the schema's Python type, else ``value``.
 
         Raises:
-            NotAnInstance: The type asks for more than its schema can say, and refuses the text.
+            NotAnInstance: The type has conditions that its schema cannot express, and refuses the text.
         """
         return self.value if self.instance is None else self.instance.made
 

@@ -4,20 +4,20 @@ A text is drawn top-down with the Gumbel-max trick (Maddison, Tarlow and Minka 2
 Welling 2019, "Stochastic Beams and Where to Find Them"). Give each text the logarithm of its probability plus Gumbel
 noise of its own: the text with the largest sum is an exact draw, and the largest *among the allowed texts* is an exact
 draw on condition that the text is allowed. The sums of all texts with a common prefix have a largest one too, and that
-can be drawn before any of these texts is looked at. So the prefixes are a tree that is opened from its root, always
-where the largest sum is; what the automata show to be without an allowed text is dropped, and the first complete text
-that comes up is the draw. Nothing is learnt on the way that could change it: it depends on the model and the seed
-alone, whatever is kept in memory.
+can be drawn before any of these texts is looked at. So the prefixes are a tree that is opened from its root, always at
+the largest sum. Prefixes that the automata show to have no allowed text are dropped, and the first complete text that
+is taken from the queue is the draw. It depends on the model and the seed alone, not on the scores that are kept in
+memory.
 
-The constraint alone says what counts as a text, and with which probability:
+The constraint alone decides which token sequences count as a text, and with which probability:
 
 * a text that may end and may go on counts with the probability of its end tokens;
-* a text behind which nothing can follow, and a text at the token limit, counts by itself: its tokens' probability.
+* a text that nothing can follow, and a text at the token limit, counts with the probability of its tokens.
   Free text is cut at the limit and before a stop string; a text of a constraint must be complete at the limit.
 
 Banned words, the limit and dead ends only take texts away, so that they leave the ratios of all others as they are.
 Rejection sampling of whole texts costs about ``1/Z`` texts, with ``Z`` the probability of allowed ones; this search
-asks for no prefix twice, and for none of which the automata know that it is dead.
+scores no prefix twice, and no prefix that the automata show to be dead.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ END = -1
 """Stands for the end tokens: as a child of a prefix, the text that ends there."""
 
 MAX_PASSES = 10_000
-"""Prefixes that are scored for one text, if nothing else is said."""
+"""The default number of prefixes that are scored for one text."""
 
 KEPT = 64
 """The children of a prefix that are kept at first; the others are computed anew if they are needed."""
@@ -198,7 +198,7 @@ class Frontier:
 
 
 MAX_MEMORY = 512_000_000
-"""Bytes of scores that are kept, if nothing else is said."""
+"""The default number of bytes of scores that are kept."""
 
 
 class ScoreStore:
@@ -239,10 +239,10 @@ class ScoreStore:
 Asking: TypeAlias = Generator[Ask | AskAgain | Event, AnswerOrScores | None, None]
 
 Standing: TypeAlias = FinishReason | Literal["open", "dead"]
-"""Why a text is complete; or that something can follow it, or nothing that is allowed."""
+"""The reason why a text is complete; or ``open``: a token can follow; or ``dead``: no allowed text can follow."""
 
 _MORE = 16
-"""The factor by which more children of a prefix are kept when those that were kept have come up."""
+"""The factor by which more children of a prefix are kept once the kept ones have been taken out."""
 
 _ROOT = Child(END, 0.0, 0.0)  # the noise of all texts together is given; their probability is 1
 
@@ -350,7 +350,7 @@ class ExactLoop(Loop):
             reason = "complete" if self.text.guide.is_accepting else None
         if reason is None:
             return "dead"
-        if banned is None or self.text.end is not None:  # what lies behind a stop string is not looked at
+        if banned is None or self.text.end is not None:  # text after a stop string is not checked
             banned = self.text.banned_at_end()
         return reason if banned is None else "dead"
 
@@ -360,7 +360,7 @@ class ExactLoop(Loop):
         return node.count > len(self.end_tokens) or not self._allows_ends_only(node)
 
     def _is_out_of_reach(self) -> bool:
-        """Tell whether no end is known to be within the limit."""
+        """Tell whether no end is certain to be within the limit."""
         room = self.text.max_tokens - len(self.text)
         clean = self.ban.clean if self.ban is not None else None
         return any(_takes_more(guide, room) for guide in (self.text.guide, clean))

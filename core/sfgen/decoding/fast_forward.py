@@ -1,17 +1,17 @@
 """Jump-forward tokens: those that must come next, which need no forward pass.
 
-Where a guide leaves no choice, the bytes up to the next choice are known. As tokens they are written as the
-tokenizer would write them, so that the model reads what it has learned to read, and that is not the end of it: a token
-that a tokenizer puts there may begin in the known bytes and run on into text that is still to be chosen. After ``{"``,
-with the keys ``orderId`` and ``orderName``, the bytes ``order`` are forced, but a tokenizer that has ``orderId`` as one
-token never writes ``order`` there. So the last tokens are held back as far as what follows could merge with them:
+Where a guide leaves no choice, the bytes up to the next choice are known. They are cut into tokens as the tokenizer
+would cut them, so that the model reads familiar tokens. But a token of the tokenizer may begin in the known bytes and
+extend into text that is still to be chosen. After ``{"``, with the keys ``orderId`` and ``orderName``, the bytes
+``order`` are forced, but a tokenizer that has ``orderId`` as one token never writes ``order`` there. So the last tokens
+are held back as far as the next text could merge with them:
 
     For each position in the forced bytes and each token that begins there, runs past their end and is allowed by the
     guide: if the tokenizer ends the bytes up to its end with that token, only those tokens are kept that both
     tokenizations have in common.
 
-It is held back, too, what white space is at the end (tokenizers cut it by what comes after it), and half a character.
-Where the text ends with the forced bytes, nothing is held back.
+White space at the end is held back, too (tokenizers cut it by the text after it), and half a character. Where the text
+ends with the forced bytes, nothing is held back.
 
 Tokens that were already given never change. Where the tokenizer would have cut them otherwise, the forced bytes are cut
 by themselves.
@@ -67,7 +67,7 @@ class _Memo:
     runs: dict[tuple[Hashable, Ids], Ids] = field(default_factory=dict)  # by position and the tokens before
 
     def make_room(self) -> None:
-        """Forget all if it is much."""
+        """Forget all entries if there are too many."""
         if len(self.forced) >= MOST_KEPT or len(self.runs) >= MOST_KEPT:
             self.forced.clear()
             self.runs.clear()
@@ -177,7 +177,7 @@ class FastForward:
             written = retokenizer.after(tail, before[: whole_length(before)]) if before else ()
             candidates.append((0 if written is None else shared_length(written, tokens), before, merging))
         kept, left = len(tokens), MOST_SPELLINGS
-        for shared, before, merging in sorted(candidates, key=itemgetter(0)):  # what holds back most comes first
+        for shared, before, merging in sorted(candidates, key=itemgetter(0)):  # those that hold back most come first
             if shared >= kept:
                 break
             left -= len(merging or ())

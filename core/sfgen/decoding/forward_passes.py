@@ -1,7 +1,7 @@
-"""The forward passes of one text: what its session is asked, and what is kept of the answers.
+"""The forward passes of one text: the requests to its session, and the kept parts of the answers.
 
-Jump-forward tokens are read together with the next token that is scored; the session forgets tokens that were rolled
-back only then, and keeps them if the same were chosen again.
+Jump-forward tokens are read together with the next token that is scored. Only then the session forgets tokens that were
+rolled back; it keeps them if the same were chosen again.
 
 A choice among few tokens always goes by scores that were computed for these alone, so that it does not depend, to the
 last bit, on whether somebody observes or a mask was ready before the model was asked.
@@ -13,7 +13,7 @@ with the likeliest tokens where they are told, but never the scores of all token
 overwritten.
 
 Where very many tokens are forced, they are read in parts, so that an answer never holds more than ``MOST_SCORES``
-scores. Somebody observes or not: the parts are the same, and together they count as one forward pass.
+scores. The parts do not depend on an observer, and together they count as one forward pass.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sfgen.errors import ModelError
 from sfgen.protocols import Int32, Scores
 
 MOST_SCORES = 2**24
-"""The most scores of an answer, as far as one position has no more."""
+"""The most scores of an answer, unless one position has more."""
 
 
 class SessionCursor:
@@ -76,7 +76,7 @@ class SessionCursor:
         return request
 
     def kept(self, known: Sequence[int]) -> int:
-        """Count the tokens that need not be read again; the last one is, since the scores after it are wanted."""
+        """Count the tokens that need not be read again. The last one must be, since the scores after it are wanted."""
         keep, most = self._right, min(len(self._read), len(known) - 1)
         while keep < most and self._read[keep] == known[keep]:
             keep += 1
@@ -95,7 +95,7 @@ FEW = 1024
 """The most allowed tokens that are scored without the others."""
 
 AnswerOrScores: TypeAlias = RowAnswer | Scores
-"""What a loop is sent: scores, with the token that was chosen by them where the request had a choice."""
+"""The answer to a loop: scores, with the token that was chosen by them if the request had a choice."""
 
 Asking: TypeAlias = Generator[Ask | AskAgain, AnswerOrScores | None, None]
 
@@ -127,7 +127,7 @@ class ForwardPasses:
     ) -> Generator[Ask, AnswerOrScores | None, RowAnswer]:
         """Request the scores of the next token."""
         if self._last is not None:
-            self._last.keep_own()  # nobody looks at an answer behind the next request
+            self._last.keep_own()  # nobody uses an answer after the next request
             self._last = None
         return (yield from self._ask(self.text.known, rows, choose))
 
@@ -265,8 +265,8 @@ class ScoredToken:
 class ScoredTokens:
     """The tokens of one text that are never taken back, with the likeliest ones at each; none of a thought before it.
 
-    What is noted of a position holds while the session has read the tokens before it. Tokens that were taken back and
-    chosen again are not read again: then it holds again.
+    The notes about a position hold while the session has read the tokens before it. Tokens that were taken back and
+    chosen again are not read again: then the notes hold again.
     """
 
     def __init__(self, text: Text, cursor: SessionCursor, count: int) -> None:

@@ -1,19 +1,19 @@
 """Token healing: the seam between a prompt and its text.
 
-A tokenizer cuts a text where it ends. Behind ``A person: `` there is a token for the space alone, but in the middle of
+A tokenizer cuts a text where it ends. After ``A person: `` there is a token for the space alone, but in the middle of
 a text the space and the name after it are one token; a model that reads the space alone has hardly ever seen what
 follows. So the last tokens of the prompt are taken back, as far as a token that may follow can cover their bytes, and
 the text begins by writing these bytes again (Lundberg 2023, "The art of prompt design: prompt boundaries and token
-healing"). The bytes belong to the prompt still: what is generated is read, watched, measured and released from behind
-them on.
+healing"). The bytes still belong to the prompt: the generated text is checked, counted and released only from their end
+on.
 
-A mask knows nothing of what comes later. Behind ``A person:`` a space alone is likely in a tokenizer that cuts numbers
-into digits, for a number may follow; under a constraint that allows no number, the model would have to write behind the
-space what it has never seen there. So a token that ends at the seam, or before it, is weighed by the probability that
-what follows it is allowed (``InsideTokens``): that takes a forward pass more. In free text, too, a token that ends
-before the seam is weighed: behind ``The capital of`` a space alone may be likelier than `` France``, but what follows
-it is a number, and never the rest of `` Fran``. The forward passes are bounded: what they do not reach counts as the
-model says, and the prompt's end is written all the same.
+A mask does not look ahead. After ``A person:`` a space alone is likely in a tokenizer that cuts numbers into digits,
+since a number may follow. Under a constraint that allows no number, the model would have to write text after the space
+that it has never seen there. So a token that ends at the seam, or before it, is weighed by the probability that an
+allowed token follows it (``InsideTokens``): that takes one more forward pass. In free text, too, a token that ends
+before the seam is weighed: after ``The capital of`` a space alone may be likelier than `` France``, but a number
+follows it, and never the rest of `` Fran``. The number of forward passes is bounded: tokens beyond it keep the model's
+weights, and the prompt's end is written in any case.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ the healed end takes a forward pass for each, and changes nothing that is seen."
 
 _MOST = 128
 """The forward passes of all weighings in a text: twenty spaces can be cut in half a million ways. Each weighing may
-take half of those that are left: behind the first token there may be as many ways again."""
+take half of those that are left: after the first token there may be as many ways again."""
 
 
 @dataclass
@@ -159,7 +159,7 @@ class InsideTokens:
     def _log_share(
         self, node: Node, log_floor: float, last: int
     ) -> Generator[Ask | AskAgain, AnswerOrScores | None, float]:
-        """Return the logarithm of the model's probability of all that is allowed at a node."""
+        """Return the logarithm of the model's probability of all allowed tokens at a node."""
         scored = yield from self.passes.ask()
         yield from self.passes.keep(node, scored, None)
         total = log_sum(all_scores_of(scored).astype(np.float64))

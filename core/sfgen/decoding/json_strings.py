@@ -1,8 +1,8 @@
 """The strings of a JSON text, each read by itself, while the text is written.
 
 A reader undoes the escapes of a string, and it begins and ends with its quotes. So a string may have a banned word that
-the text around it hides: ``"\\ntalk"`` has the letter n before the word. A match that is complete when its string ends
-is found at the closing quote, before anything of it is released.
+the text around it hides: ``"\\ntalk"`` has the letter n before the word. A match that the end of its string completes
+is reported at the closing quote, before any of it is released.
 """
 
 from __future__ import annotations

@@ -3,18 +3,18 @@
 It yields ``Ask`` and is sent scores; it yields events and is sent nothing. A driver runs it for one text, for the rows
 of a batch, or inside somebody else's loop.
 
-Banned words are undone by rollback. When a match is complete, the strategy says which tokens are ruled out where, and
-from where to go on (``sfgen.decoding.rollback``). The match is found in the text and not in a list of token routes,
+Banned words are undone by rollback. When a match is complete, the strategy decides which tokens are ruled out, and the
+position to go back to (``sfgen.decoding.rollback``). The match is found in the text and not in a list of token routes,
 so no other cutting of the word slips through.
 
 Text that must follow needs no forward pass. Its tokens (``sfgen.decoding.fast_forward``) become nodes of one allowed
 token each, which the session reads together with the next token that is scored. A rollback may enter them like any
 other node.
 
-Stop strings end free text. What may be the beginning of one is held back until it is decided. A stop string that is
-whole ends the text before it, and that end counts as a boundary for banned words: if it completes one, the text is
-taken back like any other. Of a text that ended so, what lies in the stop string or after it is not looked at; until the
-stop string is whole, a banned word inside it is a banned word.
+Stop strings end free text. Text that may be the beginning of one is held back until the next tokens decide. A whole
+stop string ends the text before it, and that end counts as a boundary for banned words: if it completes one, the text
+is rolled back as elsewhere. Then the stop string and the text after it are not checked for banned words; until the stop
+string is whole, they are.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ class Loop:
     def scored_tokens(self, count: int) -> Sequence[ScoredToken]:
         """Return a list of the tokens that are never taken back, each with the ``count`` likeliest at its position.
 
-        To be called before ``run``. It has no tokens that write only the thought before the text, or its end. The list
-        grows before the text of its tokens is told, or later where they are not scored yet. Before ``Finished`` it has
-        all tokens; of a text that a stop string ended, those that begin before.
+        To be called before ``run``. It has no tokens that write only the thought before the text, or its end. A token
+        is added before its text is released, or later if it is not scored yet. Before ``Finished`` the list has all
+        tokens; if a stop string ended the text, those that begin before it.
         """
         self._scored_tokens = ScoredTokens(self.text, self.passes.cursor, count)
         self.observe_scores(self._scored_tokens.observe)
@@ -149,7 +149,7 @@ class Loop:
 
     @property
     def thought_tokens(self) -> int:
-        """The number of tokens that write only the thought and what ends it, or the end of the prompt again."""
+        """The number of tokens that write only the thought and its marker, or the healed end of the prompt."""
         return 0 if self.text.marker is None else len(self.text) - self.text.text_tokens
 
     @property
@@ -158,7 +158,7 @@ class Loop:
         return self.passes.count
 
     def _ended(self) -> FinishReason | None:
-        """Return why the text ends here, whatever could be chosen; ``None``: it goes on."""
+        """Return the reason why the text must end here; ``None``: it goes on."""
         if self.text.end is not None:
             return "stop"
         if self.text.guide.is_finished:
@@ -170,7 +170,7 @@ class Loop:
     # ---- one step --------------------------------------------------------------------------------------------------
 
     def _step(self) -> Generator[Ask | AskAgain | Event, AnswerOrScores | None, FinishReason | None]:
-        """Choose one token, or go back; a reason if that was the end."""
+        """Choose one token, or go back; return a reason if the text has ended."""
         node = yield from self._open()
         count = node.count
         if count == 0 and self.constrained and self.text.guide.is_accepting and not self.text.end_is_banned:
@@ -224,7 +224,7 @@ class Loop:
         return chosen_at(node, self.draws, len(self.path)) if node.is_scored else Chosen(node.first)
 
     def _changes(self) -> Changes:
-        """Return what biases and penalties change at the end of the path."""
+        """Return the changes by biases and penalties at the end of the path."""
         healing = len(self.path) - self.path.text_tokens  # tokens that write the end of the prompt
         tokens = self.text.known
         begin = len(self.text.prompt_ids) + healing
@@ -338,7 +338,7 @@ class Loop:
         return False
 
     def _nothing_follows(self) -> bool:
-        """Tell whether the text ends here for want of an end token."""
+        """Tell whether the text ends here since there is no end token."""
         may_end = not self.end_tokens and self.constrained and self.text.guide.is_accepting
         return may_end and not self.text.find_allowed().count
 
@@ -386,7 +386,7 @@ class Loop:
     def _roll_back(
         self, verdict: Verdict, word: str | None, *, silent: bool, bias: float | None = None
     ) -> Generator[Event, None, None]:
-        """Take tokens back to where the verdict says; tell it unless ``silent``."""
+        """Take tokens back to the verdict's position; yield the event unless ``silent``."""
         tokens, data = self._cut(verdict.position)
         if tokens and not silent:
             yield self._rolled_back(verdict, word, tokens, data, bias)
@@ -436,10 +436,10 @@ class Loop:
     def _settle(self) -> Generator[Event, None, None]:
         """After a token that stays for now, close the block if the ban is at rest, and release safe text.
 
-        While there is a partial match, nothing of the block is safe, not even what lies before the match: a rollback
-        chooses anew from the block's start, and another token could complete an earlier match that the present one has
-        put an end to. The same holds for a partial match of a stop string, since a match may be complete if the text
-        ends there.
+        While there is a partial match, nothing of the block is safe, not even the text before the match: a rollback
+        chooses anew from the block's start, and another token could complete an earlier match that the current token
+        has ended. The same holds for a partial match of a stop string, since a match may be complete if the text ends
+        there.
         """
         end = self.text.open_from
         if self.ban is None:
@@ -467,7 +467,7 @@ class Loop:
         return end == len(self.path.data) and ban.matcher.open_from() is None
 
     def _close_block(self, position: int) -> None:
-        """Begin a block at ``position``, and free what the one before kept."""
+        """Begin a block at ``position``, and free the memory of the one before."""
         if position > self._grown:
             self._grown, self._grown_at = position, len(self.rollbacks)
         if self.ban is None:
@@ -516,7 +516,7 @@ class Loop:
         return max(self.thought_release.length, self.release.length)
 
     def _settled(self, ban: Ban) -> int:
-        """Return the end of the text before the block that its first token, drawn anew, cannot change."""
+        """Return the end of the text that no other first token of the block can change."""
         before = self.path.data[: self.path.nodes[ban.strategy.start].offset]
         start, marker = self.text.start, self.text.marker
         if marker is not None and (start is None or len(before) < start):

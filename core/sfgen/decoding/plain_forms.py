@@ -1,6 +1,7 @@
-"""Read the plain forms of what a generation takes: a model's name, a pattern, a schema, a temperature, a list of words.
+"""Read the plain forms of a generation's arguments: a model's name, a pattern, a schema, a temperature, a list of
+words.
 
-Each is accepted in its full form, too: what is a model, an index or a sampler already stays as it is.
+Each argument is accepted in its full form, too: a model, an index or a sampler stays as it is.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def prompt_tokens(model: Model, prompt: str | Sequence[int]) -> Sequence[int]:
 
 
 def check_index(index: object, name: str = "index") -> None:
-    """Refuse what cannot constrain a text."""
+    """Refuse a value that cannot constrain a text."""
     if index is None or isinstance(index, str):
         return
     hint = _what_to_give_for(index)
@@ -73,7 +74,7 @@ def check_index(index: object, name: str = "index") -> None:
 
 
 def _what_to_give_for(index: object) -> str:
-    """Return a hint what to write instead of something that is not an index."""
+    """Return the hint for a value that is not an index."""
     if isinstance(index, re.Pattern):
         return "Of a compiled pattern give its .pattern."
     if isinstance(index, PathLike):
@@ -88,7 +89,7 @@ def _what_to_give_for(index: object) -> str:
 
 
 def index_from(given: Mapping[str, Any]) -> GuideSource | Constraint | str | None:
-    """Return what is to be the ``index`` of a configuration."""
+    """Return the ``index`` of a configuration."""
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
         raise UsageError(f"{' and '.join(names)} cannot be used together", hint="Leave one of them out.")

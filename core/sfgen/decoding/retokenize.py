@@ -1,13 +1,12 @@
 """Text to tokens as the tokenizer would cut it in the middle of a text.
 
 ``encode`` of a model is made for prompts: it writes a begin token, and SentencePiece a space, before the text, and some
-write an end token behind it. So the text is encoded behind another character, whose tokens are then taken off. If the
-tokenizer has cut these otherwise, because of what comes after them, another character is tried. Whatever comes out is
-compared byte by byte with what was to be written: a tokenizer that changes the text (another form of accents, lower
-case) gives nothing.
+write an end token after it. So the text is encoded after another character, whose tokens are then removed. If the
+tokenizer cuts the character otherwise, because of the text after it, another character is tried. The result is compared
+byte by byte with the text: a tokenizer that changes the text (another form of accents, lower case) gives no result.
 
 A model may also have ``encode_inside(text)``: the token ids of a text with nothing around it. It is asked instead of
-``encode`` where there is one, because it is faster, or because ``encode`` adds something behind the text.
+``encode`` where there is one, because it is faster, or because ``encode`` adds something after the text.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from sfgen.protocols import Model
 Ids = tuple[int, ...]
 
 _BEFORE = ("\n", "a", ".", "1")
-"""The characters behind which a text is encoded, in the order of trying."""
+"""The characters after which a text is encoded, in the order of trying."""
 
 
 class Retokenizer:

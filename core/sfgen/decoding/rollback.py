@@ -1,4 +1,4 @@
-"""The reaction to a complete banned match: where the text goes back to, and how it chooses there anew.
+"""The reaction to a complete banned match: the position to go back to, and the new choice there.
 
 A *block* is the text since the ban was last at rest (no partial match left). Its nodes form a search tree of
 all that was tried since then, with the model's scores, so that no node needs a second forward pass.
@@ -7,18 +7,18 @@ all that was tried since then, with the model's scores, so that no node needs a 
   token's probability is multiplied by the share of what follows it that is not yet known to be banned. With ``R`` the
   probability of banned text below a node, ``R(parent) = Σ p·R``, the weight is ``p·(1 − R)``. A finished block is an
   exact draw from the model under the condition that the block is clean: a wrong ``R`` (too little is known) costs
-  another round, but never changes what comes out. That is per block and not per text: the model may write itself into
-  a corner that it would have avoided if it had known, and no strategy here looks further than the block.
+  another round, but never changes the distribution. That is per block and not per text: the model may write a beginning
+  that leads to banned text only in a later block, and no strategy here looks further than the block.
 * :class:`FirstToken` is the rule of Clay 2024: the token that holds the first byte of the match is forbidden there.
-  Cheap, but a forbidden ``t`` takes with it every innocent word that begins so.
+  Cheap, but with a token ``t`` all allowed words that begin with it are forbidden, too.
 * :class:`LastToken` (``mask``) never completes a match: only the last token is chosen again. No rollback, but the text
-  is driven to where a match nearly is (``talk`` becomes *talking* or *talkk*).
+  is driven close to matches (``talk`` becomes *talking* or *talkk*).
 
 ``exact`` is no strategy of this kind: it takes nothing back, but draws the whole text as one
 (``sfgen.decoding.exact``).
 
 All three apply biases, penalties, temperature and truncation (top-k, top-p, min-p) first. Only where these leave
-nothing clean the truncation is taken away, for the block or the place.
+nothing clean, truncation is dropped, for the block or the position.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from sfgen.protocols import Int32
 StrategyName: TypeAlias = Literal["resample", "first-token", "mask"]
 
 AnyStrategyName: TypeAlias = Literal[StrategyName, "exact"]
-"""Also the one that takes nothing back, but draws the text as a whole."""
+"""The strategies, and the one that rolls nothing back, but draws the text as a whole."""
 
 MAX_BLOCK = 32
 """Tokens of a block under ``resample`` before its start moves."""
@@ -67,7 +67,7 @@ class Strategy(ABC):
     """
 
     is_silent = False
-    """Whether a token that is rejected was never there: no event tells of it, and it is no rollback."""
+    """Whether a rejected token leaves no trace: no event, and it does not count as a rollback."""
 
     def __init__(self, sampler: Sampler) -> None:
         self.start = 0
@@ -117,7 +117,7 @@ class Strategy(ABC):
         return self._greedy if node.temperature is None else node.temperature == 0
 
     def _weighed(self, node: Node, sampler: Sampler, draws: Draws, place: int) -> Chosen | None:
-        """Choose by what is known of the tokens."""
+        """Choose by scores, factors and ruled out tokens."""
         if node.row is None:
             return Chosen(node.first) if log_left(node, sampler) > -math.inf else None
         choice = node.weighed(sampler, takes_best=self._is_greedy(node) or node.count == 1)
@@ -165,7 +165,7 @@ class Resample(Strategy):
         return draws.accepts(place, math.exp(log_bias))
 
     def decline(self, path: Path, place: int, lowered: Sequence[tuple[Int32, float]]) -> Verdict:
-        """Go back after words with a bias that were not accepted; ``lowered`` as of ``Text.lowered``."""
+        """Go back after words with a bias that were not accepted; ``lowered`` is the result of ``Text.lowered``."""
         for tokens, log_bias in lowered:
             path.nodes[place].lower(tokens, log_bias)
         return self._learnt(path, place, 0)
@@ -230,9 +230,9 @@ class _AtOnePlace(Strategy):
 class FirstToken(_AtOnePlace):
     """A strategy that forbids the token in which the match begins.
 
-    It is the rule of Clay 2024; see the module. The rule forbids more than is banned, and may so forbid everything.
-    Then the block begins anew without it: the last token of a match is forbidden, and the token before where nothing
-    else is left.
+    It is the rule of Clay 2024; see the module. The rule forbids more than is banned, and may forbid everything. Then
+    the block begins anew without it: the last token of a match is forbidden, and the token before where nothing else is
+    left.
     """
 
     def __init__(self, sampler: Sampler) -> None:
@@ -251,7 +251,7 @@ class FirstToken(_AtOnePlace):
         return self._forbid(path, len(path) - 1, by_rule=self._by_rule)
 
     def loosen(self, path: Path) -> bool:
-        """Drop what only the rule forbids."""
+        """Allow the tokens again that only the rule forbids."""
         if not self._by_rule:
             return False
         self._by_rule = False
@@ -291,7 +291,7 @@ def plain_choice(node: Node, draws: Draws, place: int) -> Choice:
 
 
 def chosen_at(node: Node, draws: Draws, place: int) -> Chosen:
-    """Choose among the allowed tokens of a node by its scores alone: as was chosen with its forward pass, if it was."""
+    """Choose among the allowed tokens of a node by its scores alone; a choice made with its forward pass is taken."""
     chosen, node.chosen = node.chosen, None
     if chosen is not None:
         return chosen.checked()
@@ -315,7 +315,7 @@ def log_left(node: Node, sampler: Sampler) -> float:
 
 
 def _learn(node: Node, sampler: Sampler) -> None:
-    """Update the share of clean text after a node from what is known of its tokens."""
+    """Update the share of clean text after a node from its tokens."""
     if node.allowed is None:  # its block was closed: too little is known
         return
     node.is_dead = node.has_nothing_left()
@@ -331,7 +331,7 @@ def _nothing() -> Int32:
 
 
 def _bottom_up(root: Node) -> list[Node]:
-    """List all nodes of a tree, each behind those below it."""
+    """List all nodes of a tree, each after those below it."""
     nodes = [root]
     for node in nodes:
         nodes += node.children.values()

@@ -16,8 +16,8 @@ penalties in that of vLLM, the rest in that of transformers):
    likely one.
 8. One of those that stayed is drawn, with its share of their weight.
 
-What is written is all tokens before the position: jump-forward tokens and those of a thought, too. Tokens that are
-rolled back were never written. The tokens that write the healed end of a prompt are the prompt's.
+All tokens before the position count as written: jump-forward tokens and those of a thought, too, but not tokens that
+were rolled back. The tokens that write the healed end of a prompt are the prompt's.
 
 Where equally likely tokens stand at the border of top-k or top-p, those with the lower ids stay, so that the number is
 exact and the result does not depend on a sorting routine. (transformers keeps all of them in top-k.) Top-k compares the
@@ -51,10 +51,10 @@ _WORD = 2**64 - 1
 """The numbers of which a random number is made have so many bits."""
 
 CHOICE, ACCEPTANCE = range(2)
-"""What a random number decides: which token is chosen; whether a word with a bias stays."""
+"""The purposes of a random number: it chooses a token, or decides whether a word with a bias stays."""
 
 DRAWS = 2
-"""The version of what is drawn from a seed: 1 was a generator whose numbers came one after the other."""
+"""The version of the draws from a seed: 1 was a generator whose numbers came one after the other."""
 
 
 @arguments.class_with_known_names
@@ -65,16 +65,16 @@ class Sampler:
     The module says in which order and by which rules.
 
     Args:
-        temperature: 0 is greedy (the highest score, the lowest id among equals) and leaves nothing for the others to
-            do; else the scores are divided by it.
-        seed: Start of the random generator; drawn when absent, and then to be read here. Ignored by greedy choice.
+        temperature: 0 is greedy (the highest score, the lowest id among equals), and truncation has no effect; else the
+            scores are divided by it.
+        seed: The seed of the random numbers; drawn by chance if absent (see ``seeded``). Greedy choice ignores it.
         top_k: The most tokens to choose from.
         top_p: The probability that the tokens to choose from must reach, from 0 to 1; 1 keeps all.
         min_p: The least probability of a token, as a share of the most likely one's, from 0 to 1; 0 keeps all.
-        logit_bias: What is added to the scores of some tokens, from -100 to 100 each, by their ids.
-        frequency_penalty: What is taken from the score of a token for each time that it was written, from -2 to 2. The
-            prompt does not count; jump-forward tokens do.
-        presence_penalty: What is taken from the score of a token that was written, however often, from -2 to 2. The
+        logit_bias: Numbers to add to the scores of some tokens, from -100 to 100 each, by their ids.
+        frequency_penalty: The number to subtract from the score of a token for each time that it was written, -2 to 2.
+            The prompt does not count; jump-forward tokens do.
+        presence_penalty: The number to subtract, once, from the score of a token that was written, from -2 to 2. The
             prompt does not count.
         repetition_penalty: The divisor of the positive scores, and the factor of the negative ones, of tokens that were
             written or stand in the prompt, from 0.01 to 100; 1 leaves them.

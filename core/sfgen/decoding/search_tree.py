@@ -95,7 +95,7 @@ class Node:
         return self.dead is not None and has(self.dead, token)
 
     def keep_own(self) -> None:
-        """Let the scores be in memory of their own: they lie in an answer of which the next one may take the place."""
+        """Copy the scores to memory of their own: the next answer may overwrite them."""
         if self.row is not None:
             self.row = self.row.own(self.choice(_UNITY))
 
@@ -105,7 +105,10 @@ class Node:
         return Choice(self.mask, self.count, sampler, temperature, changes=self.changes)
 
     def weighed(self, sampler: Sampler, *, takes_best: bool) -> Choice:
-        """Return a choice by all that is known of the tokens; at temperature 0 by probabilities of temperature 1."""
+        """Return a choice by scores, factors and ruled out tokens.
+
+        At temperature 0 it goes by probabilities of temperature 1.
+        """
         choice = self.choice(sampler)
         if choice.temperature == 0:
             choice.sampler, choice.temperature, takes_best = _UNITY, 1.0, True
@@ -149,14 +152,14 @@ class Node:
         self.log_bias = every, biases
 
     def bias_of(self, token: int) -> float:
-        """Return the bias that is known of a token; 0: none."""
+        """Return the known bias of a token; 0: none."""
         if self.log_bias is None:
             return 0.0
         place = np.flatnonzero(self.log_bias[0] == token)
         return float(self.log_bias[1][place[0]]) if place.size else 0.0
 
     def allow_again(self) -> bool:
-        """Undo what only a rule forbids; return whether there was anything."""
+        """Allow the tokens again that only a rule forbids; return whether there were any."""
         if self.by_rule is None or self.ruled_out is None:
             return False
         self.ruled_out = self.ruled_out & ~self.by_rule

@@ -1,7 +1,7 @@
-"""The text of one sequence while it is written, with all that walks along with it: guide, ban, stop strings.
+"""The text of one sequence while it is written, with its guide, ban and stop strings.
 
-Here is what may stand at the next position, and what happens to guide and ban when a token is taken or taken back.
-Which token it is and when to go back is the business of the loop and of the ban's strategy.
+It finds the allowed tokens of the next position, and keeps guide and ban in step when a token is taken or taken back.
+The loop chooses the token, and the ban's strategy decides when to go back.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ class Text:
         return ban.matcher.advance(data) or ban.matcher.finish()
 
     def shortest_ending(self) -> bytes | None:
-        """Return a short text up to an end, of the tokens nearest to one; ``None``: none found soon."""
+        """Return a short text up to an end, always by the token nearest to one; ``None``: not found soon."""
         guide, written = self.guide.fork(limited=False), b""
         for _ in range(_MOST_STEPS):
             forced = guide.forced_bytes(_MOST_STEPS)
@@ -281,7 +281,7 @@ class Text:
             return occurrences
         if self.end is None or self.ban is None:
             return bias.found_at_end(self.path.here)
-        self._banned_if_ended(self.ban, self.end)  # what stands behind it was read, and counts if it was complete
+        self._banned_if_ended(self.ban, self.end)  # what stands after it was read, and counts if it was complete
         return (*occurrences, *(each for each in bias.matcher.at_end() if each not in occurrences))
 
     def lowered(self, bias: Bias, node: Node, token: int, log_bias: float) -> list[tuple[Int32, float]]:

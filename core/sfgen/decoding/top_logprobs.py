@@ -1,7 +1,7 @@
 """The likeliest tokens at a position, before and after the mask: only when somebody observes.
 
-A softmax over all tokens is what the loop otherwise never needs. It is taken once for each forward pass; what
-may stand at a position can change after that, when banned words rule tokens out.
+This takes a softmax over all tokens, which the loop never needs otherwise. It is taken once for each forward pass; the
+allowed tokens of a position can change after that, when banned words rule tokens out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sfgen.protocols import Int32, Scores
 from sfgen.vocabulary import Vocabulary
 
 CANDIDATES = 5
-"""The number of likeliest tokens that are told."""
+"""The number of likeliest tokens that events have."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""The last look at a finished text: the guarantees are checked by other means than those that kept them.
+"""The last check of a finished text: the guarantees are checked by other means than those that kept them.
 
-The constraint's own judges are asked (``re`` of a pattern), banned words and stop strings are searched for in the plain
-text, and banned words in what else a reader finds in it, such as the strings of JSON. What is found here is a fault of
+The constraint's own judges are asked (``re`` for a pattern). Banned words and stop strings are searched for in the
+plain text, and banned words also in decoded parts of it, such as the strings of JSON. A broken guarantee is a fault of
 sfgen, and an error with all that a report needs; the text is never a result.
 """
 

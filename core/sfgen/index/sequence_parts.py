@@ -78,7 +78,7 @@ class Part:
         raise NotImplementedError
 
     def leads_on(self, inside: Any) -> bool:
-        """Whether what is behind the part may begin here, whatever its first byte is."""
+        """Whether what is after the part may begin here, whatever its first byte is."""
         return self.ends(inside)
 
     def stops(self, inside: Any) -> bool:
@@ -308,7 +308,7 @@ class ReadText(Part):
         return after is None
 
     def leads_on(self, inside: Any) -> bool:
-        """Whether what is behind the part may begin here, whatever its first byte is."""
+        """Whether what is after the part may begin here, whatever its first byte is."""
         return self._accepts(inside) and (self.ending != "longest" or self._is_final(inside))
 
     def ends_in(self, data: bytes, start: int) -> list[int]:

@@ -395,7 +395,7 @@ class ThreadTokens:
         return tokens, begins
 
     def _dead_ends(self, part: Free, number: int, state: int, tokens: Int32, room: int | None, ends: Ends) -> list[int]:
-        """The tokens behind which the marker can no longer be written."""
+        """The tokens after which the marker can no longer be written."""
         marker, left = part.marker, _less(room, part.counts)
         dead = set[int]()
         for each in range(0 if part.stops(part.start) else len(marker.data)):

@@ -230,7 +230,7 @@ class Threads:
         part, after = self.parts[thread.part], self.following(thread.part)
         if not after or part.stops(thread.inside):
             return part.stops(thread.inside) or part.ends(thread.inside)
-        # The part behind a longest text does not begin before it is known whether that goes on.
+        # The part after a longest text does not begin before it is known whether that goes on.
         return part.ends(thread.inside) and not part.leads_on(thread.inside) and self.accepts(self.begun_behind(thread))
 
     def is_in_last(self, position: Position) -> bool:

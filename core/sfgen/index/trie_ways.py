@@ -27,7 +27,7 @@ class TrieWays:
         self._to: dict[frozenset[int], bytes] = {}
 
     def to(self, firsts: frozenset[int]) -> bytes:
-        """Mark the nodes on the way to a token that has one of these bytes behind its first one."""
+        """Mark the nodes on the way to a token that has one of these bytes after its first one."""
         if firsts not in self._to:
             trie = self._trie
             is_one = np.isin(trie.bytes, list(firsts)) & (trie.depths > 1)
@@ -46,7 +46,7 @@ class TrieWays:
         return above
 
     def to_others(self, firsts: frozenset[int], known: Int32) -> bytes:
-        """Mark the nodes on the way to a token that has one of these bytes behind its first one, and is not known."""
+        """Mark the nodes on the way to a token that has one of these bytes after its first one, and is not known."""
         trie = self._trie
         is_other = np.ones(1 + max(int(trie.token_ids.max()), int(known.max())), dtype=np.bool_)
         is_other[known] = False

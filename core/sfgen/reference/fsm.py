@@ -1,9 +1,9 @@
 r"""The engine ``fsm``: interegular's machine of a pattern, and the index that Algorithms 3 and 4 make of it.
 
-Limits: interegular reads no anchors (``^ $ \b``) and lookarounds, no flags but ``i`` and ``s``, and some
-patterns otherwise than ``re``; all these are refused. It may take long to make a machine. Tokens that lead nowhere are
-not left out: a token is allowed if some text can follow it, whether or not the vocabulary can write that text, and
-whether or not it fits into the limit of tokens.
+Limits: interegular reads no anchors (``^ $ \b``) and lookarounds, no flags but ``i`` and ``s``, and some patterns
+otherwise than ``re``; all these are refused. It may take long to make a machine. Tokens that lead to a dead end stay: a
+token is allowed if some text can follow it, even if the vocabulary cannot write that text, or the text does not fit
+into the limit of tokens.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class FsmIndex:
     with the vocabulary times the states; a step is a lookup in it.
 
     States up to ``len(index)`` are those of ``fsm``. A token may end within a character: the state after it is a state
-    of the machine beside the bytes of that character, and has a number from ``len(index)`` on, in the order in which
-    these states come up; see ``position``.
+    of the machine with the bytes of that character. Such states are numbered from ``len(index)`` on, in the order in
+    which they first occur; see ``position``.
 
     Args:
         pattern: The pattern.
@@ -105,7 +105,7 @@ class FsmIndex:
 
     Attributes:
         fsm: The machine.
-        classes: Which characters the machine tells apart.
+        classes: The classes of characters that the machine tells apart.
 
     Raises:
         PatternError: As for ``reference_fsm``.

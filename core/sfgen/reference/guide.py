@@ -34,7 +34,7 @@ def split(data: bytes) -> tuple[str, bytes] | None:
         text, pending = decoder.decode(data), decoder.getstate()[0]
     except UnicodeDecodeError:
         return None
-    # Of a surrogate, which is no text, the decoder sees only by the third byte what it is.
+    # A surrogate is not text, but the decoder recognizes it only at the third byte.
     return None if pending >= b"\xed\xa0" and pending[0] == 0xED else (text, pending)
 
 
@@ -133,12 +133,12 @@ _MOST_FORCED = 4096
 class ReferenceIndex(Protocol[State]):
     """An index that a reference guide can follow.
 
-    A state is whatever the index makes of the text so far.
+    A state is the index's own representation of the text so far.
 
     Attributes:
         pattern: The pattern of the text.
         vocabulary: The tokens.
-        classes: Which characters the pattern tells apart.
+        classes: The classes of characters that the pattern tells apart.
     """
 
     pattern: str

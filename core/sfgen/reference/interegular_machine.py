@@ -176,7 +176,7 @@ class PatternStates:
     """
 
     def __init__(self, tree: Node) -> None:
-        # What each state reads, and where it then is; a state that reads nothing is at once in all states behind it.
+        # What each state reads, and where it then is; a state that reads nothing is at once in all states after it.
         self._reads: list[Ranges | None] = [()]
         self._next: list[list[int]] = [[]]
         self.start = self._closed([self._add(tree, END)])
@@ -192,7 +192,7 @@ class PatternStates:
         )
 
     def _closed(self, states: Iterable[int]) -> frozenset[int]:
-        """Return these states, with those behind them instead of those that read nothing."""
+        """Return these states, with those after them instead of those that read nothing."""
         seen = set(states)
         waiting = list(seen)
         while waiting:

@@ -2,7 +2,7 @@ r"""The engine ``naive``: every token is tried at every step (Louf, Klett and Si
 
 1. Start with the empty text.
 2. Append every token of the vocabulary to it.
-3. Whether the result can become a match is asked of the ``regex`` package, which knows partial matches.
+3. Ask the ``regex`` package, which knows partial matches, whether the result can become a match.
 4. Choose among the tokens with which it can, and go back to 2.
 
 A step takes as many partial matches as there are tokens, each as long as the text so far, and every partial match may
@@ -48,7 +48,7 @@ class NaiveIndex:
         vocabulary: The tokens.
 
     Attributes:
-        classes: Which characters the pattern tells apart.
+        classes: The classes of characters that the pattern tells apart.
 
     Raises:
         PatternError: The pattern cannot be read, or it matches no text at all.
@@ -136,7 +136,7 @@ class NaiveIndex:
         return not pending and self._regex.fullmatch(text) is not None
 
     def number(self, state: State) -> int:
-        """Return the number of characters, for want of numbered states."""
+        """Return the number of characters, since states have no numbers."""
         return len(_checked(state)[0])
 
     def accepts(self, data: bytes) -> bool:

@@ -4,8 +4,8 @@ Willard and Louf 2023: Algorithms 1 and 2 sample tokens from a language model, f
 ``length`` tokens, whether or not the text is complete. Algorithms 3 and 4 find the tokens that the states of a machine
 M = (Q, Σ, δ, q0, F) read, in as many steps as the vocabulary has characters, times the states that read them.
 
-Clay 2024: a decoder that spells one of some words. It is a trie; each word ends with ``*``, or nobody could tell
-whether ``hot`` is a word or the beginning of ``hotel``. As there, the end is the state -1.
+Clay 2024: a decoder that spells one of some words. It is a trie; each word ends with ``*``, which tells the word
+``hot`` from the beginning of ``hotel``. As in the original, the end is the state -1.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class FSMDecoder:
         current_state: Its state; it starts in 0.
 
     Raises:
-        UsageError: A word without ``*``, or with something behind it.
+        UsageError: A word without ``*``, or with something after it.
 
     >>> decoder = FSMDecoder(["hot*", "cold*", "hotel*"])
     >>> for char in "xhot*":

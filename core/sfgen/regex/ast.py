@@ -325,7 +325,7 @@ def settle(tree: Node, *, within_text: bool = False) -> Node:
 
     Args:
         tree: What :func:`sfgen.regex.parse.parse` made of the whole pattern.
-        within_text: Whether other text may stand before and behind it. Else the pattern is for a whole text.
+        within_text: Whether other text may stand before and after it. Else the pattern is for a whole text.
 
     Returns:
         A tree without anchors, with lookarounds where they matter.

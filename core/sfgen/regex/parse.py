@@ -240,7 +240,7 @@ class _Translator:
     def repeat(self, operator: Any, argument: Any, flags: int) -> Node:
         minimum, maximum, items = argument
         child = self.sequence(items, flags)
-        position = next(self.repeats).start  # after the child: quantifiers stand behind what they repeat
+        position = next(self.repeats).start  # after the child: quantifiers stand after what they repeat
         if operator is sre.POSSESSIVE_REPEAT and not isinstance(child, Characters):
             child = Atomic(child, position)  # for `re` each time round is atomic, too
         node = repeat(

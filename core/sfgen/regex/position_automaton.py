@@ -1,7 +1,7 @@
 r"""The position automaton of a pattern, for views that mark in the pattern's own text what is being read.
 
 Its states are the *pieces* of the pattern's text that read one character: literals, escapes, dots, classes, properties.
-A step goes from a piece to one that can stand behind it (Glushkov 1961, McNaughton and Yamada 1960). A minimal
+A step goes from a piece to one that can stand after it (Glushkov 1961, McNaughton and Yamada 1960). A minimal
 automaton does not serve: it merges pieces that are written in several places. After ``hot``, two pieces of
 ``hot|hotel`` may have read the last character.
 
@@ -328,7 +328,7 @@ class PatternPositions:
 
     def __init__(self, pattern: str) -> None:
         self._tree = read_pieces(pattern)
-        # Every part of the tree has a character of the pattern that it stands for, and is met before and behind it.
+        # Every part of the tree has a character of the pattern that it stands for, and is met before and after it.
         self._most_steps = MAX_CONFIGURATIONS + 2 * len(pattern)
         self._following = lru_cache(maxsize=64)(self._follow)
         self._after = lru_cache(maxsize=256)(self._step)
@@ -369,7 +369,7 @@ def _spans(configurations: Iterable[Configuration]) -> tuple[Span, ...]:
 
 
 def _reads(piece: Piece, code: int) -> bool:
-    """Whether the character is in the piece's set: in the last range that does not begin behind it."""
+    """Whether the character is in the piece's set: in the last range that does not begin after it."""
     position = bisect_right(piece.characters, (code, 0x110000))
     return position > 0 and code <= piece.characters[position - 1][1]
 
@@ -393,7 +393,7 @@ class _Walk:
         self._enter(tree, ())
 
     def go_on(self, read: Iterable[Configuration]) -> bool:
-        """Go on behind some pieces; return false where that takes too many steps."""
+        """Go on after some pieces; return false where that takes too many steps."""
         for piece, counts in read:
             self._leave(piece, counts)
             if self._most_steps is not None and len(self._entered) + len(self._left) > self._most_steps:
@@ -423,7 +423,7 @@ class _Walk:
                     waiting.append((child, (*counts, 1)))
 
     def _leave(self, part: Part, counts: Counts) -> None:
-        """Add the pieces that can be read behind a part of which something was read."""
+        """Add the pieces that can be read after a part of which something was read."""
         while (part, counts) not in self._left:
             self._left.add((part, counts))
             around = part.parent

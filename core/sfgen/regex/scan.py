@@ -34,7 +34,7 @@ class Construct:
     Attributes:
         text: As written.
         start: The offset of its first character.
-        end: The offset behind its last one.
+        end: The offset after its last one.
     """
 
     text: str

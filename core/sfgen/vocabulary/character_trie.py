@@ -2,7 +2,7 @@
 
 A token can be cut anywhere, in the middle of a character too. Only the nodes of the token trie matter that complete a
 character; such a node is a *stop*. A byte that cannot continue a half-read character completes it as U+FFFD, and may
-complete another character by itself. The rest of a token behind its last stop is its *tail*, the beginning of a
+complete another character by itself. The rest of a token after its last stop is its *tail*, the beginning of a
 character.
 
 Stops are numbered so that the children of each lie side by side, and no child lies before its parent: all stops of one

@@ -273,7 +273,7 @@ def _sorted(
     """The order of byte strings; equal ones keep their order.
 
     They are sorted by their first sixteen bytes as two numbers, which takes a fifth of the time that comparing them
-    takes. The few that these leave equal are compared. A string and itself with zero bytes behind it are among them.
+    takes. The few that these leave equal are compared. A string and itself with zero bytes after it are among them.
     """
     words = np.lib.stride_tricks.sliding_window_view(text, _WORD)
     first, second = (_as_number(words[starts + skipped], lengths - skipped) for skipped in (0, _WORD))
@@ -324,7 +324,7 @@ def _build(
     nodes = np.int64(0)
     previous = np.int64(0)
     open_depth = np.int64(0)
-    for k in range(len(lengths) + 1):  # with an empty string behind the last
+    for k in range(len(lengths) + 1):  # with an empty string after the last
         start, length = np.int64(0), np.int64(0)
         if k < len(lengths):
             start, length = np.int64(starts[k]), np.int64(lengths[k])

@@ -88,8 +88,8 @@ def check_bound(distances: TextDistances, stacks: StateStacks, configuration: Co
     safety = safety_of(distances)
     if (is_taken & safety.labels).any():
         assert found < FAR
-        if safety.most_per_level is not None:
-            assert found <= safety.most_per_level * (stacks.depths[node] + 1)
+        if safety.most_per_node is not None:
+            assert found <= safety.most_per_node * (stacks.depths[node] + 1)
     if safety.labels.all():
         assert is_taken.any() == (found < FAR)
 

@@ -8,7 +8,7 @@ from tests.support.grammars.lalr_tables import letter_lexer, tables_of
 
 from sfgen.grammar.lalr.distances import TextDistances
 from sfgen.grammar.lalr.items import has_conflicts
-from sfgen.grammar.lalr.safety import Safety, explored_safety, safety_by_gaps, safety_of
+from sfgen.grammar.lalr.safety import Safety, safety_by_gaps, safety_by_nodes, safety_of
 from sfgen.grammar.lalr.stack import StateStacks
 
 
@@ -57,7 +57,7 @@ def test_separable_grammars(case: tuple[str, tuple[str, ...], bool], expected: b
     safety = safety_of(distances)
     assert safety.labels.all() == expected
     if expected:
-        assert safety.most_per_level is not None
+        assert safety.most_per_node is not None
 
 
 @pytest.mark.parametrize("first", ["A", "B"])
@@ -70,13 +70,13 @@ def test_what_is_taken_tells_levels_apart(first: str) -> None:
     tables = tables_of(f"start: {first} x B | {other} x C C | {other} x B\nx: AB" + LETTERS)
     lexer = letter_lexer(tables, ("C",))
     distances = TextDistances(tables, lexer, StateStacks(tables))
-    assert unsafe(distances, explored_safety(distances.readings, 9)) == ["C"]
+    assert unsafe(distances, safety_by_nodes(distances.readings, 9)) == ["C"]
 
 
 def test_nothing_is_known_of_more_nodes_than_are_looked_at() -> None:
     tables = tables_of(GRAMMARS["dangling else"] + LETTERS)
     lexer = letter_lexer(tables)
     distances = TextDistances(tables, lexer, StateStacks(tables))
-    found = explored_safety(distances.readings, 9, most_nodes=3)
-    assert found.most_per_level is None
+    found = safety_by_nodes(distances.readings, 9, most_nodes=3)
+    assert found.most_per_node is None
     assert found.labels.tolist() == [False] * len(distances.labels) + [True]

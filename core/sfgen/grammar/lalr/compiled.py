@@ -4,7 +4,7 @@ lark takes half a second for its own grammar of Python, and the lexer as long. T
 rule, the imported files, and the code that makes its content. Nothing depends on the cache: a damaged file is made
 again. A loaded grammar imports lark only when lark has to judge a text.
 
-A file holds arrays, and the rest as JSON, behind the SHA-256 of all. Nothing in it is executed.
+A file holds arrays, and the rest as JSON, after the SHA-256 of all. Nothing in it is executed.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CompiledGrammar(NamedTuple):
     Attributes:
         grammar: The grammar.
         lexer: The scanners of its terminals.
-        distances: What is known of the distances; ``None`` for nothing yet, or where the grammar has no text.
+        distances: The part of the distances that masks need; ``None``: not known yet, or the grammar has no text.
     """
 
     grammar: LarkGrammar
@@ -72,7 +72,7 @@ class _Stored(NamedTuple):
     Attributes:
         tables: The tables.
         lexer: The lexer.
-        distances: What is known of the distances; ``None`` where the grammar has no text.
+        distances: The part of the distances that masks need; ``None`` where the grammar has no text.
         imported: The texts of the imported files, by their paths.
         missing: The paths at which lark looked for a file and found none.
     """
@@ -121,7 +121,7 @@ def _known_distances(tables: ParseTables, lexer: Lexer) -> KnownDistances | None
     safety = safety_of(distances)
     items = [(state, *item) for state, kernel in enumerate(distances.items.kernels) for item in kernel]
     kernels = np.array(items, dtype=np.int32).reshape(-1, 3)
-    return KnownDistances(distances.cost, safety.labels, safety.most_per_level, kernels)
+    return KnownDistances(distances.cost, safety.labels, safety.most_per_node, kernels)
 
 
 def cache_folder() -> Path | None:
@@ -211,7 +211,7 @@ def _to_bytes(stored: _Stored) -> bytes:
     }
     arrays = {name: getattr(tables, name) for name in _TABLES} | lexer._asdict()
     if distances is not None:
-        header["most_per_level"] = distances.most_per_level
+        header["most_per_node"] = distances.most_per_node
         arrays |= {_COST: distances.cost, _SAFE: distances.safe, _KERNELS: distances.kernels}
     arrays[_HEADER] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     data = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
@@ -242,5 +242,5 @@ def _from_bytes(data: bytes) -> _Stored | None:
     )
     distances = None
     if _COST in arrays:
-        distances = KnownDistances(arrays.pop(_COST), arrays.pop(_SAFE), header["most_per_level"], arrays.pop(_KERNELS))
+        distances = KnownDistances(arrays.pop(_COST), arrays.pop(_SAFE), header["most_per_node"], arrays.pop(_KERNELS))
     return _Stored(tables, Lexer(**arrays), distances, header["imported"], tuple(header["missing"]))

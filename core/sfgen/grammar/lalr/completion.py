@@ -1,7 +1,7 @@
 """The shortest text of a parser's configuration, byte by byte.
 
-Each time the smallest byte is taken that brings the end nearer by one. The costs of a parser do not add up, so no part
-of the text is known by itself.
+Each step takes the smallest byte that brings the end nearer by one. The costs of a parser do not add up, so no part of
+the text can be found separately.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """Costs of reading: from a lexer state to a terminal, and through a nonterminal.
 
-A *label* is a terminal with its lookahead obligation, or the end of the text. It is *pending* from the lexer's commit
-to the parser's shift: it is the parser's lookahead. Costs are counted in bytes. There are two steps.
+A *label* is a terminal that has ended with its lookahead obligation, or the end of the text. It is *pending*, as the
+parser's lookahead, from the moment when the lexer commits the terminal until the parser shifts it. Costs are counted in
+bytes. There are two steps.
 
 * ``byte_costs``: from each lexer state to each label, by breadth-first search.
-* ``Readings``: from a pending label to each label behind a nonterminal, or behind the rest of a rule. A terminal costs
-  the gap behind it. A nonterminal costs the symbols of one of its rules, and the parser must reduce the rule before
-  the label that is pending then. These are equations between matrices over the semiring (min, +) (Knuth, 1977; Reps,
-  Schwoon, Jha and Melski, 2005, for stacks). The label decides each action, so conflicts that lark resolved as shifts
-  are no special case.
+* ``Readings``: from a pending label to each label after a nonterminal, or after the rest of a rule. The cost of a
+  terminal is that of the gap after it. The cost of a nonterminal is that of the symbols of one of its rules, if the
+  parser reduces this rule before the label that is pending then. These are equations between matrices over the semiring
+  (min, +) (Knuth, 1977; Reps, Schwoon, Jha and Melski, 2005, for stacks). The label decides each action, so conflicts
+  that lark resolved as shifts are not a special case.
 
-Why matrices, where a network of rules has one number for each state: take ``start: x B | x C C C`` and ``x: A``, with a
-blank between A and B, and blanks not allowed. A reading of ``x`` costs nothing behind the pending A, if the next label
-is C, and has no way to B; so the cheapest ``x`` and the cheapest rest behind it do not add up to the cheapest text. Or
-take ``start: x A | C`` and ``x: A | A x``, where lark shifts each A: behind A there is no way to the end, although both
-rules have short texts.
+A network of rules has one number for each state; two examples show that a parser needs matrices. In ``start: x B | x C
+C C`` with ``x: A``, B may follow A only after a blank, and blanks are not allowed. Reading ``x`` after the pending A
+costs nothing if the next label is C, and is impossible if it is B. So the cheapest ``x`` and the cheapest rest after it
+do not add up to the cheapest text. In ``start: x A | C`` with ``x: A | A x``, lark shifts each A: after A there is no
+way to the end, although both rules have short texts.
 """
 
 from __future__ import annotations

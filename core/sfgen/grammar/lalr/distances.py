@@ -1,14 +1,14 @@
 """D(configuration): the fewest bytes from a configuration to the end of the text.
 
 A configuration is a lexer state and a node of the parser's stack. D is the least sum, over all labels, of the cost from
-the lexer state to the label and the cost from the label at the node to the end. ``costs`` tells why the second depends
-on the label that is pending, so that it is a vector over labels and no sum over the frames of the stack.
+the lexer state to the label and the cost from the label at the node to the end. The second depends on the pending label
+(see ``costs``), so it is a vector over labels and not a sum over the frames of the stack.
 
-Few vectors occur, but for a number that is added to all entries. With ``value: "[" value "]" | "1"`` each ``[`` adds
-one byte, and changes nothing else. So nodes of the stack are told apart by their *stack class*: a state with the
-vectors behind its items, of which the least entry is taken off and kept for the node. The class of a node follows from
-its own state and from the class below, by one look-up. Grammars have tens to thousands of classes, made when a stack
-needs them; a stack of ten thousand brackets has two or three.
+Up to a constant that is added to all entries, few different vectors occur. With ``value: "[" value "]" | "1"`` each
+``[`` adds one byte, and changes nothing else. So each node of the stack has a *stack class*: its state with the vectors
+after its items, from which the least entry is subtracted; the node keeps that entry. The class of a node follows from
+its own state and the class below, by one look-up. Grammars have tens to thousands of classes, made when a stack needs
+them; a stack of ten thousand brackets has two or three.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class KnownDistances(NamedTuple):
     Attributes:
         cost: See ``TextDistances``.
         safe: The safe labels, bool ``[labels + 1]``; see ``safety``.
-        most_per_level: The bound for each level of the stack; see ``safety``.
+        most_per_node: The bound for each node of the stack; see ``safety``.
         kernels: The state, the rule and the symbols read of each item in ``Items.kernels``, int32 ``[items, 3]``.
     """
 
     cost: NDArray[np.int32]
     safe: NDArray[np.bool_]
-    most_per_level: int | None
+    most_per_node: int | None
     kernels: NDArray[np.int32]
 
 
@@ -51,7 +51,7 @@ class TextDistances:
         cost: The fewest bytes from each lexer state to the commit of each label, int32 ``[lexer_states, labels + 1]``:
             0 where it can be committed at once, ``FAR`` where it never can. The last column is the end of the text.
         terminals: The terminal of each label, and of the end of the text, intp ``[labels + 1]``.
-        known: What was kept of a grammar that has texts; ``None`` without.
+        known: The distances that were kept with the grammar; ``None``: none were, or the grammar has no text.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class TextDistances:
 
 
 class _Vector(NamedTuple):
-    """The bytes behind each pending label.
+    """The bytes to the end after each pending label.
 
     Attributes:
         number: The number of the vector from which its least entry is taken off.
@@ -136,7 +136,7 @@ class _Vector(NamedTuple):
 
 
 _REFUSED = _Vector(0, 0)
-"""The vector in which all is ``FAR``."""
+"""The vector in which every entry is ``FAR``."""
 
 
 def _more(vector: _Vector, added: int) -> _Vector:
@@ -145,7 +145,7 @@ def _more(vector: _Vector, added: int) -> _Vector:
 
 
 class _StackClass(NamedTuple):
-    """A state with the costs behind each of its items: all that its stack nodes share.
+    """A state with the costs after each of its items: the part of the costs that its stack nodes share.
 
     Attributes:
         state: The parser's state.
@@ -159,11 +159,11 @@ class _StackClass(NamedTuple):
 
 
 class StackClasses:
-    """Finds the class of each stack node, and the costs behind it. Safe to share between threads.
+    """Finds the class of each stack node, and the costs after it. Safe to share between threads.
 
     Attributes:
         behind: The bytes behind each label with a class on top, to which the node adds its own, int32 ``[classes,
-            labels + 1]``. Rows behind those of the known classes mean nothing.
+            labels + 1]``. Rows after those of the known classes mean nothing.
     """
 
     def __init__(self, readings: Readings, stacks: StateStacks) -> None:
@@ -187,7 +187,7 @@ class StackClasses:
         self._of = {BOTTOM: (self._class(tables.start, ()), 0)}
 
     def of(self, node: int) -> tuple[int, int]:
-        """Return the class of a node, and the bytes that the node adds to the costs behind the class."""
+        """Return the class of a node, and the bytes that the node adds to the costs after the class."""
         known = self._of.get(node)
         if known is None:
             with self._lock:
@@ -232,7 +232,7 @@ class StackClasses:
         return number
 
     def _behind(self, top: _StackClass) -> NDArray[np.int32]:
-        """Compute the costs behind each label with a class on top, int32 ``[labels + 1]``."""
+        """Compute the costs after each label with a class on top, int32 ``[labels + 1]``."""
         least = _REFUSED
         for item, vector in zip(self._items.kernels[top.state], top.behind_items, strict=True):
             least = self._lesser_of(least, self._before_rest(top.state, item, vector))
@@ -245,17 +245,17 @@ class StackClasses:
         return costs
 
     def _behind_item(self, below: _StackClass, item: Item) -> _Vector:
-        """Return the costs behind an item whose last symbol was read on top of a class."""
+        """Return the costs after an item whose last symbol was read on top of a class."""
         return below.behind_items[self._items.kernels[below.state].index(Item(item.rule, item.read - 1))]
 
     def _behind_reading(self, top: _StackClass, nonterminal: int) -> _Vector:
-        """Return the costs behind each label after a nonterminal on top of a class."""
+        """Return the costs after each label after a nonterminal on top of a class."""
         if nonterminal not in top.behind_readings:
             self._solve(top, nonterminal)
         return top.behind_readings[nonterminal]
 
     def _solve(self, top: _StackClass, wanted: int) -> None:
-        """Find the costs behind a nonterminal, and behind those whose rules begin with it.
+        """Find the costs after a nonterminal, and after those whose rules begin with it.
 
         A rule of the nonterminal may begin with the nonterminal itself, so costs are lowered until nothing changes.
         """
@@ -293,7 +293,7 @@ class StackClasses:
     # ---- vectors ---------------------------------------------------------------------------------------------------
 
     def _before_rest(self, state: int, item: Item, behind: _Vector) -> _Vector:
-        """Return the costs of the rest of an item, with those behind it."""
+        """Return the costs of the rest of an item, with those after it."""
         key = state, item, behind.number
         before = self._before.get(key)
         if before is None:

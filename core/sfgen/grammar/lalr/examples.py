@@ -1,4 +1,4 @@
-"""Example texts of a grammar: derivations of terminals, written with the shortest characters that the lexer reads so.
+"""Example texts of a grammar: derivations of terminals, each terminal written by its shortest text.
 
 The first texts use every expansion of every rule once, each in a derivation that is otherwise as short as possible.
 Random ones follow, the same each time.
@@ -25,7 +25,7 @@ _LONGEST = 1 << 12
 
 
 def examples(reader: LalrReader, spelled: Callable[[bytes], bytes] = bytes) -> Iterator[str]:
-    """Yield texts without end, some of them several times.
+    """Yield texts endlessly, some of them several times.
 
     In a grammar with conflicts some may not be texts of it. ``spelled`` spells out the codes of tokens.
     """
@@ -179,7 +179,7 @@ class _ExampleWriter:
             return None
 
     def _lexeme(self, lexer_state: int, node: int, terminal: int, following: int) -> tuple[bytes, int] | None:
-        """Return the shortest bytes of a terminal before another one, and the lexer state behind them."""
+        """Return the shortest bytes of a terminal before another one, and the lexer state after them."""
         for text, obligation in self._endings(lexer_state, terminal):
             gap = self._reader.lexer_state_at(node, obligation)
             if gap != NO_STATE and self._reach[gap, following]:

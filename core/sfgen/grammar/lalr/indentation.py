@@ -1,24 +1,23 @@
-"""Indentation in Lark grammars: what lark's ``Indenter`` puts between lexer and parser.
+"""Indentation in Lark grammars, as lark's ``Indenter`` adds it between lexer and parser.
 
-A grammar declares two terminals without a text (``%declare _INDENT _DEDENT``). Behind a newline terminal the indenter
-compares the column, which is the blanks behind the last newline in it, with the open levels: a higher column is a new
+A grammar declares two terminals without a text (``%declare _INDENT _DEDENT``). After a newline terminal the indenter
+compares the column, which is the blanks after the last newline in it, with the open levels: a higher column is a new
 level, and the parser takes an indent; a lower one must be an open level, and the parser takes a dedent for each level
 that it closes. Newlines in brackets are dropped. At the end all levels are closed.
 
-So a configuration has a *layout* besides: the open levels, how many brackets are open, and the column of the newline
-that is being read. ``LayoutReader`` reads bytes so, and is the plain definition.
+So a configuration also has a *layout*: the open levels, the number of open brackets, and the column of the newline that
+is being read. ``LayoutReader`` reads bytes with it, and is the plain definition.
 
-A configuration is alive if a text completes it. That is decided without levels. In the lexer an indent and a dedent are
-terminals with codes (see ``sfgen.grammar.shell.token_symbols``), which are bytes of no text. The distances of lexer and
-parser tell whether some text with codes completes a configuration. Then real text does, too, since ``check_layout``
-demands:
+A configuration is alive if a text completes it. Levels are not needed to decide that. In the lexer, an indent and a
+dedent are terminals with codes (see ``sfgen.grammar.shell.token_symbols``): bytes that no text has. The distances of
+lexer and parser tell whether some text with codes completes a configuration. Then a real text does, too, since
+``check_layout`` demands:
 
-* Each rule has as many dedents as indents, and as many closing brackets as opening ones, properly nested. So the levels
-  and brackets that are open are those on the parser's stack.
-* An indent stands behind a newline only, a dedent behind a newline or a dedent; brackets have no newlines inside.
-* Indents and dedents keep the lookahead obligation of the newline before them (``lexer_states``): no character by
-  which the newline would go on stands behind them. So no newline stands right behind an indent, even where a rule has
-  one there.
+* Each rule has as many dedents as indents, and as many closing brackets as opening ones, properly nested. So the open
+  levels and brackets are those on the parser's stack.
+* An indent stands after a newline only, a dedent after a newline or a dedent; brackets have no newlines inside.
+* Indents and dedents keep the lookahead obligation of the newline before them (``lexer_states``): no character follows
+  them that would extend the newline. So no newline follows an indent directly, even where a rule has one there.
 * A newline terminal reads further lines with any number of spaces. So each column can be reached from any other one.
 """
 
@@ -55,7 +54,7 @@ class Indentation:
     """The options of lark's ``Indenter``, by terminals of the grammar.
 
     Attributes:
-        newline: The terminal behind whose text the column is measured.
+        newline: The terminal after whose text the column is measured.
         indent: The declared terminal of a new level.
         dedent: The declared terminal of a level's end.
         opening: The terminals that open a bracket.
@@ -121,7 +120,7 @@ class LayoutTerminals(NamedTuple):
 
     @classmethod
     def of(cls, tables: ParseTables, indentation: Indentation, text: str) -> LayoutTerminals:
-        """Find them in the tables; brackets that the grammar does not have are left out."""
+        """Find the terminals in the tables; brackets that the grammar does not have are left out."""
         number_of = {terminal.name: number for number, terminal in enumerate(tables.terminals)}
         for name in (indentation.newline, indentation.indent, indentation.dedent):
             if name not in number_of:
@@ -143,7 +142,7 @@ class LayoutTerminals(NamedTuple):
 
 
 def check_layout(reader: LalrReader, terminals: LayoutTerminals, text: str) -> None:
-    """Refuse a grammar whose layout cannot be followed exactly; see above."""
+    """Refuse a grammar whose layout cannot be followed exactly; see the module."""
     _Checks(reader.tables, terminals, text).check()
     states = open_newlines(reader, terminals.newline)
     can_begin = _lines_begin_at(reader, terminals.newline)
@@ -169,7 +168,7 @@ def open_newlines(reader: LalrReader, newline: int) -> NDArray[np.bool_]:
 
 
 def _lines_begin_at(reader: LalrReader, newline: int) -> NDArray[np.bool_]:
-    """Tell in which lexer states a newline terminal may end behind any number of spaces."""
+    """Tell in which lexer states a newline terminal may end after any number of spaces."""
     lexer = reader.lexer
     owners = np.repeat(np.arange(len(lexer.step)), np.diff(lexer.commit_starts))
     good = np.zeros(len(lexer.step), dtype=np.bool_)
@@ -198,7 +197,7 @@ class _Checks:
         self._repeat(self._find_before)
 
     def check(self) -> None:
-        """Refuse what is not nested, or stands elsewhere."""
+        """Refuse terminals that are not nested, or stand at a wrong place."""
         newline, indent, dedent, opening, closing = self._terminals
         for rule in self._rules:
             self._check_nesting(rule.symbols, frozenset([indent]), frozenset([dedent]), rule.nonterminal)
@@ -244,7 +243,7 @@ class _Checks:
             pass
 
     def _find_sets(self) -> bool:
-        """Add to what each nonterminal begins with, ends with and has inside; tell whether something changed."""
+        """Add to the terminals that begin, end and are inside each nonterminal; tell whether something changed."""
         changed = False
         for nonterminal, symbols in self._rules:
             is_empty = all(symbol < 0 and self._is_empty[-1 - symbol] for symbol in symbols)
@@ -304,7 +303,7 @@ class _Checks:
 
 
 class Layout(NamedTuple):
-    """The layout at a place of a text.
+    """The layout at a position of a text.
 
     In an ``if`` inside of an ``if``, each with two blanks more, the levels are 0, 2 and 4.
 
@@ -368,7 +367,7 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
         return tuple(sorted(alive, key=_order)) or None
 
     def _column(self, column: int | None, byte: int, lexer_state: int) -> int | None:
-        """Return the column behind a byte that leads to a lexer state."""
+        """Return the column after a byte that leads to a lexer state."""
         if byte == 0x0A:  # a newline in another terminal, such as one that is ignored, begins no line
             return 0 if self._is_line_begun[lexer_state] else None
         if column is not None and byte == 0x20:
@@ -376,14 +375,14 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
         return column if column is None or byte != 0x09 else column + self.tab_width
 
     def commits(self, configuration: LayoutConfiguration) -> Iterator[LayoutConfiguration]:
-        """Yield the gaps behind the terminals that may end here."""
+        """Yield the gaps after the terminals that may end here."""
         for obligation, node, layout in self._ended(configuration):
             lexer_state = self.reader.lexer_state_at(node, obligation)
             if lexer_state != NO_STATE:
                 yield LayoutConfiguration(lexer_state, node, layout)
 
     def _ended(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Layout]]:
-        """Yield obligation, stack node and layout behind the terminals that may end here."""
+        """Yield obligation, stack node and layout after the terminals that may end here."""
         lexer_state, node, layout = configuration
         yield from self.behind_newline(configuration)
         for terminal, obligation in self.reader.commits_of(lexer_state):
@@ -393,7 +392,7 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
                     yield obligation, *after
 
     def behind_newline(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Layout]]:
-        """Yield obligation, stack node and layout behind a newline that may end here."""
+        """Yield obligation, stack node and layout after a newline that may end here."""
         lexer_state, node, layout = configuration
         for terminal, obligation in self.reader.commits_of(lexer_state):
             if terminal == self.terminals.newline:
@@ -402,13 +401,13 @@ class LayoutReader(LexerReader[LayoutConfiguration]):
                     yield obligation, *after
 
     def _behind(self, node: int, terminal: int, layout: Layout) -> tuple[int, Layout] | None:
-        """Return the node and the layout behind a terminal that is no newline."""
+        """Return the node and the layout after a terminal that is no newline."""
         after, terminals = self.reader.stacks.after(node, terminal), self.terminals
         brackets = layout.brackets + (terminal in terminals.opening) - (terminal in terminals.closing)
         return None if after == NO_STATE or brackets < 0 else (after, Layout(layout.levels, brackets, None))
 
     def _behind_newline(self, node: int, layout: Layout) -> tuple[int, Layout] | None:
-        """Return the node and the layout behind a newline with its column, outside of brackets."""
+        """Return the node and the layout after a newline with its column, outside of brackets."""
         levels, _, column = layout
         after = self.reader.stacks.after(node, self.terminals.newline)
         if column is None or after == NO_STATE:
@@ -480,5 +479,5 @@ def with_columns(coded: bytes) -> bytes:
             text += b"    " * level * (text[-1:] == b"\n" and byte != 0x0A) + bytes([byte])
             continue
         level += 1 if byte in INDENT_CODE else -1
-        text += b"" if text.endswith(b"\n") else b"\n"  # behind a comment, which is a newline by itself
+        text += b"" if text.endswith(b"\n") else b"\n"  # after a comment, which is a newline by itself
     return bytes(text)

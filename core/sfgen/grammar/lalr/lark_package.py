@@ -122,7 +122,7 @@ class LarkGrammar:
     def refusal_of_parts(self, parts: Sequence[tuple[str, str]]) -> Refusal | None:
         """Explain why lark refuses a text with terminals that are read by others.
 
-        Each part is a text and the spelling of the token that stands behind it; of the last one it is empty. A part is
+        Each part is a text and the spelling of the token that stands after it; of the last one it is empty. A part is
         cut into terminals by itself, and the parser goes on.
         """
         from lark import Token
@@ -428,7 +428,7 @@ class _Converter:
         return Terminal(name, pattern.to_regexp(), is_literal, shown)
 
     def _contexts(self, order: Iterable[int]) -> tuple[tuple[Context, ...], Any]:
-        """Return lark's scanners, equal ones once, and the scanner behind each state."""
+        """Return lark's scanners, equal ones once, and the scanner after each state."""
         from lark.lexer import _create_unless
 
         matcher = _Matcher(self.quotations)

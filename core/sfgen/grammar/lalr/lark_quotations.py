@@ -42,7 +42,7 @@ class Quotation(NamedTuple):
 
     Attributes:
         pieces: What is quoted, piece by piece; none is empty.
-        end: The offset behind it in the grammar.
+        end: The offset after it in the grammar.
     """
 
     pieces: tuple[str, ...]
@@ -73,7 +73,7 @@ def read_quotation(text: str, position: int) -> Quotation:
 
 
 def read_json(text: str, position: int) -> tuple[Any, int]:
-    """Read JSON at an offset of a grammar; return its value and the offset behind it, or raise ``JSONDecodeError``."""
+    """Read JSON at an offset of a grammar; return its value and the offset after it, or raise ``JSONDecodeError``."""
     try:
         return json.JSONDecoder().raw_decode(text, position)
     except json.JSONDecodeError:
@@ -159,10 +159,10 @@ def with_texts(pattern: str, text: str, quotations: Sequence[tuple[str, ...]]) -
 
 
 class QuotingState(NamedTuple):
-    """A state of an automaton of quotations: the positions of a document behind what was read.
+    """A state of an automaton of quotations: the positions of a document after what was read.
 
     Attributes:
-        after: The state behind each character, by code point or symbol; others are refused.
+        after: The state after each character, by code point or symbol; others are refused.
         may_end: Whether the quotation may end.
     """
 
@@ -174,7 +174,7 @@ class QuotingState(NamedTuple):
 def quoting_automaton(pieces: tuple[str, ...]) -> tuple[QuotingState, ...]:
     """Make the automaton of the quotations of some pieces that are not empty; the first state is the start.
 
-    A state is the set of positions behind the text so far (Blumer et al. 1985): texts with the same positions go on
+    A state is the set of positions after the text so far (Blumer et al. 1985): texts with the same positions go on
     alike.
 
     >>> [state.may_end for state in quoting_automaton(("a", "b"))], len(quoting_automaton(("ab", "ab")))

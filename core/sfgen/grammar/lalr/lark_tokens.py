@@ -49,7 +49,7 @@ class WithTokens(NamedTuple):
         names: Of lark's name of each its spelling, in short.
         symbols: The tokens and their codes.
         quotations: The pieces of each quotation; in the text stand placeholders.
-        offsets: Of each replaced part the offset behind it, in the text and in the grammar.
+        offsets: Of each replaced part the offset after it, in the text and in the grammar.
     """
 
     text: str
@@ -125,7 +125,7 @@ class _Extension(NamedTuple):
 
     Attributes:
         start: The offset at which it begins.
-        end: The offset behind it.
+        end: The offset after it.
         spelling: Its text.
         pieces: What is quoted; empty for all but quotations.
         plain: The same in lark's own words; ``None`` for tokens and quotations.
@@ -154,7 +154,7 @@ class _Extension(NamedTuple):
 
 def _extensions(text: str) -> Iterator[_Extension]:
     """Find them in their order."""
-    at, part, opened = 0, 0, list[int]()  # the part that a count stands behind, and open brackets
+    at, part, opened = 0, 0, list[int]()  # the part that a count stands after, and open brackets
     while match := _TOKEN.search(text, at):
         start, at = match.span()
         if match["quotation"]:

@@ -1,16 +1,18 @@
 """The tokens of a grammar with indentation over one vocabulary.
 
-The kernels of ``walk`` know no layout, and need none for most tokens. This file adds what a newline decides:
+The kernels of ``walk`` do not know the layout, and most tokens do not need it. This file adds the tokens that do:
 
-* Only behind few bytes may a newline terminal end: blanks, and the newline itself. A token without any but blanks ends
-  none inside, unless one is open before it. The kernels read it by a lexer that never ends a newline.
+* A newline terminal may end only after few bytes: blanks, and the newline itself. No newline ends inside a token that
+  has none of these bytes, or only blanks while no newline is open before it. The kernels read it with a lexer that
+  never ends a newline.
 * A token with such a byte is read by itself, byte by byte. Some thousands of a vocabulary have one.
-* Where a newline is open, a token may be blanks and what follows them: `` return``. The column behind each run of
+* Where a newline is open, a token may be blanks and what follows them: `` return``. The column after each run of
   blanks decides what the parser takes; then the kernels go on below that node of the trie, once for each way.
-* Where a terminal may end before the token, the tokens of the gap behind it are allowed, as without a layout.
+* Where a terminal may end before the token, the tokens of the gap after it are allowed, as without a layout.
 
-Within a limit, the farthest end behind any token is bounded first, in bytes with codes. Each of these may be a newline
-with all its blanks. Only where that is too much, tokens are read one by one, and each position behind is completed.
+Within a limit, the farthest end after any token is bounded first, in bytes with codes, each of which may be a newline
+with all its blanks. Only if this bound is above the limit, tokens are read one by one, and each position after them is
+completed.
 """
 
 from __future__ import annotations
@@ -101,7 +103,7 @@ class _Inside(LalrMasks):
         return mask
 
     def behind(self, node: int, obligation: int, children: Int32) -> Mask:
-        """Return the tokens below some trie nodes that are read from the gap behind a newline.
+        """Return the tokens below some trie nodes that are read from the gap after a newline.
 
         ``node`` is the stack node of the gap: its last terminal is taken off and handed to the parser again.
         """
@@ -111,7 +113,7 @@ class _Inside(LalrMasks):
         return mask
 
     def ends_behind(self, node: int, obligation: int, children: Int32) -> TokenEnds:
-        """Return the configurations behind the tokens of :meth:`behind`, alive or dead."""
+        """Return the configurations after the tokens of :meth:`behind`, alive or dead."""
         counts = np.zeros(3, dtype=np.int64)
         tokens = self._from_gap(node, obligation, children)
         nothing = np.empty(0, dtype=np.uint32)
@@ -206,7 +208,7 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return LayoutCompletion(self.reader, self.vocabulary)
 
     def _find_runs(self) -> list[_Run]:
-        """List the trie nodes that are reached by blanks, each behind the ones before it."""
+        """List the trie nodes that are reached by blanks, each after the ones before it."""
         trie, runs = self.vocabulary.trie, list[_Run]()
         waiting = [(0, len(trie), b"")]
         while waiting:
@@ -268,7 +270,7 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return mask
 
     def _behind_blanks(self, configuration: LayoutConfiguration) -> Mask:
-        """Return the tokens of blanks behind which an open newline ends, and of what follows it."""
+        """Return the tokens of blanks after which an open newline ends, and of what follows it."""
         mask = np.zeros(self._inside.words, dtype=np.uint32)
         if configuration.layout.column is None and not configuration.layout.brackets:
             return mask
@@ -277,7 +279,7 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return mask
 
     def _gaps_behind_blanks(self, configuration: LayoutConfiguration) -> Iterator[tuple[int, int, Int32]]:
-        """Yield the gaps behind blanks and an open newline: stack node, obligation, and the trie nodes that follow."""
+        """Yield the gaps after blanks and an open newline: stack node, obligation, and the trie nodes that follow."""
         children: dict[tuple[int, int], list[Int32]] = {}
         read = ReadByBytes(self.reader, (configuration,))
         for run in self._runs:
@@ -295,7 +297,7 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return max(map(self._most_tokens, position)) <= room
 
     def _most_tokens(self, configuration: LayoutConfiguration) -> int:
-        """Return a bound above of the tokens to an end behind any token."""
+        """Return an upper bound of the tokens to an end after any token."""
         most = self._most.get(configuration)
         if most is None:
             try:
@@ -310,7 +312,7 @@ class LayoutPositions(Positions[LayoutConfiguration]):
         return most
 
     def _farthest(self, configuration: LayoutConfiguration) -> tuple[int, int]:
-        """Return the farthest end behind any token, in bytes with codes, and the highest level there."""
+        """Return the farthest end after any token, in bytes with codes, and the highest level there."""
         lexer_state, node, layout = configuration
         reached = self._inside.lexeme_tokens(lexer_state).reached
         farthest = self._farthest_of(reached, np.full(len(reached), node, dtype=np.int64))
@@ -379,7 +381,7 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
         return len(begun) + self._plain.to_end.of(gap.lexer_state, gap.node)
 
     def most_tokens(self, distance: int, level: int) -> int:
-        """Return a bound above of the tokens of a completion, each of whose bytes may be a newline with blanks."""
+        """Return an upper bound of the tokens of a completion, each of whose bytes may be a newline with blanks."""
         if distance > _FARTHEST or level > _FARTHEST:
             return int(UNREACHABLE)
         return (distance + 1) * (2 + max(self._tokens_of_blanks[: level + distance + 1]))
@@ -402,7 +404,7 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
         return self._written(configuration)
 
     def _behind_newline(self, configuration: LayoutConfiguration) -> tuple[bytes, LayoutConfiguration]:
-        """Return what ends a newline that is open in brackets, and the gap behind it."""
+        """Return what ends a newline that is open in brackets, and the gap after it."""
         lexer_state, node, layout = configuration
         gap_of = self._plain.lexer_state_at
         seen, waiting = {lexer_state}, deque([(lexer_state, b"")])
@@ -461,7 +463,7 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
         return b"\n" + (self._blanks(here, 0, codes, is_end=not content) or b"")
 
     def _ends_newline(self, position: LayoutPosition, blanks: bytes, content: bytes) -> bool:
-        """Tell whether an open newline ends behind some blanks."""
+        """Tell whether an open newline ends after some blanks."""
         after = self._layout.read(position, blanks)
         if after is None or not content:
             return after is not None and self._layout.accepts(after)
@@ -484,7 +486,7 @@ class LayoutCompletion(Completion[LayoutConfiguration]):
         return bool(lexer.step[here.lexer_state, lexer.byte_classes[byte]] != NO_STATE)
 
     def _blanks(self, here: LayoutConfiguration, column: int, codes: bytes, *, is_end: bool) -> bytes | None:
-        """Return the blanks from a column to that which some codes ask for; ``None`` where it is behind."""
+        """Return the blanks from a column to that which some codes ask for; ``None`` where it is after."""
         levels = here.layout.levels
         if is_end:  # all levels are closed at the end, so any of them will do
             target = next((level for level in levels if level >= column), -1)

@@ -1,4 +1,4 @@
-"""From the terminals of a grammar to an automaton over bytes that cuts a text into terminals as lark's lexer does.
+"""The lexer: an automaton over bytes, made from a grammar's terminals, that cuts a text into terminals as lark does.
 
 ``make_lexer`` compiles the terminals to programs (``ordered_threads``), finds all lexer states over symbols
 (``lexer_states``), merges equal ones (``_merge``), and writes each symbol as bytes.
@@ -60,7 +60,7 @@ def make_lexer(
 
     At most ``max_blanks`` ignored characters, all ASCII white space, stand between two terminals; ``None``: all that
     the grammar ignores. With a layout any context may follow a newline, since an indenter drops it in brackets, or adds
-    terminals; these stand right behind it, and behind nothing that is ignored.
+    terminals; these stand right after it, and after nothing that is ignored.
     """
     asks_for_token = [is_code(terminal.pattern) for terminal in tables.terminals]
     used = [number for number, terminal in enumerate(tables.terminals) if terminal.name != END]
@@ -96,7 +96,7 @@ def make_lexer(
 
 
 class _Quoting:
-    """Quotations as symbols behind all others, each with an automaton over symbols."""
+    """Quotations as symbols after all others, each with an automaton over symbols."""
 
     def __init__(self, automata: list[tuple[QuotingState, ...]], symbol_of: CharacterMap, first: int) -> None:
         self.over_symbols = {
@@ -199,7 +199,7 @@ def _merge(lexer_states: LexerStates, symbols: int, contexts: int) -> _Merged:
     are found by partition refinement (Hopcroft, 1971). Obligations are equal if the same lexer state follows in every
     context. Merged obligations may make more states equal, so both are repeated until nothing changes.
 
-    In ``X: "ab" | "cb"`` the states behind ``a`` and behind ``c`` become one. If nothing but a blank may follow ``X``,
+    In ``X: "ab" | "cb"`` the states after ``a`` and after ``c`` become one. If nothing but a blank may follow ``X``,
     the obligations that no ``b`` and that no ``d`` follows it are equal.
     """
     step = np.full((len(lexer_states.rows), symbols), NO_STATE, dtype=np.int32)
@@ -239,7 +239,7 @@ def _round(merged: _Merged) -> _Merged:
 
 
 def _without_needless_obligations(merged: _Merged) -> _Merged:
-    """Merge equal obligations, and drop commits behind which nothing can follow; obligation 0 stays first."""
+    """Merge equal obligations, and drop commits after which nothing can follow; obligation 0 stays first."""
     columns = np.concatenate([merged.starts, merged.holds_at_end[None].astype(np.int32)])
     _, chosen, which = np.unique(columns, axis=1, return_index=True, return_inverse=True)
     order = np.argsort(chosen)  # by the first obligation of each kind

@@ -1,9 +1,9 @@
 """All lexer states of a grammar, over symbols.
 
 lark's lexer sees the whole text. Where a terminal matches and a preferred one may still match, only the rest of the
-text decides. So a *lexer state* is a set of alternatives that differ in what they assume of the rest. Each assumption
-is a lookahead obligation, which is checked while the rest is read; in the end one alternative is left: the one that
-lark takes.
+text decides. So a *lexer state* is a set of alternatives with different assumptions about the rest. Each assumption is
+a lookahead obligation, which is checked while the rest is read; in the end one alternative is left: the one that lark
+takes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Alternative(NamedTuple):
     """One reading of the text by lark's lexer, under its assumptions.
 
     Attributes:
-        context: The context in which the lexer continues behind an ignored terminal; -1 where none can be ignored
+        context: The context in which the lexer continues after an ignored terminal; -1 where none can be ignored
             here.
         threads: The number of the open lexeme's list of threads.
         keywords: The number of the keywords that the lexeme may be.
@@ -99,7 +99,7 @@ class LexerStates:
     """Finds all lexer states from the start of the text on.
 
     Attributes:
-        rows: The lexer state behind each symbol, for each lexer state; other symbols are refused.
+        rows: The lexer state after each symbol, for each lexer state; other symbols are refused.
         commits: Terminals and obligations of each lexer state.
         may_end: Whether the text may end without an open lexeme, for each lexer state.
         starts: The lexer state of a context and an obligation; ``NO_STATE`` where nothing can follow.
@@ -145,12 +145,12 @@ class LexerStates:
 
     @property
     def obligations_hold_at_end(self) -> list[bool]:
-        """Whether the text may end behind each obligation."""
+        """Whether the text may end after each obligation."""
         return [self._holds_at_end(obligations) for obligations, _ in self._behind_commits.all]
 
     @cached_property
     def _contexts_behind(self) -> dict[int, tuple[int, ...]]:
-        """The contexts of the gaps behind each terminal."""
+        """The contexts of the gaps after each terminal."""
         behind: defaultdict[int, set[int]] = defaultdict(set)
         states, terminals = (self._tables.actions > 0).nonzero()
         targets = self._tables.actions[states, terminals] - 1
@@ -197,7 +197,7 @@ class LexerStates:
             raise GrammarTooLarge(terminal.name, f"{limit} for the lexer{blanks}", "terminal")
 
     def _start(self, context: int, obligation: int) -> None:
-        """Begin a lexeme behind a terminal of the parser."""
+        """Begin a lexeme after a terminal of the parser."""
         obligations, trackers = self._behind_commits.all[obligation]
         fresh = self._fresh(context, obligations, self._trackers.all[trackers], 0, is_gap=True)
         self.starts[context, obligation] = self._states.number(frozenset([fresh]))
@@ -205,7 +205,7 @@ class LexerStates:
     def _fresh(
         self, context: int, obligations: int, trackers: Iterable[Threads | None], blanks: int, *, is_gap: bool = False
     ) -> int:
-        """Return the alternative that begins a lexeme: at a gap, or behind what is ignored there."""
+        """Return the alternative that begins a lexeme: at a gap, or after what is ignored there."""
         kept = self._kept_trackers(trackers, obligations)
         key = context, kept, is_gap and self._layout is not None
         threads = self._first_threads.get(key)
@@ -269,7 +269,7 @@ class LexerStates:
         return [symbol for symbol in range(self._machine.classes) if bits >> symbol & 1]
 
     def _after(self, alternative: int, symbol: int) -> tuple[int, ...]:
-        """Return the alternatives behind a symbol."""
+        """Return the alternatives after a symbol."""
         key = alternative, symbol
         alternatives = self._alternatives_after.get(key)
         if alternatives is None:

@@ -1,9 +1,9 @@
 """Token masks of configurations, as unions of few masks.
 
-* Tokens that hand no terminal to the parser are found once for each lexer state, in classes. The tokens of one class
-  reach the same terminals, so the parser's stack allows all of them or none.
-* Tokens in which a terminal ends are read on with the stack, from some hundreds of trie nodes.
-* Where a terminal may end before the token, the tokens of the gap behind it are allowed too.
+* Tokens in which no terminal ends are found once for each lexer state, in classes. The tokens of one class reach the
+  same terminals, so the parser's stack allows all of them or none. * For tokens in which a terminal ends, the walk
+  continues with the stack, from some hundreds of trie nodes.
+* Where a terminal may end before the token, the tokens of the gap after it are allowed too.
 
 Masks are cached by lexer state and stack node, and found by the states of the stack that decide them.
 """
@@ -64,7 +64,7 @@ _NOT_WANTED: Int32 = np.empty(0, dtype=np.int32)
 
 
 class _Shared(NamedTuple):
-    """What the masks of configurations that are read alike have in common.
+    """The common part of the masks of configurations that are read alike.
 
     Attributes:
         mask: Text and end tokens, uint32 ``[words]``; read-only. It lives as long as it is cached.
@@ -80,11 +80,11 @@ _ByStates: TypeAlias = "dict[int, _ByStates] | _Shared"
 
 
 class _Known(NamedTuple):
-    """The tokens that a configuration can read, and what is known besides.
+    """The tokens that a configuration can read, with the depths of the stack that they depend on.
 
     Attributes:
         token_mask: The tokens.
-        deepest: At least the largest depth of the parser's stack behind them.
+        deepest: At least the largest depth of the parser's stack after them.
         lowest: The least depth of a state that decides which they are.
     """
 
@@ -107,8 +107,8 @@ class LexemeTokens(NamedTuple):
         masks: The tokens of each class, uint32 ``[classes, words]``.
         labels: The labels that are committed inside tokens, int32 ``[labels]``.
         child_starts: The first entry in ``children`` of each label, int32 ``[labels + 1]``.
-        children: The trie nodes right behind such commits, int32.
-        is_reached: The lexer states behind tokens that hand no terminal to the parser, bool ``[lexer_states]``.
+        children: The trie nodes right after such commits, int32.
+        is_reached: The lexer states after tokens that hand no terminal to the parser, bool ``[lexer_states]``.
     """
 
     lexer_states: Int32
@@ -124,7 +124,7 @@ class LexemeTokens(NamedTuple):
 
     @property
     def reached(self) -> Int32:
-        """The lexer states behind tokens that hand no terminal to the parser, ascending, int32."""
+        """The lexer states after tokens that hand no terminal to the parser, ascending, int32."""
         return np.flatnonzero(self.is_reached).astype(np.int32)
 
 
@@ -149,11 +149,11 @@ class Reach(NamedTuple):
 
 
 class TokenEnds(NamedTuple):
-    """The configurations behind tokens.
+    """The configurations after tokens.
 
     Attributes:
         tokens: The tokens, int32 ``[ends]``; a token that is read in several ways has several ends.
-        place_of: The number of the configuration behind each token, ``[ends]``.
+        place_of: The number of the configuration after each token, ``[ends]``.
         lexer_states: The lexer states of the configurations, int32 ``[configurations]``.
         nodes: Their stack nodes, ``[configurations]``.
     """
@@ -170,12 +170,12 @@ _NO_ENDS = TokenEnds(_NOT_WANTED, np.empty(0, dtype=np.intp), _NOT_WANTED, np.em
 class LalrMasks:
     """Makes and caches the masks of one grammar over one vocabulary. Safe to share between threads.
 
-    A configuration is alive if it reaches a *safe* label that the parser takes (see ``safety``). Mostly
-    all labels are safe; where the parser takes only others, the configuration is *doubtful* and needs its distance.
+    A configuration is alive if it reaches a *safe* label that the parser takes (see ``safety``). Mostly all labels are
+    safe. Where the parser takes only unsafe labels, the configuration is *doubtful*, and its distance decides.
 
     A mask depends on the lexer state and a few states of the stack: its top, and those to which the parser returns
-    while it reads a token (see ``Returns``). So masks are found by these, as many as were looked at when the mask was
-    made. ``[[[1``, ``[[[[[[1`` and ``[[[1,2,3`` have one mask, if no token has more than two closing brackets.
+    while it reads a token (see ``Returns``). So masks are looked up by these states, as many as were read when the mask
+    was made. ``[[[1``, ``[[[[[[1`` and ``[[[1,2,3`` have one mask, if no token has more than two closing brackets.
     """
 
     def __init__(self, reader: LalrReader, vocabulary: Vocabulary) -> None:
@@ -337,18 +337,18 @@ class LalrMasks:
         return self._known(mask, depths[node] + pushed, lowest)
 
     def _known(self, mask: Mask, deepest: int, lowest: int) -> _Known:
-        per_level = self._safety.most_per_level
+        per_level = self._safety.most_per_node
         return _Known(TokenMask(mask, FAR if per_level is None else per_level * (deepest + 1)), deepest, lowest)
 
     def ends(self, lexer_state: int, node: int) -> TokenEnds:
-        """Return the configurations behind tokens in which a terminal ends, alive or dead."""
+        """Return the configurations after tokens in which a terminal ends, alive or dead."""
         tokens, counts = self.lexeme_tokens(lexer_state).behind_ends(), np.zeros(3, dtype=np.int64)
         return self._read(node, tokens, _NO_MASK, counts, self._all_doubtful, self._room())
 
     def _read(
         self, node: int, tokens: LexemeTokens, mask: Mask, counts: NDArray[np.int64], reach: Reach, room: _Room
     ) -> TokenEnds:
-        """Add the tokens to a mask; return the doubtful ends behind those in which a terminal ends."""
+        """Add the tokens to a mask; return the doubtful ends after those in which a terminal ends."""
         ends = np.empty(3 * _ENDS if reach is self._all_doubtful else 0, dtype=np.int64)
         step, _, byte_classes, commit_starts, commit_labels, *trie = self._lexer_arguments
         while True:
@@ -427,7 +427,7 @@ class LalrMasks:
         return self._class_of[lexer_states]
 
     def lexer_state_of(self, lexer_state: int) -> Int32:
-        """Return the lexer state behind each token that ends no terminal, int32 ``[len(vocabulary)]``."""
+        """Return the lexer state after each token that ends no terminal, int32 ``[len(vocabulary)]``."""
         states = np.full(len(self._vocabulary), NO_STATE, dtype=np.int32)
         self._walk(lexer_state, states)
         return states
@@ -493,14 +493,14 @@ class LalrMasks:
 
 
 class _Walked(NamedTuple):
-    """What a walk of some trie nodes from a lexer state found.
+    """The result of a walk of some trie nodes from a lexer state.
 
     Attributes:
-        classes: The classes of lexer states behind tokens, int32 ``[classes]``.
+        classes: The classes of lexer states after tokens, int32 ``[classes]``.
         rows: The tokens of each, uint32 ``[classes, words]``.
-        exits: The trie nodes right behind the end of a terminal, int32.
+        exits: The trie nodes right after the end of a terminal, int32.
         exit_labels: The label that ends before each, int32.
-        is_reached: The lexer states behind tokens, bool ``[lexer_states]``.
+        is_reached: The lexer states after tokens, bool ``[lexer_states]``.
     """
 
     classes: Int32

@@ -2,13 +2,13 @@
 parallel.
 
 ``Programs`` compiles patterns by Thompson's construction (1968). Epsilons are ordered as ``re`` tries them: the
-branches of an alternation from left to right, another round before the exit of a greedy repeat and behind the exit of a
+branches of an alternation from left to right, another round before the exit of a greedy repeat and after the exit of a
 lazy one (Pike; Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009). Programs read symbols: sets of
 characters that no pattern distinguishes.
 
 A thread is a state of a program with its obligations about the text that follows (lookaheads; see
 :mod:`sfgen.automata.lookaround`). The first thread of a list that matches in the end is the match of ``re``. So threads
-behind one that matches here without an obligation are cut off (Pike's virtual machine; Cox, 2009).
+after one that matches here without an obligation are cut off (Pike's virtual machine; Cox, 2009).
 
 Lookbehinds run beside the text. Their states are kept only while they can still be asked for: a lookbehind has one
 width, so each of its threads is asked at one position or never.
@@ -40,8 +40,8 @@ class Programs:
         edges: First symbol, last symbol and target, by reading state.
         epsilons: Targets and guards in order of preference, by other states. Guard 0 is none; ``k`` demands
             lookaround ``k - 1``, ``-k`` forbids it.
-        heads: The state behind a repeated part that may be empty, by the state before it.
-        exits: The state to go to after an empty round, by the state behind the part.
+        heads: The state after a repeated part that may be empty, by the state before it.
+        exits: The state to go to after an empty round, by the state after the part.
         behind: Whether each lookaround is a lookbehind.
         starts: The first state of each lookaround; the next one is its end.
         terminal_of: The terminal that ends in a state.
@@ -194,7 +194,7 @@ class OrderedMachine(Machine):
         return symbols
 
     def position(self, before: Trackers, label: int) -> OrderedPlace:
-        """Return the position behind a symbol."""
+        """Return the position after a symbol."""
         key = before, label
         position = self._places.get(key)
         if position is None:
@@ -325,9 +325,9 @@ class OrderedPlace(Place):
         return behind
 
     def _first_wins(self, threads: Iterable[Thread]) -> OrderedThreads:
-        """Drop threads that a preferred one makes needless; cut behind a match without an obligation.
+        """Drop threads that a preferred one makes needless; cut after a match without an obligation.
 
-        Threads behind a match with an obligation serve only the texts that break it.
+        Threads after a match with an obligation serve only the texts that break it.
         """
         machine = self.machine
         kept: list[Thread] = []
@@ -358,7 +358,7 @@ class OrderedPlace(Place):
         ends: list[Thread] = []
         seen: dict[tuple[int, frozenset[int]], list[Obligations]] = {}
         nothing: frozenset[int] = frozenset()
-        # Each entry has the states behind the repeated parts whose heads were passed here.
+        # Each entry has the states after the repeated parts whose heads were passed here.
         stack = [(state, obligations, nothing) for state, obligations in reversed(seeds)]
         while stack:
             state, obligations, passed = stack.pop()

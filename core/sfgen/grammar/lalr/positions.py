@@ -110,7 +110,7 @@ class LalrPositions(Positions[LalrConfiguration]):
         return fits
 
     def _ends_of(self, configuration: LalrConfiguration) -> TokenEnds:
-        """Return the configurations behind a configuration's tokens in which a terminal ends."""
+        """Return the configurations after a configuration's tokens in which a terminal ends."""
         ends = self._ends_behind.get(configuration)
         if ends is None:
             ends = self._masks.ends(*configuration)

@@ -49,7 +49,7 @@ class LexerReader(StepReader[tuple[Lexed, ...]], Generic[Lexed]):
 
     @abstractmethod
     def commits(self, configuration: Lexed) -> Iterable[Lexed]:
-        """Return the gaps behind the terminals that may end here."""
+        """Return the gaps after the terminals that may end here."""
 
     @abstractmethod
     def _accepts(self, configuration: Lexed) -> bool:
@@ -114,7 +114,7 @@ class LalrReader(LexerReader[LalrConfiguration]):
         return self._commits[lexer_state]
 
     def commits(self, configuration: LalrConfiguration) -> list[LalrConfiguration]:
-        """List the gaps behind the terminals that may end here."""
+        """List the gaps after the terminals that may end here."""
         gaps = []
         for terminal, obligation in self._commits[configuration.lexer_state]:
             node = self.stacks.after(configuration.node, terminal)
@@ -134,7 +134,7 @@ class LalrReader(LexerReader[LalrConfiguration]):
         return tuple(sorted(alive)) or None
 
     def is_alive(self, lexer_state: int, node: int) -> bool:
-        """Tell whether a configuration can be completed: by a safe label, or else by its distance."""
+        """Tell whether a configuration can be completed: by a safe label, else by its distance."""
         safe, others = self._terminals_of(lexer_state)
         if self._takes_any(node, safe):
             return True

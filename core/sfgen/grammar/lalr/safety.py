@@ -1,23 +1,25 @@
-"""Safe labels: those after which the text can be completed whatever is on the stack, if the parser takes them.
+"""Safe labels: if the parser takes one, the text can be completed, whatever is on the stack.
 
-Masks only need to know whether D is finite, and D depends on the whole stack (see ``distances``). A configuration that
-reaches a safe label which its parser takes is alive without it. In a grammar of JSON all labels are safe: after each,
-the open brackets can be closed. Safe labels also bound D: of ``[[[{"a":`` each level is closed within a few bytes. In
-``start: A C C | B``, where no C may follow another at once, neither A nor C is safe, and B is. There are two ways.
+Masks only need to know whether D is finite, but D depends on the whole stack (see ``distances``). A configuration that
+reaches a safe label which its parser takes is alive: D need not be computed. In a grammar of JSON all labels are safe:
+after each, the open brackets can be closed. Safe labels also bound D: each bracket of ``[[[{"a":`` is closed within a
+few bytes. In ``start: A C C | B``, where no C may follow another C directly, B is safe, and A and C are not. There are
+two ways to find safe labels.
 
-**Good gaps**, for a grammar without conflicts. A gap is good if some safe label can be read there for every terminal
-that its state has an action for. A label is safe if all gaps behind it are good; the largest such set is taken, and
-each nonterminal must have a text. Then each item of the state behind a safe label can be completed by safe labels,
-whatever is below, because all items of an LR(0) state are valid. That bounds D: each state on the stack completes its
-cheapest item, and each terminal is read at its dearest good gap.
+**Good gaps**, for a grammar without conflicts. A gap is good if, for every terminal that its state has an action for,
+some safe label can be read there. A label is safe if all gaps after it are good. The largest such set is taken, and
+each nonterminal must have a text. Then safe labels complete each item of the state after a safe label, whatever is
+below, because all items of an LR(0) state are valid. That bounds D: each state on the stack completes its cheapest
+item, and each terminal is counted at its most expensive good gap.
 
 **Visited nodes**, for any grammar with few stack classes. One node of each class is visited; a label is not safe if the
-parser takes it at a node from which it leads nowhere. Nodes of one class may differ in the terminals that the parser
-takes, as an LALR state also reduces before a terminal that is refused then; so they are told apart by these, too.
+parser takes it at some node and cannot reach the end from there. Nodes of one class may differ in the terminals that
+the parser takes, as an LALR state may reduce before a terminal that is refused afterwards. So the terminals that are
+taken are a part of the class here.
 
-Neither does for both. In ``start: x A | C`` with ``x: A | A x`` all gaps behind A are good, and still A is not safe,
-since lark shifts each A that follows. And lark's grammar of Python has more than 4 000 classes, whose visit takes a
-second; its gaps take some hundredths.
+Neither way suffices for all grammars. In ``start: x A | C`` with ``x: A | A x`` all gaps after A are good, but A is not
+safe, since lark shifts each A that follows. And lark's grammar of Python has more than 4 000 classes, whose visit takes
+a second; its gaps take some hundredths.
 """
 
 from __future__ import annotations
@@ -44,36 +46,36 @@ class Safety(NamedTuple):
     Attributes:
         labels: The safe labels, bool ``[labels + 1]``. In a large grammar with resolved conflicts only the end of the
             text is known to be safe.
-        most_per_level: D is at most this times the depth of the node plus 1 where the parser takes a safe label in
+        most_per_node: D is at most this times the depth of the node plus 1 where the parser takes a safe label in
             reach; ``None`` where no bound is known.
     """
 
     labels: NDArray[np.bool_]
-    most_per_level: int | None
+    most_per_node: int | None
 
 
 @kept_while_it_lives
 def safety_of(distances: TextDistances) -> Safety:
-    """Find what is safe, by the good gaps where that is possible, else by visiting stack nodes."""
+    """Find the safe labels, by the good gaps where that is possible, else by visiting stack nodes."""
     if distances.known is not None:
-        return Safety(distances.known.safe, distances.known.most_per_level)
+        return Safety(distances.known.safe, distances.known.most_per_node)
     farthest_label = int(distances.cost[distances.cost < FAR].max(initial=0))
     if has_conflicts(distances.readings.items):
-        return explored_safety(distances.readings, farthest_label)
+        return safety_by_nodes(distances.readings, farthest_label)
     found = safety_by_gaps(distances.readings, farthest_label)
-    if 2 * found.labels.sum() < len(found.labels):  # little is safe: worth a visit of the nodes
-        explored = explored_safety(distances.readings, farthest_label)
+    if 2 * found.labels.sum() < len(found.labels):  # few labels are safe: visit the nodes as well
+        explored = safety_by_nodes(distances.readings, farthest_label)
         return max(explored, found, key=lambda safety: int(safety.labels.sum()))
     return found
 
 
 def safety_by_gaps(readings: Readings, farthest_label: int) -> Safety:
-    """Find what is safe in a grammar without conflicts; ``farthest_label`` is the most bytes to a label."""
+    """Find the safe labels of a grammar without conflicts; ``farthest_label`` is the most bytes to a label."""
     return _GoodGaps(readings).safety(farthest_label)
 
 
 class _GoodGaps:
-    """What is safe in a grammar without conflicts."""
+    """The safe labels of a grammar without conflicts."""
 
     def __init__(self, readings: Readings) -> None:
         self._items = readings.items
@@ -104,12 +106,12 @@ class _GoodGaps:
     def safety(self, farthest_label: int) -> Safety:
         """Return the safe labels, and a bound of the distances."""
         if self._has_texts:
-            return Safety(self._safe, self._most_per_level(farthest_label))
+            return Safety(self._safe, self._most_per_node(farthest_label))
         safe = np.zeros_like(self._safe)
         safe[-1] = True
         return Safety(safe, None)
 
-    def _most_per_level(self, farthest_label: int) -> int:
+    def _most_per_node(self, farthest_label: int) -> int:
         tables = self._items.tables
         most = farthest_label + self._terminal_cost[-1]
         for state in range(len(tables.actions)):
@@ -186,7 +188,7 @@ def _gaps_of(readings: Readings) -> list[tuple[int, int, int]]:
     return gaps
 
 
-def explored_safety(readings: Readings, farthest_label: int, most_nodes: int = MOST_NODES) -> Safety:
+def safety_by_nodes(readings: Readings, farthest_label: int, most_nodes: int = MOST_NODES) -> Safety:
     """Find the safe labels and a bound by visiting stack nodes."""
     items, tables = readings.items, readings.items.tables
     stacks = StateStacks(tables)

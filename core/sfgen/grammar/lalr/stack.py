@@ -1,11 +1,11 @@
-"""The parser's stacks: immutable nodes, equal ones once, and what the parser returns to.
+"""The parser's stacks: immutable nodes, equal ones once, and the states to which the parser returns.
 
 A node is a number that stands for a state and the node below. A rollback drops nodes, and texts with a common beginning
 share them.
 
 Most states of a stack never matter: when the parser reduces a rule, it pops the states of the rule's symbols unseen. It
-*returns* to the state below them, and goes on from there behind the rule's nonterminal. So what can follow a stack is
-told by its top state and by the state after each return. Stacks that have these in common are read alike.
+*returns* to the state below them, and goes on from there after the rule's nonterminal. So only the top state and the
+state after each return decide what can follow. Stacks in which these are equal are read alike.
 """
 
 from __future__ import annotations
@@ -128,10 +128,10 @@ class StateStacks:
 
 
 class Return(NamedTuple):
-    """Where a stack goes on when its top state's rule is reduced.
+    """The state to which a stack goes when the rule of its top state is reduced.
 
     Attributes:
-        state: The state behind the rule's nonterminal. Where several rules may be read, ``~state`` of the uppermost
+        state: The state after the rule's nonterminal. Where several rules may be read, ``~state`` of the uppermost
             state that one of them returns to: it decides what follows each.
         below: The node that this state is pushed on.
         depth: The greatest depth of a state that decides this.
@@ -143,7 +143,7 @@ class Return(NamedTuple):
 
 
 class Returns:
-    """Tells where stacks go on when the rule of their top state is reduced. Safe to share between threads."""
+    """Finds the returns of stacks, when the rule of their top state is reduced. Safe to share between threads."""
 
     def __init__(self, stacks: StateStacks, kernel_of: Callable[[int], list[Item]]) -> None:
         self._stacks = stacks
@@ -163,11 +163,11 @@ class Returns:
         return found
 
     def only_reduces(self, state: int) -> bool:
-        """Tell whether a state only reduces a rule: nothing can follow there but what can follow behind the return."""
+        """Tell whether a state only reduces a rule: then only text can follow that can follow after the return."""
         return self._items(state)[1]
 
     def of(self, state: int, below: int) -> Return | None:
-        """Return where a state on a node goes on; ``None`` at the bottom."""
+        """Return the return of a state on a node; ``None`` at the bottom."""
         key = state, below
         if key not in self._known:
             self._known[key] = self._find(state, below)

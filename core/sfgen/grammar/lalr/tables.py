@@ -70,10 +70,10 @@ class ParseTables(NamedTuple):
         rules: The expansions.
         actions: The action of a state before a terminal, int32 ``[states, terminals]``: 0 is an error, ``s + 1``
             shifts and goes to state ``s``, ``-1 - r`` reduces rule ``r``.
-        gotos: The state behind a nonterminal, int32 ``[states, nonterminals]``; ``NO_STATE`` where there is none.
+        gotos: The state after a nonterminal, int32 ``[states, nonterminals]``; ``NO_STATE`` where there is none.
         start: The state of the empty stack.
         end: The state of a complete text, reached by a reduction before ``END``.
-        context_of: The context of the gap behind each state, int32 ``[states]``.
+        context_of: The context of the gap after each state, int32 ``[states]``.
         contexts: The contexts.
         ignored: The terminals that the lexer drops.
         quotations: The pieces of the documents for which placeholders stand in patterns.
@@ -101,12 +101,12 @@ class Lexer(NamedTuple):
     obligation]``, where the context is that of the parser's new state. Every lexer state reaches a commit or an end of
     the text.
 
-    A *lookahead obligation* excludes the texts behind a commit with which lark would have read a longer lexeme or
-    another terminal. Obligation 0 excludes none. A text that breaks its obligation has no lexer state.
+    A *lookahead obligation* excludes the texts after a commit that would have made lark read a longer lexeme or another
+    terminal. Obligation 0 excludes none. A text that breaks its obligation has no lexer state.
 
     Attributes:
         byte_classes: uint8 ``[256]``; bytes of one class are read alike.
-        step: The lexer state behind each byte class, int32 ``[lexer_states, classes]``; ``NO_STATE`` where the byte
+        step: The lexer state after each byte class, int32 ``[lexer_states, classes]``; ``NO_STATE`` where the byte
             is refused.
         starts: The lexer state at the beginning of a lexeme, int32 ``[contexts, obligations]``; ``NO_STATE`` where
             nothing can follow, or where the obligation never occurs.
@@ -114,7 +114,7 @@ class Lexer(NamedTuple):
         commit_terminals: The terminal of each commit, int32 ``[commits]``; never an ignored one.
         commit_obligations: The obligation of each commit, int32 ``[commits]``.
         may_end: Whether the text may end without an open lexeme, bool ``[lexer_states]``: ``END`` comes then.
-        obligation_holds_at_end: Whether the text may end behind a commit with this obligation, bool
+        obligation_holds_at_end: Whether the text may end after a commit with this obligation, bool
             ``[obligations]``.
     """
 

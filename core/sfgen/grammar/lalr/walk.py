@@ -1,6 +1,6 @@
 """Kernels that find the tokens of a configuration, by a walk of the token trie with the lexer and the parser.
 
-* ``walk_lexeme`` finds the tokens that hand no terminal to the parser, and the trie nodes behind which a terminal ends
+* ``walk_lexeme`` finds the tokens that hand no terminal to the parser, and the trie nodes after which a terminal ends
   inside a token. Both depend on the lexer state alone. Where all bytes below a node lead from a lexer state to itself,
   as letters in a name, the node's tokens are taken as they are.
 * ``read_tokens`` adds the tokens of the first kind that lead to a terminal which the parser takes, and reads on at
@@ -134,14 +134,14 @@ def walk_lexeme(
     # words: The words of a mask.
     # row_of: in and out; the row of each class in ``found``, int32 ``[classes]``; -1 for none.
     # row_classes: in and out; the class of each row.
-    # exits: out; the trie nodes right behind the end of a terminal.
+    # exits: out; the trie nodes right after the end of a terminal.
     # exit_labels: out; the label that ends before each.
     # stack: Room for a lexer state at each depth.
     # class_of: The class of each lexer state.
     # is_open: Whether a byte class can follow a label at all, bool ``[labels * byte classes]``.
     # staying: in and out; the groups that stay in each lexer state; 0 where that is unknown yet.
     # is_reached: out; the lexer states that tokens lead to, bool ``[lexer_states]``.
-    # lexer_state_of: out; the lexer state behind each token, int32 ``[tokens]``, or empty if not wanted.
+    # lexer_state_of: out; the lexer state after each token, int32 ``[tokens]``, or empty if not wanted.
     # groups: See ``groups_below``.
     # group_of: See ``group_of_byte``.
     # step, sizes, byte_classes, commit_starts: See ``Lexer``, flat.
@@ -381,10 +381,10 @@ def read_tokens(
     # found: The mask of each class, uint32 ``[len(classes) * words]``.
     # words: The words of a mask.
     # label_starts: The first entry in ``children`` of each exit label, int32 ``[exit labels + 1]``.
-    # children: The trie nodes right behind the end of a terminal.
+    # children: The trie nodes right after the end of a terminal.
     # exit_labels: The labels that end inside tokens, int32 ``[exit labels]``.
     # mask: out; the tokens are added.
-    # counts: in and out; the most nodes pushed by a token that are left behind it, and the number of ends; out, that of
+    # counts: in and out; the most nodes pushed by a token that are left after it, and the number of ends; out, that of
     #   doubtful classes.
     # ends_of: out; the doubtful ends: a trie node with a token, its lexer state and its stack node. All made nodes are
     #   kept then. Empty to only count them.

@@ -161,7 +161,7 @@ class AsWritten:
         return Walk(text, Stretch.of(text, places), failure, self.expected(positions[-1]))
 
     def _one_way(self, text: str, positions: Sequence[NetworkPosition]) -> list[NetworkConfiguration]:
-        """Choose a configuration behind each character so that each leads to the next."""
+        """Choose a configuration after each character so that each leads to the next."""
         last = positions[-1]
         chosen = [next((each for each in last if self.reader.accepts((each,))), last[0])]
         for number in range(len(positions) - 2, 0, -1):

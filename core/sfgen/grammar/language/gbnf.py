@@ -2,7 +2,7 @@
 
 Texts mean what llama.cpp's own parser makes of them (its documentation and parser, ggml-org/llama.cpp, 2023 and later):
 
-* A rule ends with its line. It goes on behind ``::=`` and ``|``, and anywhere in round brackets.
+* A rule ends with its line. It goes on after ``::=`` and ``|``, and anywhere in round brackets.
 * A name is letters, digits, ``-`` and ``_``. Of two rules with one name the later one counts.
 * ``* + ? {m} {m,} {m,n}`` follow a literal, a class, a name or a bracket, and several may follow each other.
 * An alternative may be empty.
@@ -247,7 +247,7 @@ class _RuleReader(_CharacterReader):
         self._brackets = list[int]()  # offsets of the open brackets
 
     def read(self) -> None:
-        """Read all rules, behind a byte order mark."""
+        """Read all rules, after a byte order mark."""
         self.at = int(self.text.startswith("\ufeff"))
         self._skip(_SPACE_AND_LINES)
         while self.at < len(self.text):

@@ -55,7 +55,7 @@ class Move:
 
     Attributes:
         name: A rule, a terminal, or characters as in a class.
-        target: The state behind it; ``None`` where that depends on the stack.
+        target: The state after it; ``None`` where that depends on the stack.
     """
 
     name: str

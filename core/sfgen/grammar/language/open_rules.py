@@ -64,7 +64,7 @@ class OpenRules:
     def _being_written(self, position: LalrPosition) -> str:
         """Name the open terminal if only one is possible.
 
-        It is open if its end is nearer than from any gap; behind ignored text none is open.
+        It is open if its end is nearer than from any gap; after ignored text none is open.
         """
         terminals = set[int]()
         for lexer_state, node in position:

@@ -1,7 +1,7 @@
 """The tokens that cross a border: those in which a schema begins or ends, of a Lark grammar with schemas.
 
 All other tokens are those of the two engines. A token that crosses a border is read up to it in one of them, and on in
-the other. The trie nodes right behind a border are handed over, all that have the same configuration behind them at
+the other. The trie nodes right after a border are handed over, all that have the same configuration after them at
 once: mostly some tens of nodes in a handful of groups. ``_walk_outside`` reads on at them by lark's lexer, and hands
 over where a terminal ends or a schema may begin; ``NetworkPositions.read_behind`` reads on in a schema.
 """
@@ -42,8 +42,8 @@ class _Walked(NamedTuple):
     """What a walk outside of schemas found, by lexer state or label.
 
     Attributes:
-        ends: The trie nodes with tokens, by the lexer state behind them.
-        gaps: The trie nodes right behind the end of a terminal, by its label.
+        ends: The trie nodes with tokens, by the lexer state after them.
+        gaps: The trie nodes right after the end of a terminal, by its label.
         doors: The trie nodes at which a schema may begin, by lexer state.
     """
 
@@ -68,7 +68,7 @@ class Borders:
         lexer, trie = reader.outer.lexer, vocabulary.trie
         self._labels = reader.outer.distances.labels
         label_of = commit_labels(lexer, self._labels)
-        # The first bytes of schemas count as open behind every terminal, and lead to a border.
+        # The first bytes of schemas count as open after every terminal, and lead to a border.
         firsts = np.zeros(256, dtype=np.bool_)
         for schema, inner in enumerate(reader.inner):
             if self._schemas[schema] is not None:
@@ -136,7 +136,7 @@ class Borders:
         )
 
     def gap_behind(self, node: int, label: int) -> LalrConfiguration | None:
-        """Return the configuration behind a terminal with its obligation; ``None`` where it is refused."""
+        """Return the configuration after a terminal with its obligation; ``None`` where it is refused."""
         terminal, obligation = self._labels[label]
         outer = self._reader.outer
         after = outer.stacks.after(node, terminal)
@@ -154,7 +154,7 @@ class Borders:
         return self._reader.outer.is_alive(*configuration)
 
     def commits(self, configuration: LalrConfiguration) -> list[LalrConfiguration]:
-        """List the gaps behind the terminals that may end at a configuration."""
+        """List the gaps after the terminals that may end at a configuration."""
         return self._reader.outer.commits(configuration)
 
     def schema(self, number: int) -> NetworkPositions:
@@ -188,7 +188,7 @@ class _Search:
             self._waiting.setdefault((configuration, is_crossed), []).append(nodes)
 
     def behind(self, each: Inside, nodes: Int32) -> None:
-        """Read on behind a schema's text, which ends right before some trie nodes."""
+        """Read on after a schema's text, which ends right before some trie nodes."""
         if nodes.size:
             for configuration in each.behind:
                 for gap in (configuration, *self._borders.commits(configuration)):
@@ -280,9 +280,9 @@ def _walk_outside(
     # wanted: The trie nodes to read.
     # takes_ends: Whether tokens are listed.
     # counts: out; the numbers of what is listed.
-    # ends, end_states: out; trie nodes with tokens, the lexer state behind each.
-    # gaps, gap_labels: out; trie nodes right behind the end of a terminal, its label.
-    # doors, door_states: out; trie nodes behind which a schema may begin, and its first byte is in the trie.
+    # ends, end_states: out; trie nodes with tokens, the lexer state after each.
+    # gaps, gap_labels: out; trie nodes right after the end of a terminal, its label.
+    # doors, door_states: out; trie nodes after which a schema may begin, and its first byte is in the trie.
     # stack: Room for a lexer state at each depth.
     # firsts: The first bytes of schemas, bool ``[256]``.
     # is_door: The lexer states at which a schema may begin.

@@ -184,14 +184,14 @@ class MixedPositions:
         return self.reader.outer.to_end.of(*behind) < FAR
 
     def _endings(self, inside: Inside) -> Iterator[NetworkPositions]:
-        """Yield the tokens of an open schema for each configuration behind it from which the text can be completed."""
+        """Yield the tokens of an open schema for each configuration after it from which the text can be completed."""
         schema = self._schemas[inside.schema]
         if schema is not None:
             for behind in filter(self._can, inside.behind):
                 yield self._followed(inside.schema, schema, behind)
 
     def _followed(self, number: int, schema: NetworkPositions, behind: LalrConfiguration) -> NetworkPositions:
-        """Return the tokens of a schema behind which the text goes on from a configuration."""
+        """Return the tokens of a schema after which the text goes on from a configuration."""
         key = number, behind
         followed = self._followed_by.get(key)
         if followed is None:
@@ -276,7 +276,7 @@ class _Followed(NetworkPositions):
 
 
 class _FollowedCompletion(NetworkCompletion):
-    """The shortest texts of a schema, and behind it."""
+    """The shortest texts of a schema, and after it."""
 
     def __init__(self, own: NetworkCompletion, distance: int, tail: Shortest | None) -> None:
         self.__dict__.update(own.__dict__)

@@ -10,7 +10,7 @@ has bytes. So the distances and the shortest texts of ``sfgen.grammar.lalr`` cou
     outer     ● ● ● ● ● ● ●         ○     ●    ●  ● ● ● ● ●       positions of lark's lexer and parser
     inside                   ●      ●                             positions of the network; each has the outer position
                                                                   ``behind``, in which the code is read
-                                    ○ = behind, since the network accepts there
+                                    ○ = after, since the network accepts there
 
 A position of the whole is an outer position and some inner ones: all ways to read the text so far. A schema's text ends
 wherever it may, and not only where it is longest.

@@ -1,7 +1,7 @@
 """What is known of rules before any automaton is made: which have a text, and how long the shortest is.
 
 The shortest length of an expression follows from those of the rules that it calls; without a text it is infinite. A
-rule is measured behind all that it calls, once. Only rules that call each other in a circle are measured together,
+rule is measured after all that it calls, once. Only rules that call each other in a circle are measured together,
 each again whenever a rule that it calls got shorter, until nothing changes.
 """
 

@@ -1,4 +1,4 @@
-"""The shortest text of a network's configuration: the shortest rests of the rules on the stack, one behind the other.
+"""The shortest text of a network's configuration: the shortest rests of the rules on the stack, one after the other.
 
 Each rest is found once, and each node keeps the text from its return on. Where a text of a distinct call was read
 before, the shortest new one takes its place; so the text may be longer than the distance.
@@ -161,7 +161,7 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return bytes(text), register
 
     def _best_step(self, state: int, register: Register) -> tuple[int, Way, Register]:
-        """Return the smallest byte of a shortest way, the way, and the rule's register behind it."""
+        """Return the smallest byte of a shortest way, the way, and the rule's register after it."""
         wanted = self._distances.of(state, register) - 1
         row = self._network.table[state].tolist()
         least: tuple[int, int, list[tuple[Way, Register]]] | None = None
@@ -193,11 +193,11 @@ class NetworkCompletion(Completion[NetworkConfiguration]):
         return byte, way, behind
 
     def _entered(self, way: Way, register: Register, byte: int) -> Register | None:
-        """Return the register behind a way; ``None`` where the register forbids it."""
+        """Return the register after a way; ``None`` where the register forbids it."""
         return self._registers.after_step(way.state, 0 if way.is_fresh else register, byte, NOTHING_BELOW)
 
     def _length(self, way: Way, kept: Register, register: Register) -> int:
-        """Return the bytes behind a way to the end of the rule."""
+        """Return the bytes after a way to the end of the rule."""
         pushed = sum(self._distances.of(push.state, register if push.keeps else 0) for push in way.pushes)
         return self._distances.of(way.state, kept) + pushed
 

@@ -89,7 +89,7 @@ def _bases(
 
 
 def _ordered(network: Network, classes: int) -> NDArray[np.int32]:
-    """Order the states, int32 ``[states]``: each behind all that it leads to, circles excepted."""
+    """Order the states, int32 ``[states]``: each after all that it leads to, circles excepted."""
     order = np.empty(len(network), dtype=np.int32)
     stack, searched, at, ways, pushes = np.zeros((5, len(network)), dtype=np.int32)
     is_found = np.zeros(len(network), dtype=np.bool_)
@@ -159,7 +159,7 @@ def _sweep(
     # order: The states in the order of the sweep.
     # given: The states whose distances are given.
     # missing: The bytes that a register of 0 lacks, by state.
-    # behind: The bytes missing behind a first step into each state.
+    # behind: The bytes missing after a first step into each state.
     # usable: The usable byte classes.
     # accepting: As in ``Network``.
     # table, actions: See ``Network.flat``.

@@ -28,7 +28,7 @@ from sfgen.weak_cache import kept_with_it
 
 
 class Behind(NamedTuple):
-    """The trie nodes right behind exits."""
+    """The trie nodes right after exits."""
 
     nodes: Int32  # ordered by byte
     groups: NDArray[np.int64]  # where those of each byte end in ``nodes``, int64 ``[256]``
@@ -41,8 +41,8 @@ class LocalMask(NamedTuple):
         mask: The tokens, uint32 ``[words]``; read-only.
         behind: The trie nodes behind the exits; the caller reads on there.
         doubts: Tokens with a whole text of a distinct call in them, ascending, int32.
-        farthest: The farthest end of the rule behind any of the tokens, in bytes; -1 without tokens.
-        doubtful_exits: Whether the rule may end behind a whole text of a distinct call.
+        farthest: The farthest end of the rule after any of the tokens, in bytes; -1 without tokens.
+        doubtful_exits: Whether the rule may end after a whole text of a distinct call.
     """
 
     mask: Mask
@@ -99,7 +99,7 @@ class LeafMasks:
         return self._store.made(state)[0], exits
 
     def local(self, state: int) -> tuple[Mask, Behind]:
-        """Return the tokens that stay in the leaf (read-only) and the trie nodes behind the exits, counts ignored."""
+        """Return the tokens that stay in the leaf (read-only) and the trie nodes after the exits, counts ignored."""
         mask, exits = self.mask(state)
         after = self._known_behind.get(state)
         if after is None:
@@ -129,7 +129,7 @@ class LeafMasksBut(LeafMasks):
     """The masks of a leaf that is another one but for a few texts, of which the other's masks lack some tokens.
 
     A state that a text passes allows the tokens of the other's state without the text's rest; its exits lack the trie
-    node of the rest. The states behind the first byte by which a text is left are the other's. So masks are not walked
+    node of the rest. The states after the first byte by which a text is left are the other's. So masks are not walked
     for, unless a state is farther away.
     """
 
@@ -158,7 +158,7 @@ class LeafMasksBut(LeafMasks):
         return mask, exits[kept]
 
     def local(self, state: int) -> tuple[Mask, Behind]:
-        """Return the tokens that stay in the leaf (read-only) and the trie nodes behind the exits."""
+        """Return the tokens that stay in the leaf (read-only) and the trie nodes after the exits."""
         alike = self._alike(state)
         if alike is None:
             return super().local(state)
@@ -168,13 +168,13 @@ class LeafMasksBut(LeafMasks):
         return mask, behind(exits, self._vocabulary.trie)
 
     def _alike(self, state: int) -> int | None:
-        """Return the other leaf's state for one that a text passes, or one behind; ``None`` for others."""
+        """Return the other leaf's state for one that a text passes, or one after; ``None`` for others."""
         alike = self._followed[0].get(state)
         return self._left.get(state) if alike is None else alike
 
     @cached_property
     def _left(self) -> dict[int, int]:
-        """The other leaf's states for those behind the first byte by which a text is left."""
+        """The other leaf's states for those after the first byte by which a text is left."""
         passed = self._followed[0]
         own, other = self._dfa, self._most._dfa
         of_each = np.unique(own.byte_classes, return_index=True)[1]  # a byte of each class
@@ -298,7 +298,7 @@ _NOTHING_BEHIND = Behind(np.empty(0, dtype=np.int32), np.zeros(256, dtype=np.int
 
 
 def behind(exits: Int32, trie: TokenTrie) -> Behind:
-    """Return the trie nodes right behind exits."""
+    """Return the trie nodes right after exits."""
     if not exits.size:
         return _NOTHING_BEHIND
     children = np.empty(8 * len(exits) + 64, dtype=np.int32)

@@ -2,7 +2,7 @@
 
 * The *local mask* of a state has the tokens that stay inside its rule, whatever lies below. Those of leaves are shared
   by all grammars (see ``leaf_masks``).
-* Behind each exit, where the rule ends inside a token, the walk goes on with the stack below: some tens of trie nodes.
+* After each exit, where the rule ends inside a token, the walk goes on with the stack below: some tens of trie nodes.
 * Where the rule may end before the token, the tokens of the stack below are allowed too.
 
 Masks are cached by state, register and stack node.
@@ -54,24 +54,24 @@ _KEPT_ENDS = 1024
 """The configurations of which it is kept where the text may end inside tokens."""
 
 _MOST_PLACES = 4096
-"""The most places behind tokens that are distinguished near a limit."""
+"""The most places after tokens that are distinguished near a limit."""
 
 NO_TRIE_NODES: Int32 = np.empty(0, dtype=np.int32)
 _NO_FRAMES = (-1, 0, 0, -1, 0, 0)
 _WITHOUT_FRAMES: NDArray[np.int64] = np.array(_NO_FRAMES, dtype=np.int64)
 _FIRST_NODE = len(_WITHOUT_FRAMES) // NODE_FIELDS
-"""The fields of the two stack nodes without frames, and the number of the first one behind them."""
+"""The fields of the two stack nodes without frames, and the number of the first one after them."""
 
 _NO_GROUPS: NDArray[np.uint16] = np.empty(0, dtype=np.uint16)
 _NO_PLACES: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
 
 class Places(NamedTuple):
-    """The places behind the tokens of a position.
+    """The places after the tokens of a position.
 
     Attributes:
         group_of: The group of each token, uint16 ``[len(vocabulary)]``; 0 if it cannot be read.
-        configurations: The configuration behind the tokens of each group, without texts in its register; ``None``
+        configurations: The configuration after the tokens of each group, without texts in its register; ``None``
             for group 0 and for ``ALONE``.
     """
 
@@ -210,7 +210,7 @@ class NetworkMasks:
     # ---- beyond the text -------------------------------------------------------------------------------------------
 
     def ends_behind(self, configuration: NetworkConfiguration) -> Int32:
-        """Return the trie nodes right behind those at which the whole text may end, inside a token; int32."""
+        """Return the trie nodes right after those at which the whole text may end, inside a token; int32."""
         nodes = self._ends_behind.get(configuration)
         if nodes is None:
             state, register, node = configuration
@@ -227,7 +227,7 @@ class NetworkMasks:
         return nodes
 
     def read_behind(self, starts: list[NetworkConfiguration], after: Behind) -> tuple[Mask, Int32]:
-        """Read on at some trie nodes; return the tokens there, and the trie nodes right behind ends of the text."""
+        """Read on at some trie nodes; return the tokens there, and the trie nodes right after ends of the text."""
         mask, exits = np.zeros(self._words, dtype=np.uint32), self._room().exits
         counts, _ = self._walk(mask, starts, behind=after, exits=exits)
         return mask, behind(exits[: counts[EXITS]], self._vocabulary.trie).nodes
@@ -235,7 +235,7 @@ class NetworkMasks:
     # ---- walking ---------------------------------------------------------------------------------------------------
 
     def places(self, position: NetworkPosition) -> Places:
-        """Return the places behind the readable text tokens."""
+        """Return the places after the readable text tokens."""
         mask = np.zeros(self._words, dtype=np.uint32)
         group_of = np.zeros(len(self._vocabulary), dtype=np.uint16)
         places = np.empty(3 * _MOST_PLACES, dtype=np.int64)

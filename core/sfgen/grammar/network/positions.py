@@ -85,7 +85,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return NetworkConfiguration(state, self.reader.stacks.canonical_register(state, register), node.canonical)
 
     def _checked(self, position: NetworkPosition, mask: Mask, masks: Sequence[TokenMask]) -> Mask:
-        """Drop tokens that repeat a text of a distinct call, and ends right behind one."""
+        """Drop tokens that repeat a text of a distinct call, and ends right after one."""
         if not any(masked.doubts.size for masked in masks) and not has_texts(position):
             return mask
         doubtful = self._repeated.among(position, [masked.doubts for masked in masks])
@@ -113,7 +113,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
     # ---- beyond the text -------------------------------------------------------------------------------------------
 
     def ends_behind(self, position: NetworkPosition) -> Int32:
-        """Return the trie nodes right behind those at which the text may end inside a token.
+        """Return the trie nodes right after those at which the text may end inside a token.
 
         Distinct texts are not compared.
 
@@ -132,7 +132,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
 
     @property
     def has_distinct(self) -> bool:
-        """Whether some texts must differ, so that what is read behind a token must be looked at once more."""
+        """Whether some texts must differ, so that what is read after a token must be looked at once more."""
         return bool(self.network.registers.distinct.leaves)
 
     # ---- the way to the end ----------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
         return packed(fitting, len(self.vocabulary))
 
     def _places_of(self, position: NetworkPosition) -> Places:
-        """Return the places behind the tokens of a position; the last few are cached, as positions inside a text share
+        """Return the places after the tokens of a position; the last few are cached, as positions inside a text share
         them.
         """
         key = tuple([NetworkConfiguration(state, number_of(register), node) for state, register, node in position])

@@ -67,7 +67,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
     def _read_plainly(self, position: NetworkPosition, data: bytes, place: int) -> tuple[NetworkPosition, int]:
         """Read bytes from a place on while all configurations keep their registers and stacks, as in most steps.
 
-        Returned: the position behind them, without configurations that cannot read them, and the place of the first
+        Returned: the position after them, without configurations that cannot read them, and the place of the first
         byte that is not read so.
         """
         end = len(data)
@@ -88,7 +88,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
     ) -> tuple[NetworkConfiguration | None, int]:
         """Read bytes from a place on while a configuration keeps its register and stack.
 
-        Returned: the configuration behind them, and the place of the first byte that is not read so; ``None`` and the
+        Returned: the configuration after them, and the place of the first byte that is not read so; ``None`` and the
         end where a byte is refused. The text of a distinct call goes on in its register.
         """
         table, width, classes = self._table, self._width, self._classes
@@ -184,7 +184,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
     # ---- one byte --------------------------------------------------------------------------------------------------
 
     def _step(self, reached: Found, state: int, register: Register, node: Node, byte_class: int, byte: int) -> None:
-        """Add the configurations behind one byte to ``reached``."""
+        """Add the configurations after one byte to ``reached``."""
         entry = self._table[state * self._width + byte_class]
         if entry >= 0:
             self._enter(reached, entry, register, node, byte)
@@ -226,7 +226,7 @@ class NetworkReader(ByteReader[NetworkPosition]):
             nodes.append(node)
 
     def _returns(self, register: Register, node: Node) -> list[NetworkConfiguration]:
-        """Return the configurations behind the end of a rule; a repeated text of a distinct call has none."""
+        """Return the configurations after the end of a rule; a repeated text of a distinct call has none."""
         if not node.is_distinct:
             return [NetworkConfiguration(*frame) for frame in node.frames]
         return [

@@ -344,7 +344,7 @@ class RulesAutomaton:
                 self._fragment(expression, state, end if target is None else states[target])
 
     def _series(self, series: Series, start: int, end: int) -> None:
-        """Add two chains of states: before any member, and behind one, where a separator comes first."""
+        """Add two chains of states: before any member, and after one, where a separator comes first."""
         nothing, something = self._state(), self._state()
         self._epsilon(start, nothing)
         for member in series.members:

@@ -93,7 +93,7 @@ class Series:
 
     members: tuple[Member, ...]
     separator: Expression
-    # repeated any number of times behind the last member, each after a separator
+    # repeated any number of times after the last member, each after a separator
     more: Expression | None = None
 
 
@@ -102,7 +102,7 @@ class Step(NamedTuple):
 
     Attributes:
         expression: The text of the step.
-        target: The state behind it; ``None`` is the end.
+        target: The state after it; ``None`` is the end.
     """
 
     expression: Expression
@@ -124,7 +124,7 @@ class NamedMember:
     """A member with a fixed name."""
 
     name: bytes  # no name is a prefix of another
-    value: Call  # behind the colon; not empty
+    value: Call  # after the colon; not empty
     is_needed: bool
 
 
@@ -133,7 +133,7 @@ class OtherMember:
     """Members with other names, each name once."""
 
     name: Call  # a distinct call, disjoint from the names of other members
-    value: Call  # behind the colon; not empty
+    value: Call  # after the colon; not empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class AnyOrder:
     opening: bytes  # before the first member; not empty
     colon: Expression  # between name and value; without calls
     separator: Expression  # between two members; not empty, without calls
-    closing: bytes  # behind the last member; not empty
+    closing: bytes  # after the last member; not empty
     empty: bytes  # the text without members; not empty
     minimum: int = 0
     maximum: int | None = None  # the most members; ``None``: any number

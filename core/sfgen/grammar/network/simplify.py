@@ -3,7 +3,7 @@
 * A branch that calls a rule without a text is dropped. The rest can be completed from everywhere: no opening brace
   leads to a dead end.
 * Direct left recursion becomes iteration: ``A = A x | A w A | y`` is ``A = y (x | w y)*``. The texts are the same, and
-  operators between operands are read in one way only. Left recursion through other rules, or behind what may be empty,
+  operators between operands are read in one way only. Left recursion through other rules, or after what may be empty,
   becomes an automaton that reads the first text and then what may follow each (Moore 2000).
 * Small rules without calls are copied to where they are called, and so are the branches of an alternation that is a
   whole rule. The subset construction then reads common beginnings once (left factoring).
@@ -38,7 +38,7 @@ from sfgen.grammar.network.rules import (
 )
 
 _MOST_MEMBERS = 100
-"""The most members of a series in such rules that may all be left out: each of them is written with all behind it."""
+"""The most members of a series in such rules that may all be left out: each of them is written with all after it."""
 
 _MOST_BEGINNINGS = 1_000
 """The most ways to begin a text of rules that call each other before they read anything."""
@@ -369,7 +369,7 @@ def _begun_at(machine: StateMachine, state: int) -> StateMachine:
 
 
 def _written_out(series: Series) -> Expression:
-    """Write a series by its first member: which it is, and the others behind it, each after a separator."""
+    """Write a series by its first member: which it is, and the others after it, each after a separator."""
     branches, may_be_empty = list[Expression](), True
     for place, member in enumerate(series.members):
         rest = [_after_separator(other, series.separator) for other in series.members[place + 1 :]]
@@ -394,7 +394,7 @@ def _more(series: Series) -> list[Expression]:
 
 
 def _followed(first: _Divided, rest: Expression) -> _Divided:
-    """Put an expression behind one that is not empty."""
+    """Put an expression after one that is not empty."""
     heads = [(rule, _joined(behind, rest)) for rule, behind in first.heads]
     return _Divided(heads, [_joined(other, rest) for other in first.others], False)
 

@@ -53,8 +53,8 @@ BOTTOM, BELOW = 0, 1
 
 EXITS, FARTHEST, PLACES, DOUBTS, DOUBTFUL_EXITS = 0, 1, 2, 3, 4
 FIELDS_OF_COUNTS = 5
-"""The counts of a walk: exits; the farthest end behind a token, in bytes; places behind tokens; doubtful tokens; exits
-behind a whole text of a distinct call.
+"""The counts of a walk: exits; the farthest end after a token, in bytes; places after tokens; doubtful tokens; exits
+after a whole text of a distinct call.
 """
 
 ALONE, FIRST_GROUP = 1, 2
@@ -100,7 +100,7 @@ def walk(
     # exits: out; the exits.
     # group_of: out; the group of each readable token: ``ALONE``, or ``FIRST_GROUP`` plus the number of its place in
     #   ``positions``. All zero, or empty if not wanted.
-    # positions: out; the places behind tokens: state, register and node. A token is alone if it leads to several
+    # positions: out; the places after tokens: state, register and node. A token is alone if it leads to several
     #   configurations or to a made stack node, or has a whole text of a distinct call in it.
     # counts: out; ``FIELDS_OF_COUNTS`` numbers; ``FARTHEST`` is -1 without tokens.
     # table, actions: See ``Network.flat``.
@@ -124,7 +124,7 @@ def walk(
         span, end = end, groups[byte]
         if np.int64(classes[byte]) == refused:
             continue
-        is_read = False  # whether the set behind this byte is known
+        is_read = False  # whether the set after this byte is known
         while span < end:
             node = np.int64(behind[span])
             span += 1
@@ -260,7 +260,7 @@ def _step_plainly(
     state, node = sets[3 * begin], sets[3 * begin + 2]
     frame = nodes[NODE_FIELDS * node + FIRST_FRAME]
     has_frames = frame >= 0
-    if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # the byte must not be read behind the rule
+    if has_frames and facts[FACTS * state + ACCEPTS] != 0:  # the byte must not be read after the rule
         if nodes[NODE_FIELDS * node + NODE_IS_DISTINCT] != 0 or frames[FRAME_FIELDS * frame + NEXT_FRAME] >= 0:
             return np.int64(OTHERWISE)
         back = frames[FRAME_FIELDS * frame + FRAME_STATE]
@@ -385,7 +385,7 @@ def _enter(
     state: Int, register: Int, node: Int, begin: Int, top: Int, waiting: Int, loaded: Int, doubt: Int,
     facts: Int32s, members: Int64s, nodes: Int64s, frames: Int64s, sets: Int64sOut,
 ) -> tuple[Int, Int]:  # fmt: skip
-    """Add the configurations of a step into a state to a set, behind ended rules; return the set's end and the doubt.
+    """Add the configurations of a step into a state to a set, after ended rules; return the set's end and the doubt.
 
     The end is -1 without room.
     """

@@ -1,7 +1,7 @@
 """The shortest way to complete a text, and its fewest tokens.
 
 The shortest text from a position is one of its configurations'; of equally short ones it is the first in byte order.
-Then the rest behind some of its tokens is again the shortest text from there. So the fewest tokens that write it fall
+Then the rest after some of its tokens is again the shortest text from there. So the fewest tokens that write it fall
 by one with each token: a limit of that many tokens can always be kept.
 
 An engine finds the text of a configuration. A network joins the shortest rests of the rules on the stack, each of which

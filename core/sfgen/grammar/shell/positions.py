@@ -1,7 +1,7 @@
 """The tokens that each position allows: masks of configurations, joined, and what a limit leaves of them.
 
-A limit is near where the end behind some token is too far for the tokens that are left. Mostly no token leads so far,
-which a bound tells at once. Else tokens are grouped by the configuration behind them, as an engine finds it, and each
+A limit is near where the end after some token is too far for the tokens that are left. Mostly no token leads so far,
+which a bound tells at once. Else tokens are grouped by the configuration after them, as an engine finds it, and each
 configuration is asked once. Where a token is read in too many ways for that, tokens are read one by one.
 """
 
@@ -85,7 +85,7 @@ class Positions(ABC, Generic[Configuration]):
         return mask
 
     def _suffices(self, position: tuple[Configuration, ...], room: int) -> bool:
-        """Tell whether ``room`` tokens complete the text behind every token; if unknown, it is false."""
+        """Tell whether ``room`` tokens complete the text after every token; if unknown, it is false."""
         return all(self._mask_of(each).farthest <= room for each in position)
 
     def _excess(self, position: tuple[Configuration, ...], distance: int) -> int:

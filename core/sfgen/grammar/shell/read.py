@@ -110,7 +110,7 @@ class StepReader(ByteReader[Position]):
 
 
 class ReadByBytes(Generic[Position]):
-    """The positions behind many texts from one position; each byte is read once at each position.
+    """The positions after many texts from one position; each byte is read once at each position.
 
     Tokens share first bytes, and most bytes lead to known positions: tens of thousands of tokens pass few positions.
 
@@ -125,7 +125,7 @@ class ReadByBytes(Generic[Position]):
         self._steps: list[dict[int, int]] = [{}]
 
     def after(self, data: bytes) -> int:
-        """Return the number of the position behind some bytes, or ``REFUSED``."""
+        """Return the number of the position after some bytes, or ``REFUSED``."""
         number = 0
         for byte in data:
             steps = self._steps[number]

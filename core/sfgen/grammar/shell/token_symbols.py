@@ -14,7 +14,7 @@ counts right), the shortest text. ``SymbolPositions`` stands before an engine an
     tokens of the symbols                                 | <think>: 4    !<think>: 0 1 2 5
       mask over the vocabulary            1  0  0    0    and token 4
 
-A token is read in all ways that it can be: as its text, and as each symbol that it is one of. The position behind it
+A token is read in all ways that it can be: as its text, and as each symbol that it is one of. The position after it
 is the union of these readings. So two spellings of one token, and a token and its own negation, need no care.
 """
 
@@ -185,7 +185,7 @@ _lock = threading.Lock()
 
 
 def coded_vocabulary(vocabulary: Vocabulary, code_size: int) -> Vocabulary:
-    """Return a vocabulary with a token for each code of a length, behind all others; tokens with such bytes are out."""
+    """Return a vocabulary with a token for each code of a length, after all others; tokens with such bytes are out."""
     with _lock:
         known = _coded.setdefault(vocabulary, {})
         if code_size not in known:
@@ -323,7 +323,7 @@ class SymbolPositions(Generic[Position]):
         return self.symbols.spelled(self._made.shortest(position))
 
     def after(self, reader: ByteReader[Position], position: Position, token: int) -> Position | None:
-        """Return the position behind a token; ``None`` where it is refused."""
+        """Return the position after a token; ``None`` where it is refused."""
         if not 0 <= token < len(self.vocabulary) or token in self.vocabulary.end_token_ids:
             return None
         ways = (reader.read(position, data) for data in self._readings(token))
@@ -344,7 +344,7 @@ class TextReading(Generic[Position]):
     """Reads a text by itself, without its tokens, character by character.
 
     Attributes:
-        position: The position behind what was read.
+        position: The position after what was read.
     """
 
     def __init__(self, reader: ByteReader[Position]) -> None:
@@ -386,7 +386,7 @@ class SpelledReading(TextReading[Position]):
         self._unknown = [code for symbol, code in symbols.codes.items() if symbol not in named]
         self._here: Position | None = reader.start  # ``None``: inside of names only
         self._open: list[tuple[bytes, Position]] = []  # the rest of each open name, and what follows it
-        self._behind: list[Position] = []  # behind the tokens that began before, whatever they are
+        self._behind: list[Position] = []  # after the tokens that began before, whatever they are
 
     def read(self, character: str) -> bool:
         """Read a character; tell whether it may stand there."""

@@ -262,7 +262,7 @@ class CountRegisters:
         return missing
 
     def missing_behind(self) -> NDArray[np.int64]:
-        """Return the bytes missing to the minimum behind a first step into each state; ``FAR`` where it is dead."""
+        """Return the bytes missing to the minimum after a first step into each state; ``FAR`` where it is dead."""
         kinds, owes, minimum, maximum = self._counters
         counts, closes = kinds == COUNTS, kinds == CLOSES
         missing: NDArray[np.int64] = self.unit * np.maximum(0, self.needs - counts)
@@ -288,7 +288,7 @@ class CountRegisters:
             states = np.flatnonzero(rule_of == rule)
             later = set(np.flatnonzero(closes & (rule_of == rule)).tolist())
             waiting = list(later)
-            while waiting:  # states behind the closing step
+            while waiting:  # states after the closing step
                 for target in np.unique(self._table.table[waiting.pop()]).tolist():
                     if target >= 0 and target not in later:
                         later.add(target)
@@ -388,7 +388,7 @@ class LeafMasksOfText(Protocol):
 class CountedMasks:
     """The masks of a counted text over one vocabulary.
 
-    ``exits`` lists the trie nodes at which the automaton may end behind a state, and the counts before them, given the
+    ``exits`` lists the trie nodes at which the automaton may end after a state, and the counts before them, given the
     states that count. Without ``has_all_goals`` tokens may end in some states only.
     """
 
@@ -484,7 +484,7 @@ def _count_tokens(
 
 @part
 def count_after(state: Int, register: Int, facts: Int32s) -> Int:
-    """Return the count behind a step into a state, or ``REFUSED``; see ``CountRegisters.after_step``."""
+    """Return the count after a step into a state, or ``REFUSED``; see ``CountRegisters.after_step``."""
     fact = FACTS * state
     kind, most = facts[fact + KIND], np.int64(facts[fact + MOST])
     if kind == COUNTS:

@@ -40,7 +40,7 @@ NAME, VALUE = Call("name"), Call("value")
 ORIGIN, OPEN, DEPTH, LOW, HIGH, TAKES = range(6)
 """The columns of a state: the state of the scaffold that it was, or to which the names lead that it has begun; the
 number of the value that it leads to, ``ENDED`` or ``NO_VALUE``; the bytes of a name that were read; the first and
-behind the last of the sorted names that may follow; the number of the name that a step into it completes, or -1.
+after the last of the sorted names that may follow; the number of the name that a step into it completes, or -1.
 """
 
 NO_VALUE, ENDED = -1, -2
@@ -51,7 +51,7 @@ NO_VALUE, ENDED = -1, -2
 
 
 class ScaffoldDistances(NamedTuple):
-    """The bytes and members behind each state of a scaffold, int64 ``[states]``; ``FAR`` without a way."""
+    """The bytes and members after each state of a scaffold, int64 ``[states]``; ``FAR`` without a way."""
 
     to_name: NDArray[np.int64]  # bytes to the next name
     to_value: NDArray[np.int64]
@@ -68,8 +68,8 @@ class Scaffold:
         size: The number of states; the first is the start.
         steps: Bytes and targets, by state.
         accepting: The states in which the object may end.
-        names: The states behind names, by the states before them.
-        values: The states behind values, by the states before them.
+        names: The states after names, by the states before them.
+        values: The states after values, by the states before them.
         minimum: The fewest members.
         maximum: The most members; ``None``: any number.
     """
@@ -84,7 +84,7 @@ class Scaffold:
     _known: dict[bytes, ScaffoldDistances] = field(default_factory=dict, repr=False)
 
     def between(self, start: int) -> list[int]:
-        """Return the states between a name, behind which ``start`` is, and its value."""
+        """Return the states between a name, after which ``start`` is, and its value."""
         found = [start]
         for state in found:
             targets = dict.fromkeys(target for _, target in self.steps[state])
@@ -118,7 +118,7 @@ class Scaffold:
         return np.array([lengths.get(state, FAR) for state in range(self.size)], dtype=np.int64)
 
     def _members_behind(self, before: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the fewest and the most members that begin behind each state."""
+        """Return the fewest and the most members that begin after each state."""
         ways = [[(source, 0) for source in sources] for sources in before]
         for calls, begins in ((self.names, 1), (self.values, 0)):
             for state, target in calls.items():
@@ -234,7 +234,7 @@ class _Writer:
 
     def written(self) -> MemberAutomaton:
         """Return the automaton."""
-        scaffold, roots_of = self._scaffold, dict[int, list[int]]()  # the states before names, by those behind
+        scaffold, roots_of = self._scaffold, dict[int, list[int]]()  # the states before names, by those after
         for state, target in scaffold.names.items():
             roots_of.setdefault(target, []).append(state)
         between = {start: scaffold.between(start) for start in roots_of}
@@ -313,7 +313,7 @@ class _Writer:
 
 
 def _trie(names: Sequence[bytes], order: Sequence[int]) -> tuple[list[tuple[int, int, int]], list[list[int]]]:
-    """Make the trie of names: its edges (-1 is the root), and for each node its depth, the first and behind the last of
+    """Make the trie of names: its edges (-1 is the root), and for each node its depth, the first and after the last of
     the sorted names below, and the number of the name that ends there, or -1.
     """
     edges: list[tuple[int, int, int]] = []

@@ -43,7 +43,7 @@ _KEPT = 1 << 14
 
 
 class _Prices(NamedTuple):
-    """The bytes of members behind the end of another."""
+    """The bytes of members after the end of another."""
 
     names: tuple[int, ...]  # bytes of each name's member with its separator
     by_price: tuple[int, ...]  # the optional names, the cheapest first
@@ -71,7 +71,7 @@ class MemberDistances:
         self._called, self._count = np.array(values + others, dtype=np.intp), len(values)
         behind = np.unique(table.table[names.first])
         self.openings: tuple[int, ...] = (names.first, *behind[behind >= 0].tolist())
-        """The first state, and those behind the first byte."""
+        """The first state, and those after the first byte."""
         self._lengths: bytes | None = None
         self.values: tuple[int, ...] = ()
         """The bytes of each value, by its number."""
@@ -167,7 +167,7 @@ class MemberDistances:
         return least
 
     def _behind(self, taken: int, lacks: int, room: int) -> int:
-        """Return the fewest bytes behind the end of a member; cached, as many states have the same behind them."""
+        """Return the fewest bytes after the end of a member; cached, as many states have the same after them."""
         key = taken, lacks, room
         total = self._behind_known.get(key)
         if total is None:
@@ -232,7 +232,7 @@ class MemberDistances:
 
 
 def _behind_last(name: bytes, usable: NDArray[np.bool_]) -> int:
-    """Return the place behind the last byte of a name that cannot be used; 0 without one."""
+    """Return the place after the last byte of a name that cannot be used; 0 without one."""
     return max((place for place, byte in enumerate(name, 1) if not usable[byte]), default=0)
 
 
@@ -344,8 +344,8 @@ NO_MEMBER = -1
 ) = range(12)  # fmt: skip
 """The fields of a member state: the place of its rule; the name that a step into it takes; whether it is doubtful; the
 bytes to the end of the open member, -1 without one; those to the end of the rule without another member; the fewest and
-the most members that begin behind it; the bytes of a member without a listed name, and those before the next name,
-which are negative inside of one; the bytes of the name that were read; the first and behind the last choice.
+the most members that begin after it; the bytes of a member without a listed name, and those before the next name,
+which are negative inside of one; the bytes of the name that were read; the first and after the last choice.
 """
 
 MEMBER_FIELDS = 12
@@ -394,7 +394,7 @@ def to_end(at: Int, taken: Int, numbers: Int64s) -> Int:
 
 @part
 def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> Int:
-    """Return the fewest bytes behind the end of a member; see ``MemberDistances._behind``."""
+    """Return the fewest bytes after the end of a member; see ``MemberDistances._behind``."""
     missing = numbers[rule + RULE_NEEDED] & ~taken
     total = numbers[rule + RULE_CLOSE]
     prices = rule + RULE_NAMES
@@ -422,7 +422,7 @@ def _behind(rule: Int, taken: Int, lacks: Int, room: Int, numbers: Int64s) -> In
 
 @part
 def names_after(member: Int, register: Int, members: Int64s) -> Int:
-    """Return the names behind a step into a member state, or ``REFUSED``; see ``NameRegisters.after_step``."""
+    """Return the names after a step into a member state, or ``REFUSED``; see ``NameRegisters.after_step``."""
     takes = members[member + MEMBER_TAKES]
     if takes >= 0 and takes < NARROW:
         name = np.int64(1) << takes

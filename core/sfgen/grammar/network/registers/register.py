@@ -112,7 +112,7 @@ class Kind(Protocol):
         """Tell into which states a step keeps every register, bool ``[states]``."""
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
-        """Return the register behind a step into a state; ``None`` where the step is dead."""
+        """Return the register after a step into a state; ``None`` where the step is dead."""
 
     def canonical(self, state: int, number: int, longest: int) -> int:
         """Return the number that stands for all with the same masks, if no token has more than ``longest`` bytes."""

@@ -132,7 +132,7 @@ class Registers:
         self._bytes_left = tuple(kind.bytes_left for kind in self._kinds)
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
-        """Return the register behind a step into a state; ``None`` where the step is dead."""
+        """Return the register after a step into a state; ``None`` where the step is dead."""
         if isinstance(register, bytes):
             return self._texts.after_step(state, register, byte, below)
         kind = self._kind_of[state]
@@ -152,7 +152,7 @@ class Registers:
         return self._bytes_left[kind](state, number_of(register)) if kind else self._base.item(state)
 
     def may_return(self, state: int, register: Register) -> bool:
-        """Tell whether the rule of a frame has a way to its end behind the call, as far as its kind asks."""
+        """Tell whether the rule of a frame has a way to its end after the call, as far as its kind asks."""
         return self._kind_of[state] != _NAMES or self._names.is_open(state, number_of(register))
 
     def steps_of_texts(self) -> NDArray[np.uint8]:
@@ -209,7 +209,7 @@ class OpenRegisters:
         return self._counts.missing
 
     def missing_behind(self) -> NDArray[np.int64]:
-        """Return the bytes missing behind a first step into each state; ``FAR`` where it is dead."""
+        """Return the bytes missing after a first step into each state; ``FAR`` where it is dead."""
         return self._counts.missing_behind()
 
     def given(self) -> NDArray[np.bool_]:
@@ -234,7 +234,7 @@ class OpenRegisters:
 
 @part
 def after_step(state: Int, register: Int, facts: Int32s, members: Int64s) -> Int:
-    """Return the register behind a step into a state, or ``REFUSED``."""
+    """Return the register after a step into a state, or ``REFUSED``."""
     # facts, members: See ``ForKernels``.
     member = np.int64(facts[FACTS * state + MEMBER])
     if member != NO_MEMBER:

@@ -94,7 +94,7 @@ class RepeatedTexts:
     def _repeating_tokens(self, position: NetworkPosition) -> Iterator[Int32]:
         """Yield the tokens by which a text of a distinct call may repeat an earlier one.
 
-        They complete it. Where few texts begin so, beginnings count too, as all texts behind them may be read.
+        They complete it. Where few texts begin so, beginnings count too, as all texts after them may be read.
         """
         for rest in self._rests_of_others(position):
             yield self._tokens_beginning_with(rest)

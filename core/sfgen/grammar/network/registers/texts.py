@@ -63,7 +63,7 @@ class DistinctCalls:
         return count - sum(text.startswith(begun) and self._ends(table, state, text[len(begun) :]) for text in texts)
 
     def _ends(self, table: Table, state: int, rest: bytes) -> bool:
-        """Tell whether a leaf ends behind usable bytes."""
+        """Tell whether a leaf ends after usable bytes."""
         for byte in rest:
             state = int(table.table[state, table.byte_classes[byte]])
             if state < 0 or not self.usable[byte]:
@@ -132,7 +132,7 @@ class TextRegisters:
 
 
 def returned(register: Register, below: Register) -> Seen | None:
-    """Return the caller's register behind a distinct call; ``None`` if the text was read before."""
+    """Return the caller's register after a distinct call; ``None`` if the text was read before."""
     assert is_text(register)
     return None if register in texts_read(below) else with_text(below, register)
 
