@@ -204,7 +204,7 @@ def test_a_words_file_says_how_it_was_read() -> None:
         r"12: 'f**k' is read with its stars as they are; write \* for a star to say so",
         r"13: 'talk**' is read as all words that begin with 'talk*'; write \* for a star to say so",
         r"14: '*talk*' is read as all words that begin with '*talk'; write \* for a star to say so",
-        "17: 'follow #me' is read as one phrase; a comment needs a blank behind its #",
+        "17: 'follow #me' is read as one phrase; a comment needs a blank after its #",
     ]
     banned = BannedWords.from_file(io.StringIO("talk,\n"), warn=said.append)
     assert (banned.words, len(said)) == (("talk,",), 9)

@@ -424,7 +424,7 @@ def _doubts(entry: str) -> Iterator[str]:
             yield rf"{entry!r} is read as a comment; for a word that begins with #, write \{entry}"
         return
     if re.search(r"\s#", entry):
-        yield rf"{entry!r} is read as one phrase; a comment needs a blank behind its #"
+        yield rf"{entry!r} is read as one phrase; a comment needs a blank after its #"
     if len(entry) > 2 and any(entry[0] == left and entry[-1] == right for left, right in _QUOTES):
         yield f"{entry!r} is read with its quotes; for the word alone, leave the quotes out"
     if len(entry) > 1 and entry[-1] in _SEPARATORS:

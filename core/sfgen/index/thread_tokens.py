@@ -336,7 +336,7 @@ class ThreadTokens:
             if isinstance(part, Free) and not part.counts and not self._fits(Thread(number, part.start), room):
                 raise DeadEnd(
                     f"the tokens of the vocabulary cannot write {part.marker.data.decode('utf-8', 'replace')!r}, "
-                    "behind which the constraint begins",
+                    "after which the constraint begins",
                     hint="Choose another text, or a model whose tokenizer can write it.",
                 )
 

@@ -72,7 +72,7 @@ class Threads:
         texts = next(number for number, part in enumerate(self.parts) if isinstance(part, ReadText))
         if any(isinstance(part, Fixed) and part.token is not None for part in self.parts[texts:]):
             raise UsageError(
-                "a literal that one special token writes stands behind a constraint",
+                "a literal that one special token writes follows a constraint",
                 hint="Let it follow literals and free text alone, or give it no token.",
             )
         counts = [part.counts for part in self.parts]

@@ -285,7 +285,7 @@ class _Translator:
                 f"the lookahead {construct.text} inside a lookbehind is not supported",
                 self.pattern,
                 construct.start,
-                hint="Put the lookahead outside, behind the lookbehind: (?<=a)(?=b) in place of (?<=a(?=b)).",
+                hint="Put the lookahead outside, after the lookbehind: (?<=a)(?=b) in place of (?<=a(?=b)).",
             )
         self.lookbehinds += behind
         child = self.sequence(items, flags)

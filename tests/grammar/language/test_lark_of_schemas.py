@@ -147,9 +147,9 @@ def test_a_model_writes_thoughts_and_a_call() -> None:
 @pytest.mark.parametrize(
     ("text", "reason", "place"),
     [
-        ('start: "a"\n  %json 1', "behind %json stands a JSON Schema, which begins with {", (2, 9)),
+        ('start: "a"\n  %json 1', "%json must be followed by a JSON Schema, which begins with {", (2, 9)),
         ('start: %json {"a": tru}', "this is not valid JSON: Expecting value", (1, 20)),
-        ("start: %json [" + "1" * 5000, "behind %json stands a JSON Schema, which begins with {", (1, 14)),
+        ("start: %json [" + "1" * 5000, "%json must be followed by a JSON Schema, which begins with {", (1, 14)),
         ('start: %json {"a": ' + "1" * 5000 + "}", "a number in it has too many digits", (1, 14)),
         ('start: %json {\n  "type": "strin"}', "%json: ", (2, 11)),
         ('start: %json {\n "properties": {"a": {"minimum": "x"}}}', "/properties/a/minimum", (2, 34)),

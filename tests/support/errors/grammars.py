@@ -91,20 +91,20 @@ GRAMMARS = [
     Case("check --grammar no-such --text a", 2, "cannot read no-such: No such file"),
     Case("gen --grammar f.gbnf x", 1, "f.gbnf is not UTF-8: line 1, byte 0", files(f__gbnf=b"\xff")),
     Case(
-        "index --grammar f.gbnf", 1, "grammar f.gbnf: ::= is missing behind the name 'a' at line 2, column 3",
+        "index --grammar f.gbnf", 1, "grammar f.gbnf: ::= is missing after the name 'a' at line 2, column 3",
         files(f__gbnf=f"{_GOOD}\na = b"),
     ),
     Case([*_INDEX, _GOOD, "--grammar-start", "rot"], 1, "there is no rule 'rot'"),
     # --- schemas in Lark grammars
-    _shown("start: %json true", "behind %json stands a JSON Schema, which begins with { at line 1, column 14"),
-    _shown('start: %json {"a": }', "behind %json stands a JSON Schema, and this is not valid JSON: Expecting value at"),
+    _shown("start: %json true", "%json must be followed by a JSON Schema, which begins with { at line 1, column 14"),
+    _shown('start: %json {"a": }', "%json must be followed by a JSON Schema, and this is not valid JSON: Expecting"),
     _shown("start: %json " + '{"not":' * 200_000, "this is not valid JSON: it is nested too deep"),
     _shown('start: "a" %json {"type": "strin"}', "%json: "),
     _shown("start: " + " | ".join(f'"{n}" %json {{"const": {n}}}' for n in range(11)), "has more than 10 schemas at"),
     _shown("start: _NL %json {} _INDENT\n_NL: /\\n */\n%declare _INDENT _DEDENT", "a grammar with indentation has no"),
     Case([*_INDEX, ""], 1, "cannot read "),
     # --- what is written in it
-    _shown('root ::= "a"\n= b', "here stands '=', where a rule begins with its name at line 2, column 1"),
+    _shown('root ::= "a"\n= b', "a rule must begin with its name, not with '=' at line 2, column 1"),
     _shown("root ::= a\nb ::= c", "the rule 'root' calls 'a', which is no rule at line 1, column 10"),
     _shown('root ::= "a" x ::= "b"', "the rule 'x' begins inside the rule 'root' at line 1, column 14"),
     _shown('root ::= ("a"\nx ::= "b"', "this bracket is never closed at line 1, column 10"),
@@ -121,7 +121,7 @@ GRAMMARS = [
     _shown("root ::= *", "there is nothing before * that could be repeated at line 1, column 10"),
     _shown("root ::= )", "this ) closes nothing at line 1, column 10"),
     _shown("root ::= 'a'", "cannot stand here at line 1, column 10"),
-    _shown('root ::= "a"{,3}', "a number is missing behind { at line 1, column 14"),
+    _shown('root ::= "a"{,3}', "a number is missing after { at line 1, column 14"),
     _shown('root ::= "a"{3', "this is never closed by } at line 1, column 13"),
     _shown('root ::= "a"{3,2}', "no count is at least 3 and at most 2"),
     _shown('root ::= "a"{300000}', "passes the limit of 200,000 bytes and parts at line 1, column 10"),
@@ -218,7 +218,7 @@ LARK = [
     _file('start: A "x"\nA: /[ab]*a[ab]{30}/\n', "15,000 states for the lexer"),
     # --- tokens
     _file("start: <think\n", "this is never closed by > at line 1, column 8"),
-    _file("start: <[a]>\n", "between <[ and ]> stand numbers of tokens at line 1, column 8"),
+    _file("start: <[a]>\n", "only numbers of tokens may stand between <[ and ]> at line 1, column 8"),
     _file("start: <[3-1]>\n", "the range 3-1 goes backwards at line 1, column 8"),
     _file("start: A\nA: <[1]> /a/\n", "the terminal A has a token of the vocabulary inside at line 2, column 1"),
     _file("start: <think> a\n", "Rule 'a' used but not defined"),
@@ -236,6 +236,6 @@ LARK = [
     _indented(
         "start: A _NL _INDENT A _NL _DEDENT\n", "the terminal _NL ends with its first line at line 3", r"/\n[\t ]*/"
     ),
-    _indented("start: A _INDENT A _NL _DEDENT\n", "_INDENT may stand behind A, where no indenter puts it"),
+    _indented("start: A _INDENT A _NL _DEDENT\n", "_INDENT may stand after A, where no indenter puts it"),
     _indented("start: (A _NL _INDENT A _NL)+\n", "has indents and dedents that are not closed in the same rule"),
 ]

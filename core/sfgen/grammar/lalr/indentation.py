@@ -207,9 +207,9 @@ class _Checks:
             others = self._before_terminal(terminal) - allowed
             if others:
                 other = min(others)
-                where = "at the start" if other < 0 else f"behind {shown[other].shown}"
+                where = "at the start" if other < 0 else f"after {shown[other].shown}"
                 reason = f"{shown[terminal].name} may stand {where}, where no indenter puts it"
-                hint = f"It stands behind {shown[newline].name} only."
+                hint = f"It stands after {shown[newline].name} only."
                 position = position_of(self._text, rf"%declare[^\n]*?\b({shown[terminal].name})\b")
                 raise GrammarError(reason, self._text, position, hint=hint)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from sfgen.errors import GrammarError, first_line
 
-PATTERN_HINT = "Write a regular expression of Python's re; flags stand behind it, as in /select/i."
+PATTERN_HINT = "Write a regular expression of Python's re; flags follow it, as in /select/i."
 
 MAX_ALTERNATIVES = 30_000
 """The most alternatives of a rule with optional parts written out; lark takes some seconds for them."""

@@ -224,7 +224,7 @@ def _symbol(spelling: str, position: int, text: str) -> TokenSymbol:
     match = _RANGES.fullmatch(spelling)
     hint = "Write <[1000]>, <[1-3,7]>, <[^1-3,7]> or <[*]>."
     if match is None:
-        raise GrammarError("between <[ and ]> stand numbers of tokens", text, position, hint=hint)
+        raise GrammarError("only numbers of tokens may stand between <[ and ]>", text, position, hint=hint)
     ends = [part.partition("-")[::2] for part in match[2].split(",")]
     ranges = tuple((int(first), int(last or first)) for first, last in ends)
     backwards = next((f"{first}-{last}" for first, last in ranges if first > last), None)

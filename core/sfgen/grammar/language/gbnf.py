@@ -1,6 +1,6 @@
 """GBNF, the grammars of llama.cpp, read into rules.
 
-Texts mean what llama.cpp's own parser makes of them (its documentation and parser, ggml-org/llama.cpp, 2023 and later):
+A grammar means what it means in llama.cpp (its documentation and parser, ggml-org/llama.cpp, 2023 and later):
 
 * A rule ends with its line. It goes on after ``::=`` and ``|``, and anywhere in round brackets.
 * A name is letters, digits, ``-`` and ``_``. Of two rules with one name the later one counts.
@@ -9,7 +9,7 @@ Texts mean what llama.cpp's own parser makes of them (its documentation and pars
 * A character is a Unicode code point. A literal refuses surrogates, a class leaves them out.
 
 * ``<[1000]>`` is the token with that number, ``<think>`` the one token of that text, ``!`` before it any other token.
-  No part of a token is read so, and no end token (see ``sfgen.grammar.shell.token_symbols``).
+  Neither parts of tokens nor end tokens are read by it (see ``sfgen.grammar.shell.token_symbols``).
 
 Differences from llama.cpp: counts are kept whatever their size, up to a limit of copies; left recursion is read;
 an empty class ``[]``, a range that goes backwards, a surrogate and a token that is not in the vocabulary are errors.
@@ -263,10 +263,10 @@ class _RuleReader(_CharacterReader):
         begin = self.at
         self._rule = name = self._skip(_NAME)
         if not name:
-            raise self.error(f"here stands {self._here()}, where a rule begins with its name", begin, hint=self._hint())
+            raise self.error(f"a rule must begin with its name, not with {self._here()}", begin, hint=self._hint())
         self._skip(_SPACE)
         if not self.text.startswith("::=", self.at):
-            raise self.error(f"::= is missing behind the name {name!r}", self.at, hint=self._hint())
+            raise self.error(f"::= is missing after the name {name!r}", self.at, hint=self._hint())
         self.at += 3
         self._skip(_SPACE_AND_LINES)
         self.calls[name] = []
@@ -339,17 +339,17 @@ class _RuleReader(_CharacterReader):
         return Literal(self.symbols[known])
 
     def _most_tokens(self) -> int:
-        """Return a bound above of the different tokens in the text."""
+        """Return an upper bound of the different tokens in the text."""
         found = (_TOKEN.match(self.text, sign.start()) for sign in re.finditer("!?<", self.text))
         return len({token[0] for token in found if token})
 
     def _no_token(self) -> GrammarError:
-        """Make the error of what begins as a token and is none."""
+        """Make the error for a text that begins like a token and is not one."""
         begin = self.at + self.text.startswith("!", self.at)
         if not self.text.startswith("<", begin):
             return self.error("! stands before a token only", self.at, hint="Write !<think> or !<[1000]>.")
         if self.text.startswith("<[", begin):
-            return self.error("between <[ and ]> stands the number of a token", begin, hint="Write <[1000]>.")
+            return self.error("only the number of a token may stand between <[ and ]>", begin, hint="Write <[1000]>.")
         return self.error("this is never closed by >", begin, hint="Write <think> or <[1000]>.")
 
     def _call(self) -> Expression | None:
@@ -397,7 +397,7 @@ class _RuleReader(_CharacterReader):
         minimum = self._count()
         if minimum is None:
             hint = "Write {2}, {2,} or {2,5}; at most five is {0,5}."
-            raise self.error("a number is missing behind {", self.at, hint=hint)
+            raise self.error("a number is missing after {", self.at, hint=hint)
         maximum: int | None = minimum
         if self.text.startswith(",", self.at):
             self.at += 1
@@ -446,10 +446,10 @@ class _RuleReader(_CharacterReader):
         if self.text.startswith("|", self.at):
             return "In a rule of several lines | stands at the end of a line, or all is in round brackets."
         if self.text.startswith(("=", ":"), self.at):
-            return "A rule is written NAME ::= WHAT IT READS, on one line; it goes on behind | and in round brackets."
+            return "A rule is written NAME ::= WHAT IT READS, on one line; it goes on after | and in round brackets."
         if self.text.startswith("'", self.at):
             return "Literals stand in double quotes."
-        return "A rule ends with its line; it goes on behind | and in round brackets."
+        return "A rule ends with its line; it goes on after | and in round brackets."
 
     def _skip_inside(self) -> None:
         """Skip white space, in brackets with line ends."""

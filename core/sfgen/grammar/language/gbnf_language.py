@@ -3,9 +3,9 @@
 Two networks are made of a grammar. The one that guides copies small rules into others, and pushes no frame for a call
 at the end of a rule. ``AsWritten`` keeps every rule, to name the open ones.
 
-A text does not tell its tokens. Where a grammar has token symbols (see ``token_symbols``), guides read tokens; and
-``GbnfOfTokens`` reads a text by what is written for the symbols: ``<think>`` is itself, and one by number, or any other
-token, is one byte or more. So it accepts all that guides write, and perhaps more; ``guide.validate`` is exact.
+A text does not determine its tokens. Where a grammar has token symbols (see ``token_symbols``), guides read tokens.
+``GbnfOfTokens`` reads a text: ``<think>`` stands for its own spelling, and a token by its number, or any other token,
+for one byte or more. So it accepts all that guides write, and perhaps more; ``guide.validate`` is exact.
 """
 
 from __future__ import annotations
@@ -219,17 +219,17 @@ class GbnfLanguage:
 
     @cached_property
     def _as_written(self) -> AsWritten:
-        """The rules as they are written, by which texts are read."""
+        """The rules as they are written, to read texts."""
         return AsWritten.of(self._source, self.network)
 
     @property
     def _outlined(self) -> AsWritten:
-        """The rules as they are written, whose states are described."""
+        """The rules as they are written, to describe their states."""
         return self._as_written
 
     @property
     def _spelled(self) -> GrammarRules:
-        """The rules as they are written, of which examples are made."""
+        """The rules as they are written, to make examples."""
         return GrammarRules(self._as_written.rules, self.start)
 
 

@@ -46,7 +46,7 @@ class Grammar:
     equal start rules are equal. One in GBNF is made of expressions, ``sfgen.grammar.network.rules.GrammarRules``.
 
     Args:
-        source: What the text of the grammar means.
+        source: The meaning of the grammar's text: a ``Language``.
 
     >>> grammar = Grammar.from_gbnf('root ::= "(" root ")" | [0-9]+')
     >>> grammar.accepts("((42))"), grammar.accepts("((42)")
@@ -66,8 +66,8 @@ class Grammar:
 
         Args:
             text: The grammar.
-            start: The rule that a whole text is a text of.
-            origin: The name of its file, which errors tell; nothing is read from there.
+            start: The rule of whole texts.
+            origin: The name of its file, for error messages; nothing is read from there.
 
         Raises:
             GrammarError: It cannot be read, a rule that is called is missing, rules begin with each other in too many
@@ -93,8 +93,8 @@ class Grammar:
     ) -> Grammar:
         r"""Read a grammar in Lark's language: its LALR(1) parser and contextual lexer.
 
-        It means what lark says, silent shifts included. Of what ``%ignore`` allows, white space only is written, and
-        little of it in a row; whatever lark reads is accepted.
+        Lark decides what it means, silent shifts included. Of the ignored text (``%ignore``) only white space is
+        written, and little of it in a row; ``accepts`` accepts all that lark reads.
 
         A rule may have a JSON Schema, ``%json {"type": "object"}``: JSON as ``sfgen.JsonSchema`` writes it.
 
@@ -103,17 +103,17 @@ class Grammar:
 
         Args:
             text: The grammar.
-            start: The rule that a whole text is a text of.
+            start: The rule of whole texts.
             max_blanks: The most ignored characters in a row that are written.
-            directory: Where the files lie that it imports (``%import .other (NAME)``).
+            directory: The folder of the files that it imports (``%import .other (NAME)``).
             files: The texts of these files by their paths, in place of a directory.
-            origin: The name of its file, which errors tell; nothing is read from there.
+            origin: The name of its file, for error messages; nothing is read from there.
             indenter: An ``Indenter`` of lark, or an object with its attributes.
 
         Raises:
             GrammarError: lark refuses it, it has terminals that are declared only, or there is no text at all.
             GrammarTooLarge: It passes a limit.
-            UsageError: An argument is of the wrong kind.
+            UsageError: An argument has another type.
 
         >>> calls = Grammar.from_lark('start: NAME "(" [start ("," start)*] ")" | NAME\nNAME: /[a-z]+/\n%ignore " "')
         >>> calls.accepts("f(g(x),   y)"), calls.accepts("f(g(x)")
@@ -152,7 +152,7 @@ class Grammar:
 
     @property
     def format(self) -> Format:
-        """How it is written: ``"gbnf"`` or ``"lark"``."""
+        """The format of its text: ``"gbnf"`` or ``"lark"``."""
         return self._language.format
 
     @property
@@ -182,8 +182,8 @@ class Grammar:
     def tokens(self) -> tuple[str, ...]:
         """The tokens that it asks for, as they are spelled.
 
-        Such a grammar is one of tokens. What is said of its texts holds for what is written of them: a special token
-        is written by its name, and a text is accepted if some tokens that the grammar allows could write it.
+        Such a grammar is about tokens. Methods about texts write a special token by its name, and accept a text if some
+        tokens that the grammar allows could write it.
 
         >>> Grammar.from_gbnf('root ::= <think> !</think>* </think> [0-9]+').tokens
         ('<think>', '!</think>', '</think>')
@@ -191,7 +191,7 @@ class Grammar:
         return self._language.tokens
 
     def written(self, vocabulary: Vocabulary) -> Mapping[int, bytes]:
-        """Return what is written for special tokens: their names.
+        """Return the texts that stand for special tokens: their names.
 
         Only those are in it that the grammar allows by some symbol.
 
@@ -208,7 +208,7 @@ class Grammar:
 
     @property
     def reader(self) -> PositionReader[Any]:
-        """Reads what is written of the grammar, byte by byte."""
+        """The reader of the grammar's texts, byte by byte."""
         return self._language.reader
 
     @property
@@ -255,7 +255,7 @@ class Grammar:
         return {"grammar": self.text, "format": self.format, "start": self.start, **blanks, **files, **indenter}
 
     def refusal(self, data: bytes) -> dict[str, str] | None:
-        """Ask another judge about a finished text: of Lark grammars, lark.
+        """Ask another judge about a finished text: lark, for Lark grammars.
 
         For GBNF there is none.
 

@@ -1,7 +1,7 @@
-"""The protocol of a grammar's texts, for ``sfgen.Grammar``, and the words in which a format describes them.
+"""The protocol of a grammar's texts, for ``sfgen.Grammar``, and the data classes of their descriptions.
 
-All descriptions use the grammar's own names: its rules, and its *terminals*, of which rules are made in the end (in
-GBNF literals and classes of characters, in Lark terminals).
+All descriptions use the grammar's own names: its rules, and its *terminals*: in GBNF literals and classes of
+characters, in Lark terminals.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Move:
 
     Attributes:
         name: A rule, a terminal, or characters as in a class.
-        target: The state after it; ``None`` where that depends on the stack.
+        target: The state after it; ``None``: it depends on the stack.
     """
 
     name: str
@@ -176,7 +176,7 @@ class Language(Protocol):
 
     @property
     def start(self) -> str:
-        """The rule that a whole text is a text of."""
+        """The rule of whole texts."""
 
     @property
     def max_blanks(self) -> int | None:

@@ -122,7 +122,7 @@ class LarkLanguage:
         if not self._unlimited.distances.is_empty:
             reason, hint = f" with at most {self.max_blanks} blanks in a row", _MORE_BLANKS
         elif fewest is not None:
-            reason = ": what the lexer takes first leaves nothing for the terminals behind it"
+            reason = ": what the lexer takes first leaves nothing for the terminals after it"
             hint = "Set them apart by a literal or by what is ignored, or give one a priority (NAME.2: ...)."
         else:
             reason, hint = ": a rule never ends", "Give each rule an alternative that does not use itself."
@@ -176,7 +176,7 @@ class LarkLanguage:
             return False
 
     def _reads(self, data: bytes) -> bool:
-        """Tell whether a whole text can be read byte by byte, by what is followed."""
+        """Tell whether the reader without lark reads a whole text, byte by byte."""
         reading = self._reading()
         return all(map(reading.read_byte, data)) and reading.accepts()
 
@@ -206,7 +206,7 @@ class LarkLanguage:
     _guides: type[GrammarGuide[Any]] = GrammarGuide
 
     def _make_positions(self) -> Callable[[Vocabulary], PositionMasks[Any]]:
-        """Return what finds the tokens of positions, over any vocabulary."""
+        """Return a function from a vocabulary to the tokens of positions."""
         return partial(_positions, self._reader)
 
     def _plain(self, position: Any) -> LalrPosition:
@@ -322,7 +322,7 @@ class LarkLanguage:
         return None if self.accepts(arguments.text("text", text)) else self.walk(text).failure
 
     def _expected(self, rules: OpenRules, position: Any) -> tuple[str, ...]:
-        """Name what may follow, by terminals, or by rules where they are many."""
+        """Name the terminals that may follow, or their rules if there are many."""
         terminals = rules.expected(self._plain(position))
         return rules.rules_expected(self._plain(position)) if len(terminals) > _MOST_EXPECTED else terminals
 
@@ -437,7 +437,7 @@ def checked_options(
     files: Mapping[str, str] | None,
     origin: str | None,
 ) -> tuple[str, str, int, str | os.PathLike[str] | None, Mapping[str, str] | None]:
-    """Check what users give."""
+    """Check the arguments of users."""
     text, start = arguments.text("text", text), arguments.text("start", start)
     max_blanks = arguments.whole_number("max_blanks", max_blanks, 0)
     if directory is not None:
@@ -477,7 +477,7 @@ def lark_language(
 
 @contextmanager
 def errors_told(text: str, origin: str | None) -> Iterator[None]:
-    """Tell the file, and the rule that is too large, in the errors of a grammar."""
+    """Add the file, and the position of a rule that is too large, to the errors of a grammar."""
     try:
         yield
     except GrammarError as error:

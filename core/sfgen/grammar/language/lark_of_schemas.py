@@ -4,7 +4,7 @@
 lark reads the grammar as one that asks for tokens (``lark_tokens``); the codes of these symbols are the *schema
 terminals* of ``sfgen.grammar.mixed``, which stand for all texts that ``JsonSchema`` writes.
 
-A finished text is judged by two: lark reads it with a terminal in the place of each schema's text, and jsonschema reads
+Two judges check a finished text: lark reads it with a terminal in place of each schema's text, and jsonschema reads
 these texts.
 """
 
@@ -125,11 +125,11 @@ def _end_of_json(text: str, place: int) -> int:
     """Return the end of the JSON object that begins at an offset."""
     hint = 'Write %json {"type": "object", ...}.'
     if text[place : place + 1] != "{":
-        raise GrammarError("behind %json stands a JSON Schema, which begins with {", text, place, hint=hint)
+        raise GrammarError("%json must be followed by a JSON Schema, which begins with {", text, place, hint=hint)
     try:
         return read_json(text, place)[1]
     except json.JSONDecodeError as error:
-        reason = f"behind %json stands a JSON Schema, and this is not valid JSON: {error.msg}"
+        reason = f"%json must be followed by a JSON Schema, and this is not valid JSON: {error.msg}"
         raise GrammarError(reason, text, error.pos, hint=hint) from None
 
 
@@ -219,7 +219,7 @@ class LarkOfSchemas(LarkOfTokens):
         return [code * length for code, length in zip(self._codes, self._lengths, strict=True)]
 
     def _outer(self, lexer: Lexer, lengths: Sequence[int]) -> LalrReader:
-        """Make the reader of what is outside of schemas, by the lengths of their shortest texts."""
+        """Make the reader outside of schemas, by the lengths of their shortest texts."""
         longer = lengthened(lexer, {code[0]: length for code, length in zip(self._codes, lengths, strict=True)})
         tables = self._grammar.tables
         stacks = StateStacks(tables)
@@ -263,7 +263,7 @@ class LarkOfSchemas(LarkOfTokens):
         return self._unlimited_mixed.spans(data) if spans is None else spans
 
     def _parts(self, data: bytes, spans: Sequence[Span]) -> list[tuple[str, str]]:
-        """Divide a text as lark reads it: what stands before each schema's text, and the spelling of that."""
+        """Divide a text as lark reads it: the text before each schema's text, and the spelling of the schema."""
         parts, place = list[tuple[str, str]](), 0
         for span in spans:
             parts.append((data[place : span.begin].decode(), self._spellings[span.schema]))
@@ -348,7 +348,7 @@ class TextRead(NamedTuple):
 
     Attributes:
         position: Its position.
-        texts: Of each schema that is open, as far as it is written.
+        texts: The texts so far of the open schemas.
     """
 
     position: MixedPosition

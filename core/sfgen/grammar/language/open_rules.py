@@ -94,7 +94,7 @@ class OpenRules:
         return tuple(self._reader.tables.terminals[terminal].shown for terminal in sorted(terminals))
 
     def rules_expected(self, position: LalrPosition) -> tuple[str, ...]:
-        """Name what may follow by rules, or by terminals if a rule may end."""
+        """Name the rules that may follow, or the terminals if a rule may end."""
         tables, names = self._reader.tables, dict[str, None]()
         for configuration in position:
             if self._reader.commits(configuration):

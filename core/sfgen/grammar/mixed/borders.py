@@ -1,9 +1,9 @@
 """The tokens that cross a border: those in which a schema begins or ends, of a Lark grammar with schemas.
 
-All other tokens are those of the two engines. A token that crosses a border is read up to it in one of them, and on in
-the other. The trie nodes right after a border are handed over, all that have the same configuration after them at
-once: mostly some tens of nodes in a handful of groups. ``_walk_outside`` reads on at them by lark's lexer, and hands
-over where a terminal ends or a schema may begin; ``NetworkPositions.read_behind`` reads on in a schema.
+All other tokens are those of the two engines. One engine reads a token that crosses a border up to the border, and the
+other reads on. The trie nodes right after a border are handed over in groups with the same configuration: mostly some
+tens of nodes in a handful of groups. ``_walk_outside`` reads on at them by lark's lexer, and hands over where a
+terminal ends or a schema may begin; ``NetworkPositions.read_behind`` reads on in a schema.
 """
 
 from __future__ import annotations

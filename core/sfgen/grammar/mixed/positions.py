@@ -4,8 +4,8 @@ The mask of a position is the union of the masks of its parts: outside of schema
 each that of ``NetworkPositions``, and the tokens that cross a border (see ``borders``). So the tokens inside of a
 schema are found and kept as those of any schema.
 
-Near a limit the same parts tell which tokens fit. For a schema these are those of ``_Followed``, which
-knows what must follow it. Tokens that cross a border are tried one by one.
+Near a limit the same parts find the tokens that fit. For a schema ``_Followed`` finds them, which counts the text after
+it. Tokens that cross a border are tried one by one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MASKS_FOLLOWED = 1 << 20
 """The bytes of the cached masks of a schema near a limit, by what follows it."""
 
 OuterReader = Callable[[Sequence[int]], LalrReader]
-"""Makes the reader of what is outside of schemas, by the lengths of their shortest texts."""
+"""A function that makes the reader outside of schemas, by the lengths of their shortest texts."""
 
 
 class MixedPositions:
@@ -57,7 +57,7 @@ class MixedPositions:
     Args:
         networks: The networks of the schemas.
         codes: Their codes, a byte each.
-        outer: Makes the reader of what is outside.
+        outer: Makes the reader outside of schemas.
         vocabulary: The tokens, and one for each code.
     """
 
@@ -211,7 +211,7 @@ class MixedPositions:
         )
 
     def tokens_left(self, position: MixedPosition) -> int:
-        """Return the fewest tokens to an end, or a bound above that falls by one with some token."""
+        """Return the fewest tokens to an end, or an upper bound that falls by one with some token."""
         least = self._outer.tokens_left(position.outer) if position.outer else int(UNREACHABLE)
         for inside in position.inside:
             least = min([least, *(followed.tokens_left(inside.inner) for followed in self._endings(inside))])
@@ -230,7 +230,7 @@ class MixedPositions:
 
 
 class _OuterPositions(LalrPositions):
-    """The tokens of what is outside of schemas; in its shortest texts schemas are spelled."""
+    """The tokens outside of schemas; in the shortest texts schemas are spelled."""
 
     def __init__(self, reader: LalrReader, vocabulary: Vocabulary, spelled: Callable[[bytes], bytes]) -> None:
         self._spelled = spelled
@@ -258,7 +258,7 @@ class _OuterCompletion(LalrCompletion):
 
 
 class _Followed(NetworkPositions):
-    """The tokens of a schema, as far as a limit leaves room for what follows it."""
+    """The tokens of a schema, as far as a limit leaves room for the text after it."""
 
     def __init__(self, schema: NetworkPositions, outer: _OuterPositions, behind: LalrConfiguration) -> None:
         self.__dict__.update(schema.__dict__)  # reader and masks are the same

@@ -2,7 +2,7 @@
 
 A *schema terminal* stands for all texts of a network. To lark's lexer it is a code, a byte that no text has (see
 ``sfgen.grammar.shell.token_symbols``). Here the code is *lengthened*: repeated as often as the schema's shortest text
-has bytes. So the distances and the shortest texts of ``sfgen.grammar.lalr`` count right, and know nothing of schemas::
+has bytes. So the distances and the shortest texts of ``sfgen.grammar.lalr`` are right without knowing schemas::
 
     start: "<call>" %json {"enum": [1, 12]} "</call>"
 
@@ -68,7 +68,7 @@ class Span(NamedTuple):
 
 
 def lengthened(lexer: Lexer, lengths: Mapping[int, int]) -> Lexer:
-    """Repeat the codes of schemas: each, by its byte, as often as is told."""
+    """Repeat the codes of schemas; ``lengths`` has the number of repetitions by code."""
     steps, rows, count = lexer.step.copy(), list[np.ndarray[tuple[int, int], np.dtype[np.int32]]](), len(lexer.step)
     for code, length in lengths.items():
         label = int(lexer.byte_classes[code])
@@ -92,7 +92,7 @@ class MixedReader(StepReader[MixedPosition]):
     """Reads bytes by a grammar with schemas. Safe to share between threads.
 
     Args:
-        outer: Reads what is outside of schemas; its codes are lengthened.
+        outer: Reads the text outside of schemas; its codes are lengthened.
         inner: Reads the texts of each schema.
         codes: The code of each schema, as it is repeated.
     """

@@ -1,4 +1,4 @@
-"""What is known of rules before any automaton is made: which have a text, and how long the shortest is.
+"""The analysis of rules before any automaton is made: which rules have a text, and the length of the shortest.
 
 The shortest length of an expression follows from those of the rules that it calls; without a text it is infinite. A
 rule is measured after all that it calls, once. Only rules that call each other in a circle are measured together,
@@ -43,11 +43,11 @@ Called: TypeAlias = Mapping[str, Sequence[str]]
 
 
 class Analysis:
-    """What is known of some rules. Immutable.
+    """The result of the analysis of some rules. Immutable.
 
     Attributes:
-        lengths: The fewest bytes of each rule that has a text. Texts that must differ are not compared: where they
-            must, the shortest text may be longer.
+        lengths: The fewest bytes of each rule that has a text. Texts that must differ are not compared, so a shortest
+            text with such texts may be longer.
         nullable: The rules that have the empty text.
         circles: The rules that call each other, called ones first.
     """

@@ -4,8 +4,8 @@ The distance of a configuration is the sum of D over the frames of its stack. D 
 every step costs something, so there is one solution (Knuth, 1977, has the general case). The states are swept until
 nothing changes, from the last to the first, since most steps lead forwards.
 
-Where a rule remembers something, D depends on its register as well (see ``registers``). The sweeps find D
-by an empty register, and the kinds of register add their bytes until nothing changes.
+Where a rule has a register, D depends on it as well (see ``registers``). The sweeps find D for an empty register, and
+the kinds of register add their bytes until nothing changes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def distances_of(network: Network, usable: NDArray[np.bool_] | None = None) -> R
 
 
 def portable(network: Network) -> tuple[Network, RuleDistances]:
-    """Return a network for a compiled form, with what would be made anew of it over any vocabulary."""
+    """Return a network for a compiled form, with the results that every vocabulary needs."""
     distances = distances_of(network)
     _ = distances.registers.for_kernels
     return network, distances

@@ -51,7 +51,7 @@ rule.
 """
 
 _KEPT_ENDS = 1024
-"""The configurations of which it is kept where the text may end inside tokens."""
+"""The configurations whose ends of the text inside tokens are cached."""
 
 _MOST_PLACES = 4096
 """The most places after tokens that are distinguished near a limit."""

@@ -4,7 +4,7 @@ All automata lie in one table. An entry is the next state, ``DEAD``, or an *acti
 call is no step of its own. A state that calls a rule reads the rule's first byte at once and pushes the return state; a
 rule that begins with another call pushes several (see ``_Openings``). Leaves stay automata.
 
-A frame of the stack has a return state and a register, what its rule remembers (see ``registers``).
+A frame of the stack has a return state and a register: the memory of its rule (see ``registers``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Network(Table):
         start: The first state.
         shortest: The fewest bytes of a text; texts that must differ are not compared.
         leaves: The leaf of each rule that is one, by its first state.
-        registers: What the rules remember.
+        registers: The memory of the rules.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ class Network(Table):
 
 
 def network_of(grammar: GrammarRules, analysis: Analysis | None = None) -> Network:
-    """Make the network of a grammar; of one that was analysed, ``analysis`` is what is known of its rules.
+    """Make the network of a grammar; ``analysis`` is that of its rules, if it was made before.
 
     >>> from sfgen.grammar.network.rules import Call, Concatenation, Literal, Repeat
     >>> pairs = Concatenation((Literal(b"("), Repeat(Call("pairs"), 0, None), Literal(b")")))
@@ -86,7 +86,7 @@ def _network(
     *,
     pushes_all: bool = False,
 ) -> Network:
-    """Refuse what has no network, and make it of the simplified rules."""
+    """Refuse a grammar without a network; make the network of the simplified rules."""
     shortest = analysis.lengths.get(grammar.start)
     if shortest is None:
         raise UsageError(f"the rule {grammar.start!r} has no text at all", hint="Look for a rule that never ends.")
@@ -157,7 +157,7 @@ class _States:
         }
 
     def registers(self) -> RuleRegisters:
-        """Return what the rules remember, once the states are copied."""
+        """Return the registers of the rules, once the states are copied."""
         return self._registers.joined(self._size, self._copied, self.calls, self.leaves)
 
     def ends(self) -> NDArray[np.bool_]:

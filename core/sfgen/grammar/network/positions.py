@@ -1,6 +1,6 @@
 """A network over one vocabulary: the masks of positions, and the way to the end in tokens.
 
-Distinct calls are what makes this more than a union of masks. Their texts must differ, and masks are cached without
+Without distinct calls a mask would be a union of cached masks. Their texts must differ, and masks are cached without
 texts; so doubtful tokens are checked one by one, and a limit of tokens must leave room for longer texts than the
 shortest.
 """
@@ -40,7 +40,7 @@ _KEPT_PLACES = 64
 class NetworkPositions(Positions[NetworkConfiguration]):
     """The tokens that each position of a network allows; see ``Positions``.
 
-    If the single bytes write fewer distinct texts than the rules count on, a text counts as completable if its shortest
+    If the single bytes write fewer distinct texts than the rules assume, a text counts as completable if its shortest
     end can be written, and each token is tried.
     """
 
@@ -66,7 +66,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
 
     @cached_property
     def _completion(self) -> NetworkCompletion:
-        """The way to the end, for those who ask: without a limit nobody does."""
+        """The shortest completions, made at the first use: only a limit needs them."""
         return NetworkCompletion(self.network, self._distances, self.vocabulary)
 
     # ---- what may follow -------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class NetworkPositions(Positions[NetworkConfiguration]):
 
     @property
     def has_distinct(self) -> bool:
-        """Whether some texts must differ, so that what is read after a token must be looked at once more."""
+        """Whether some texts must differ, so that the text after a token must be checked once more."""
         return bool(self.network.registers.distinct.leaves)
 
     # ---- the way to the end ----------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 * A branch that calls a rule without a text is dropped. The rest can be completed from everywhere: no opening brace
   leads to a dead end.
 * Direct left recursion becomes iteration: ``A = A x | A w A | y`` is ``A = y (x | w y)*``. The texts are the same, and
-  operators between operands are read in one way only. Left recursion through other rules, or after what may be empty,
-  becomes an automaton that reads the first text and then what may follow each (Moore 2000).
+  operators between operands are read in one way only. Left recursion through other rules, or after a part that may be
+  empty, becomes an automaton that reads the first text and then the texts that may follow each (Moore 2000).
 * Small rules without calls are copied to where they are called, and so are the branches of an alternation that is a
   whole rule. The subset construction then reads common beginnings once (left factoring).
 """
@@ -193,8 +193,8 @@ def _calls_first(expression: Concatenation, name: str) -> bool:
 def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysis: Analysis) -> dict[str, Expression]:
     """Rewrite the rules that call each other in a circle before they read anything, and that the start needs.
 
-    Each text of such a rule is one that begins otherwise, and then, any number of times, what follows a call of a rule
-    of the circle where another one begins with it. These are the steps of one automaton.
+    Each text of such a rule begins with a text that starts with none of the circle's rules. Then follows, any number of
+    times, the rest of a rule of the circle after its first call. These are the steps of one automaton.
     """
     leading = {name: _leading(rules[name], analysis.lengths) for name in recursive}
     leading = {name: [rule for rule in called if rule in leading] for name, called in leading.items()}
@@ -214,7 +214,7 @@ def _without_circles(rules: Rules, recursive: Sequence[str], start: str, analysi
 
 
 def _called_whole(circle: Mapping[str, _Divided], rules: Rules, start: str) -> list[str]:
-    """List the rules of a circle that are called elsewhere than at its rules' beginnings: only these are written."""
+    """List the rules of a circle that are called elsewhere than at rule beginnings: only these are written."""
     expressions = [rule for name, rule in rules.items() if name not in circle]
     for heads, others, _ in circle.values():
         expressions += others

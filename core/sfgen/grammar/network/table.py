@@ -112,7 +112,7 @@ class Table:
 
     @property
     def alone(self) -> Table:
-        """The table without what else a network knows: who keeps it does not keep the network."""
+        """The table alone, without the other parts of a network, so that the network can be freed."""
         return Table(*(getattr(self, each.name) for each in fields(Table)))
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Guides of grammars, the same for both engines.
 
-A position holds all ways to read the text so far. ``PositionReader`` and ``PositionMasks`` (``sfgen.index.readers``)
-are what an engine offers; ``GrammarGuide`` walks one sequence by them.
+A position holds all ways to read the text so far. An engine implements ``PositionReader`` and ``PositionMasks``
+(``sfgen.index.readers``); ``GrammarGuide`` walks one sequence by them.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _SHOWN = 60  # characters of a text in a message
 
 
 class KeptByVocabulary(Generic[Made]):
-    """Caches what is made of each vocabulary, as long as this cache and the vocabulary live. Threads may share it.
+    """Caches a value for each vocabulary, as long as this cache and the vocabulary live. Threads may share it.
 
-    What is made refers to the vocabulary, so it lies there, under the cache. The owner of the cache gives what makes
-    it, too: if the cache kept that, the two would hold each other. Equal vocabularies are told apart, as their names
-    may differ.
+    A value refers to its vocabulary, so it is stored there, under the cache. The function that makes a value is given
+    with each call: if the cache kept it, the cache and its owner would refer to each other. Equal vocabularies are told
+    apart, as their names may differ.
 
     >>> sizes = KeptByVocabulary[int]()
     >>> sizes.of(Vocabulary([b"a", b"b"]), len)
@@ -55,7 +55,7 @@ class KeptByVocabulary(Generic[Made]):
 
 @kept_with_it
 def _by_cache(vocabulary: Vocabulary) -> WeakKeyDictionary[KeptByVocabulary[Any], Any]:
-    """Return what caches have made of a vocabulary."""
+    """Return the values of a vocabulary, by cache."""
     return WeakKeyDictionary()
 
 

@@ -1,4 +1,4 @@
-"""Masks of configurations, and where they are cached."""
+"""Masks of configurations, and the caches of masks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TokenMask(NamedTuple):
 
 
 class HasBytes(Protocol):
-    """A mask, or one with what is known besides."""
+    """A mask, alone or with facts about it."""
 
     @property
     def nbytes(self) -> int:

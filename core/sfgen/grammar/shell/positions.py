@@ -1,7 +1,7 @@
-"""The tokens that each position allows: masks of configurations, joined, and what a limit leaves of them.
+"""The tokens that each position allows: joined masks of configurations, and the part of them within a limit.
 
-A limit is near where the end after some token is too far for the tokens that are left. Mostly no token leads so far,
-which a bound tells at once. Else tokens are grouped by the configuration after them, as an engine finds it, and each
+A limit is near where the end after some token is too far for the tokens that are left. Mostly a bound shows at once
+that no token leads so far. Else tokens are grouped by the configuration after them, as an engine finds it, and each
 configuration is asked once. Where a token is read in too many ways for that, tokens are read one by one.
 """
 
@@ -81,7 +81,7 @@ class Positions(ABC, Generic[Configuration]):
         """
 
     def _checked(self, position: tuple[Configuration, ...], mask: Mask, masks: Sequence[TokenMask]) -> Mask:
-        """Return a joined mask without what only the whole position tells."""
+        """Return a joined mask without the tokens that only the whole position refuses."""
         return mask
 
     def _suffices(self, position: tuple[Configuration, ...], room: int) -> bool:

@@ -1,4 +1,4 @@
-"""Reading bytes from position to position: what readers have besides their step."""
+"""Reading bytes from position to position: the parts of readers besides their step."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ByteReader(ABC, Generic[Position]):
 
 
 class StepReader(ByteReader[Position]):
-    """Reads byte by byte, and caches what each byte leads to."""
+    """Reads byte by byte, and caches the position after each byte."""
 
     def __init__(self, kinds: bytes) -> None:
         self._kinds = kinds

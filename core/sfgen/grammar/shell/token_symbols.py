@@ -2,12 +2,12 @@
 
 A *token symbol* of a grammar stands for one whole token, whatever its text is: a special token has none. The automata
 of a grammar read bytes. So a token symbol is a *code* in the rules: bytes that no UTF-8 has (C0, C1, F5 to FE), one for
-each of the first twelve symbols, several for more. No character is read by them, and no text has them.
+each of the first twelve symbols, several for more. No character is read by codes, and no text has them.
 
-The tokens that may be read so are added where the vocabulary comes in. ``coded_vocabulary`` is a vocabulary without the
-tokens that have such bytes, with a token of its own for each code. Both engines work over it and are the same as
-without token symbols: the masks of what follows a code, the distances (a code is one byte, and a token, so a limit
-counts right), the shortest text. ``SymbolPositions`` stands before an engine and translates::
+The tokens of a symbol are added once the vocabulary is known. ``coded_vocabulary`` is a vocabulary without the tokens
+that have such bytes, and with a token for each code. Both engines work over it as they do without token symbols: masks
+after a code, distances (a code is one byte and one token, so that limits are right), the shortest text.
+``SymbolPositions`` wraps an engine and translates its masks::
 
     engine, over the coded vocabulary     a  b  ab  </s>  | F5  F6  …
       mask of a position                  1  0  0    0    | 1   0
@@ -105,7 +105,7 @@ class SymbolTokens:
         return np.flatnonzero(chosen).astype(np.int32)
 
     def written(self, vocabulary: Vocabulary, text: str) -> dict[int, bytes]:
-        """Return what is written for the special tokens of all symbols: their names, since they have no text."""
+        """Return the texts that stand for the special tokens of all symbols: their names, since they have no text."""
         return {
             token: vocabulary.text(token).encode()
             for symbol in self.codes

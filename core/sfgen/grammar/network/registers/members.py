@@ -2,10 +2,10 @@
 
 The automaton reads any member at any time; a register knows which names were read (see ``names``). All objects of one
 layout are alike around their names and values: their *scaffold* is an object whose only member, a call of a name and a
-call of a value, is repeated. It is made once for a process. In the automaton of a rule the trie of the names stands in
-place of the call of a name, and what stands between name and value is there once for each value.
+call of a value, is repeated. It is made once for a process. In the automaton of a rule the trie of the names takes the
+place of the call of a name, and the text between name and value is copied for each value.
 
-No state has an object of its own: its columns say which state of the scaffold it was, and what of the names was read.
+States are not objects: the columns of a state have its state in the scaffold, and the part of the names that was read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Members in any order: the names that were read, one bit each.
 
-The automaton of such a rule reads any member at any time (see ``members``). If its states told which members were read,
-there would be two to the power of the names. A step that completes a name *takes* it instead: the register is a set of
-names.
+The automaton of such a rule reads any member at any time (see ``members``). If its states distinguished the members
+that were read, there would be 2 to the power of the number of names of them. A step that completes a name *takes* it
+instead: the register is a set of names.
 
 The fewest bytes to the end of the rule depend on the names already read. Missing members come in any order, so their
 bytes add up: each missing required member costs its name, its value and a separator. If the rule counts its members,
@@ -81,7 +81,8 @@ class MemberDistances:
         """The bytes of a member whose name is not listed."""
         self.prices = _Prices((), (), FAR, FAR)
         self.adds_up = False
-        """Whether members cost their prices whatever else was read: any number may follow, and the needed ones can."""
+        """Whether the cost of a member does not depend on the others: any number may follow, and the needed ones
+        can."""
         self._known: dict[tuple[int, int], int] = {}
         self._behind_known: dict[tuple[int, int, int], int] = {}
 
@@ -263,7 +264,7 @@ class NameRegisters:
         return keeps
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
-        """Take the name that the step completes; refuse one that was taken, and what leaves no way to the end."""
+        """Take the name that the step completes; refuse a name that was taken, or that leaves no way to the end."""
         taken = number_of(register)
         number = self._takes.get(state)
         if number is None:
@@ -289,7 +290,7 @@ class NameRegisters:
         return leads_on & ~taken != 0 or self.members[state].of(state, taken) < FAR
 
     def lower(self, base: NDArray[np.int64], missing: NDArray[np.int64]) -> bool:
-        """Lower the distances of first states to what members cost now; tell whether one was lowered."""
+        """Lower the distances of first states to the current costs of members; tell whether one was lowered."""
         is_new, whole = False, base + missing
         for each in self._distances:
             each.update(whole)

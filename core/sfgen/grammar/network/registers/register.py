@@ -82,7 +82,7 @@ def narrow(register: Register) -> int:
 
 
 class FrameBelow(Protocol):
-    """A frame of the stack, as far as registers ask."""
+    """The part of a frame of the stack that registers use."""
 
     @property
     def register(self) -> Register:
@@ -90,7 +90,7 @@ class FrameBelow(Protocol):
 
 
 class Below(Protocol):
-    """The stack below a rule, as far as registers ask."""
+    """The part of the stack below a rule that registers use."""
 
     @property
     def frames(self) -> Sequence[FrameBelow]:
@@ -102,7 +102,7 @@ class _NothingBelow:
 
 
 NOTHING_BELOW: Below = _NothingBelow()
-"""Stands for the stack below a rule where only open texts would ask it, and there are none."""
+"""Stands for the stack below a rule where no text is open: only open texts use it."""
 
 
 class Kind(Protocol):

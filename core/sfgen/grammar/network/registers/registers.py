@@ -1,7 +1,7 @@
-"""The registers of a network: each state has one kind, and what is asked of a register goes to its kind.
+"""The registers of a network: each state has one kind, and each question about a register goes to its kind.
 
-``Remembers`` is what the rules of one automaton remember, ``RuleRegisters`` those of a network; ``Registers`` are these
-over some usable bytes, with the distances. The kernels at the end do the same in a walk of the trie.
+``Remembers`` has the registers of the rules of one automaton, ``RuleRegisters`` those of a network; ``Registers`` are
+these over some usable bytes, with the distances. The kernels at the end do the same in a walk of the trie.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _COUNT, _NAMES = 1, 2
 
 
 class Remembers(NamedTuple):
-    """What the rules of one automaton remember."""
+    """The registers of the rules of one automaton."""
 
     counter: Counter | None = None  # of its only rule
     names: Mapping[int, Names] = MappingProxyType({})  # by the rule's number
 
 
 class RuleRegisters(NamedTuple):
-    """What the rules of a network remember."""
+    """The registers of the rules of a network."""
 
     counters: Counters
     names_in: Mapping[int, Names]  # by the rule's number
@@ -82,7 +82,7 @@ class RuleRegisters(NamedTuple):
 
 
 class Joining:
-    """Joins what the rules of several automata remember."""
+    """Joins the registers of the rules of several automata."""
 
     def __init__(self) -> None:
         self._counters = dict[int, Counter]()
@@ -272,7 +272,7 @@ def changes_unseen(state: Int, facts: Int32s, members: Int64s) -> Flag:
 
 @part
 def is_unsure(state: Int, facts: Int32s, members: Int64s) -> Flag:
-    """Tell whether what kernels do not see of the register may refuse a state."""
+    """Tell whether a part of the register that kernels do not see may refuse a state."""
     member = np.int64(facts[FACTS * state + MEMBER])
     return member != NO_MEMBER and members[member + MEMBER_IS_DOUBTFUL] != 0
 

@@ -30,7 +30,7 @@ _pieces: WeakKeyDictionary[Vocabulary, dict[int, _Pieces]] = WeakKeyDictionary()
 
 _KEPT_PIECES = 1 << 12
 _UNKNOWN: Any = object()
-"""In place of what was not looked for."""
+"""In place of a result that was not computed."""
 
 _NO_TEXT = b"\xff"
 """The beginning of no text: a register without texts to compare."""
@@ -166,8 +166,8 @@ class RepeatedTexts:
     ) -> NDArray[np.bool_]:
         """Tell which tokens lead near distinct texts, by their groups and the places of these; bool, by token.
 
-        Inside a distinct text only tokens matter that go on as another text does. The shortest text is checked too, so
-        that there is always a way to the end within the limit.
+        Inside a distinct text only tokens matter that continue as another text does. The shortest text is checked too,
+        so that there is always a way to the end within the limit.
         """
         # Tokens inside the rule keep its register, except the text of a name.
         nodes = {node for _, register, node in position if not isinstance(register, Seen)}

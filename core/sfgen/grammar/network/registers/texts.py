@@ -4,8 +4,8 @@ The register of an open distinct call is its text so far. At its end the text go
 it is there: then the call is dead. Masks are cached without texts, so tokens that may repeat one are *doubtful*, and
 read one by one (see ``repeated``).
 
-Where an automaton has finitely many texts, they may run out: a text is dead as soon as all texts that begin so were
-read.
+Where an automaton has finitely many texts, they may run out: a beginning of a text is dead as soon as all texts with
+this beginning were read.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class TextRegisters:
         self._is_narrow = self.facts()[IS_NARROW].astype(np.uint8).tobytes()
 
     def keeps(self) -> NDArray[np.bool_]:
-        """Tell into which states a step need not ask whether a new text is left."""
+        """Tell into which states a step need not check whether a new text is left."""
         return ~self.facts()[IS_NARROW].astype(np.bool_)
 
     def after_step(self, state: int, register: Register, byte: int, below: Below) -> Register | None:
@@ -117,7 +117,7 @@ class TextRegisters:
         return text
 
     def canonical(self, state: int, number: int, longest: int) -> int:
-        """Drop the text: masks do not depend on it but for doubtful tokens."""
+        """Drop the text: except for doubtful tokens, masks do not depend on it."""
         return 0
 
     def bytes_left(self, state: int, number: int) -> int:
