@@ -1,7 +1,7 @@
 """The index for people and other programs: as plain data, in numbers, and as a picture.
 
 All functions need the masks of all states, one after the other: a tenth of a second for 10 000 states over a large
-    vocabulary, or a second where many states tell letters apart.
+vocabulary, or a second where many states tell letters apart.
 """
 
 from __future__ import annotations

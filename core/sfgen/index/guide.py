@@ -1,9 +1,9 @@
 """The base of guides: all methods of a guide, made from a few methods about positions.
 
 A *position* is a value for the text so far: the state of an automaton, a stack, or the text itself. It never changes,
-    so a sequence is a list of positions: a step appends one, a rollback drops some from the end, a fork copies the
-    list. A guide defines how a position reads bytes and whether the text may end there. All else has a default here;
-    some guides override it to be faster.
+so a sequence is a list of positions: a step appends one, a rollback drops some from the end, a fork copies the list. A
+guide defines how a position reads bytes and whether the text may end there. All else has a default here; some guides
+override it to be faster.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ complete another character by itself. The rest of a token after its last stop is
 character.
 
 Stops are numbered so that the children of each lie side by side, and no child lies before its parent: all stops of one
-    depth are read in one vectorised step.
+depth are read in one vectorised step.
 """
 
 from __future__ import annotations

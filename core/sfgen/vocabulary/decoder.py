@@ -1,8 +1,8 @@
 """The bytes of one token in mid-sentence, by the tokenizer's own decoder.
 
 A fast tokenizer carries a description of its decoder: a list of steps that turn token strings into text. Here each step
-    becomes a function on a single token. That is right only if the text is the concatenation of its tokens' texts; a
-    step that breaks this is refused with the reason.
+becomes a function on a single token. That is right only if the text is the concatenation of its tokens' texts; a step
+that breaks this is refused with the reason.
 
 Steps at the start of a text only (drop the first space) are left out: they do not belong to a token, and generation
 continues a text.

@@ -1,9 +1,9 @@
-"""The trie of shapes: what tokens look like to an automaton that treats all small letters alike.
+"""The trie of shapes: tokens as an automaton sees them that treats all small letters alike.
 
-Most automata do: a state that ``a`` leads to another, ``b`` leads to the same. So the characters are put into *kinds*:
-    the small letters, the capital letters, the digits, and some groups of the characters with two, three or four bytes
-    in UTF-8, by their first byte; every other byte is a kind by itself. The *shape* of a token is the kinds of its
-characters: `` house`` and `` mouse`` have one shape. A vocabulary of 256,000 tokens has 7,000 shapes.
+Most automata do: where ``a`` leads from one state to another, so does ``b``. So the characters are put into *kinds*:
+the small letters, the capital letters, the digits, and some groups of the characters with two, three or four bytes in
+UTF-8, by their first byte; every other byte is a kind by itself. The *shape* of a token is the kinds of its characters:
+`` house`` and `` mouse`` have one shape. A vocabulary of 256,000 tokens has 7,000 shapes.
 
 Their trie has a node for each beginning of a shape, in the order of ``TokenTrie``, and is walked in the same way. Each
 node has the tokens of the shape, and the nodes of the token trie whose bytes have that shape: where a state does tell

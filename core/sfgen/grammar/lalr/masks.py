@@ -1,8 +1,8 @@
 """Token masks of configurations, as unions of few masks.
 
 * Tokens in which no terminal ends are found once for each lexer state, in classes. The tokens of one class reach the
-  same terminals, so the parser's stack allows all of them or none. * For tokens in which a terminal ends, the walk
-  continues with the stack, from some hundreds of trie nodes.
+  same terminals, so the parser's stack allows all of them or none.
+* For tokens in which a terminal ends, the walk continues with the stack, from some hundreds of trie nodes.
 * Where a terminal may end before the token, the tokens of the gap after it are allowed too.
 
 Masks are cached by lexer state and stack node, and found by the states of the stack that decide them.

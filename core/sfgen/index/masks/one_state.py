@@ -12,7 +12,7 @@ characters (see ``sfgen.vocabulary.shapes``): the state to which all characters 
 kinds, the state to which most of them lead. They are filled at their first use.
 
 The kernels release the GIL, and index with unsigned numbers, for which numba need not check whether an index counts
-    from the end: that alone makes them five times as fast.
+from the end: that alone makes them five times as fast.
 """
 
 from __future__ import annotations

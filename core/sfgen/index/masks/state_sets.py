@@ -200,7 +200,7 @@ def _targets_of_kind(
     """Note where the characters of a kind lead from the state at ``before``; see ``_note`` and ``RULES``.
 
     For each byte of a character, ``room`` has the next value to try, the state before it, and the state that the last
-        value led to: the characters through that state were followed already.
+    value led to: the characters through that state were followed already.
     """
     for rule in range(rules.shape[0]):
         if rules[rule, 0] != kind:
