@@ -37,7 +37,7 @@ Ending: TypeAlias = Literal["anywhere", "earliest", "longest"]
 """The rule by which a part ends; see the module."""
 
 
-class Part:
+class PartReader:
     """One part of a sequence.
 
     Attributes:
@@ -86,7 +86,7 @@ class Part:
         return False
 
 
-class Fixed(Part):
+class Fixed(PartReader):
     """A literal; a place is the rest of it.
 
     Args:
@@ -167,7 +167,7 @@ class InFree(NamedTuple):
     left: int | None
 
 
-class Free(Part):
+class Free(PartReader):
     """Free text up to a marker, and the marker.
 
     Args:
@@ -257,7 +257,7 @@ class Free(Part):
         return inside if not inside.left else InFree(inside.state, inside.left - 1)
 
 
-class ReadText(Part):
+class ReadText(PartReader):
     """A text that a reader reads; a place is a position of the reader.
 
     Args:
