@@ -161,7 +161,7 @@ class PrefixScored:
         probability: The model's probability of it, after temperature and truncation.
         allowed: How many tokens the constraint allows after it.
         known: The probability of the allowed texts that are known by now.
-        unknown: The probability of the texts that may be allowed or not.
+        unknown: The probability of the texts that are not known to be allowed, nor to be refused.
         forward_passes: How many prefixes were scored until now.
     """
 
