@@ -1,9 +1,8 @@
 """sfgen: make a language model write only what a pattern allows, and never write certain words.
 
-A wrong kind of argument to any of them is an ``SfgenError`` that says what is wanted; operators between automata raise
-``TypeError``, as Python's do.
-
-The names below are loaded when they are first used, so that ``import sfgen`` costs nothing.
+The names below are loaded when they are first used, so that ``import sfgen`` costs nothing. For an argument of a wrong
+type they raise an ``SfgenError`` that says what is wanted; operators between automata raise ``TypeError``, as in
+Python.
 """
 
 from importlib import import_module

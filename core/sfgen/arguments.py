@@ -1,7 +1,8 @@
-"""Checks of the arguments of public functions: a wrong kind is an error that says what is wanted.
+"""Checks of the arguments of public functions: a value of a wrong type is an error that says what is wanted.
 
 Each function takes the name of an argument and its value, and returns the value in one form. None of them is called for
-each token: what is asked per token looks at its argument in place, and comes here with the odd ones only.
+each token: a method that is called per token checks its argument itself, and calls a function of this module only for
+an unusual one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SHOWN = 60  # characters of a value in a message
 def refusal(
     name: str, wanted: str, value: object, *, hint: str = "", error: type[SfgenError] = UsageError
 ) -> SfgenError:
-    """Return the error for an argument of a wrong kind.
+    """Return the error for an argument of a wrong type.
 
     >>> refusal("stop", "a text or a list of texts", 7).message
     'stop must be a text or a list of texts, not 7'
@@ -164,7 +165,7 @@ def path(name: str, value: object, *, error: type[SfgenError] = UsageError) -> P
     if not isinstance(value, (str, PathLike)):
         raise refusal(name, "a name or a path", value, error=error)
     if "\0" in str(value):
-        raise error(f"there is no {str(value)!r:.80}: a null byte is part of no name")
+        raise error(f"there is no {str(value)!r:.80}: a name cannot contain a null byte")
     return Path(value)
 
 
@@ -172,7 +173,7 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> None:
     """Check that a text is one of a few words."""
     listed = tuple(choices)
     if not (isinstance(value, str) and value in listed):
-        raise UsageError(f"{name} is {_shown(value)}", hint=f"It is one of {', '.join(map(repr, listed))}.")
+        raise UsageError(f"{name} is {_shown(value)}", hint=f"Use one of {', '.join(map(repr, listed))}.")
 
 
 def instance(
@@ -193,7 +194,7 @@ def function(name: str, value: object) -> None:
 def given(name: str, value: object, wanted: str, *members: str, hint: str = "") -> None:
     """Check an object by its attributes, whatever its class."""
     if isinstance(value, type) or not all(hasattr(value, member) for member in members):
-        raise refusal(name, wanted, value, hint=hint or f"It has {', '.join(members)}.")
+        raise refusal(name, wanted, value, hint=hint or f"It must have {', '.join(members)}.")
 
 
 _CALLED_ELSEWHERE = {
@@ -210,7 +211,7 @@ _CALLED_ELSEWHERE = {
     "stop_sequences": "stop",
     "stop_strings": "stop",
 }
-"""Parameters by the names that other packages give them."""
+"""The parameters of sfgen, by the names that other packages give them."""
 
 
 def check_names(
@@ -277,7 +278,7 @@ _TEXT_HINT = "Give texts as str."
 
 
 def _called(kind: type[Any]) -> str:
-    """A class by the name under which it is imported: ``sfgen.Dfa``, ``sfgen.ban.Mark``, ``torch.Tensor``."""
+    """The name under which a class is imported: ``sfgen.Dfa``, ``sfgen.ban.Mark``, ``torch.Tensor``."""
     import sfgen
 
     package = "sfgen" if kind.__name__ in sfgen.__all__ else ".".join(kind.__module__.split(".")[:2])

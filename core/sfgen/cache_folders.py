@@ -3,7 +3,7 @@
 1. For kernels: the folder that NUMBA_CACHE_DIR names, then ``__pycache__`` beside this file, where Python keeps what it
    compiled itself.
 2. ``sfgen`` in the user's cache folder: where the package was installed by somebody else.
-3. ``sfgen-USER`` in the folder for temporary files, if it belongs to the user alone: where there is no home.
+3. ``sfgen-USER`` in the folder for temporary files, if it belongs to the user alone: for users without a home folder.
 
 Where no folder is writable, kernels are compiled in each process. A file that is damaged, or cannot be read or written,
 counts as missing: no message is given, since all of it can be made again.
@@ -27,12 +27,12 @@ def user_folders() -> Iterator[Path]:
 
     They may turn out not to be writable.
     """
-    with contextlib.suppress(RuntimeError):  # nobody knows the home
+    with contextlib.suppress(RuntimeError):  # no home folder is known
         named = os.environ.get("XDG_CACHE_HOME", "")
         home = Path(named) if os.path.isabs(named) else Path.home() / ".cache"
         yield home / "sfgen" / sfgen.__version__
     if hasattr(os, "getuid"):
-        with contextlib.suppress(OSError):  # there is none that can be written to
+        with contextlib.suppress(OSError):  # there is no temporary folder that can be written to
             yield _of_one_user(Path(tempfile.gettempdir()) / f"sfgen-{os.getuid()}")
 
 
@@ -50,7 +50,7 @@ def is_usable(folder: Path) -> bool:
 
 
 def _of_one_user(folder: Path) -> Path:
-    """The folder, if nobody else can put anything there: what is read from it is run, or believed."""
+    """The folder, if nobody else can write to it: code that is read from it is run."""
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     status = folder.lstat()

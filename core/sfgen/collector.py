@@ -1,4 +1,4 @@
-"""Python's collector of circles, which walks every object of the process and is put off where many are made at once."""
+"""Put off Python's cyclic garbage collector, which walks every object of the process, while many objects are made."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _collected = False
 
 @contextmanager
 def not_collecting() -> Iterator[None]:
-    """Put collections off, whatever thread asks for one, until the last block of this kind ends.
+    """Put collections off, in all threads, until the last block of this kind ends.
 
     >>> import gc
     >>> with not_collecting():

@@ -1,12 +1,14 @@
-"""The compiled form of a constraint: what was made of it, handed from one process of sfgen to another.
+"""The compiled form of a constraint: its automata and rules as bytes, sent from one process of sfgen to another.
 
-A pickle of a constraint has what it was made of: it is small, and is compiled again where it is read. A compiled form
-has the automata and the rules themselves, so that a process of a pool compiles, and the one that decodes does not. A
-class tells in ``__compiled__`` what it is made again of, as others do in ``__reduce__``; all else is pickled as usual.
+A pickle of a constraint holds its source, such as a pattern or a schema: it is small, and the process that reads it
+compiles the source again. A compiled form holds the automata and the rules themselves, so that a process of a pool
+compiles for the process that decodes. A class says in ``__compiled__`` how its objects are restored, as other classes
+do in ``__reduce__``; objects of other classes are pickled as usual.
 
-Arrays are bytes beside the pickle (its protocol 5), and are not copied where it is read: they look into these bytes.
-Rarely used parts, such as the words that describe a rule, are a ``Later``: a pickle inside of the pickle, with the same
-automata. A form is for processes of one program only: as with any pickle, reading it runs what it says.
+Arrays are bytes beside the pickle (its protocol 5), and are not copied when it is read: the new arrays are views of
+these bytes. Rarely used parts, such as the words that describe a rule, are a ``Later``: a pickle inside of the pickle,
+which refers to the same automata. A form is for processes of one program only: as with any pickle, to read it is to run
+code that it names.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from sfgen.collector import not_collecting
 Made = TypeVar("Made")
 
 _EVERY_SHARED = object()
-"""Stands for all shared objects in a pickle; its persistent id is -1, those of single ones are their places."""
+"""Stands for all shared objects in a pickle; its persistent id is -1. The id of one shared object is its place in the
+list."""
 
 
 class CompiledForm(NamedTuple):
@@ -72,7 +75,7 @@ _shared_classes: set[type] = set()
 
 
 def shares(kind: type[Made]) -> type[Made]:
-    """Let the objects of a class be in a compiled form once each, whatever refers to them."""
+    """Let a compiled form have each object of a class only once, however many objects refer to it."""
     _shared_classes.add(kind)
     return kind
 
@@ -85,7 +88,7 @@ class _Pickler(pickle.Pickler):
         self._shared = shared
 
     def persistent_id(self, obj: Any) -> int | None:
-        """Name a shared object by its place."""
+        """Return the place of a shared object; ``None`` for any other."""
         if obj is _EVERY_SHARED:
             return -1
         if type(obj) not in _shared_classes:
@@ -93,7 +96,7 @@ class _Pickler(pickle.Pickler):
         return self._shared.setdefault(id(obj), (len(self._shared), obj))[0]
 
     def reducer_override(self, obj: Any) -> Any:
-        """Tell what an object is made again of."""
+        """Return how an object is restored."""
         if type(obj) is Later:
             return Later._unread, (_pickled(obj.value, self._shared, None), _EVERY_SHARED)
         compiled = getattr(type(obj), "__compiled__", None)
@@ -121,7 +124,7 @@ def _unpickled(data: bytes, shared: Sequence[object], buffers: Sequence[bytes]) 
 
 
 def compiled_form(constraint: object) -> CompiledForm:
-    """Compile a constraint as far as no vocabulary is needed, and return what was made.
+    """Compile a constraint as far as no vocabulary is needed, and return its compiled form.
 
     >>> from sfgen import Dfa
     >>> of_compiled_form(compiled_form(Dfa.from_regex("[0-9]{4}")))

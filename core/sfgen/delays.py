@@ -1,6 +1,6 @@
 """Slow operations, such as downloads and imports of large packages: listeners are told before one begins.
 
-The library prints nothing; whoever wants to tell a person what is being waited for listens here.
+The library prints nothing; a program that wants to show its users what is being waited for registers a listener here.
 """
 
 from __future__ import annotations

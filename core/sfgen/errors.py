@@ -7,31 +7,31 @@
     │   └── UnknownParameter  a keyword that no parameter has: a TypeError, too
     ├── PatternError          a pattern that cannot be read: carries the pattern and the position
     │   └── PatternTooLarge   a pattern whose automaton passes a limit
-    ├── SchemaError           a schema that cannot be read or kept: carries the place, a JSON pointer
+    ├── SchemaError           a schema that is invalid or unsupported: carries the place, a JSON pointer
     │   └── SchemaTooLarge    a schema whose automata pass a limit
     ├── ErrorInText           something wrong in a text: carries the line and the column
     │   ├── GrammarError      a grammar that cannot be read
     │   └── TemplateError     a template that cannot be read
-    ├── NotAnInstance         a text that its schema allows, and that the class of the schema does not take
+    ├── NotAnInstance         a text that the schema allows and its Python class refuses
     ├── VocabularyError       a tokenizer or vocabulary that is missing or not understood
     ├── IndexFileError        a saved index that is foreign, cannot be read or cannot be written
     │   ├── IndexNotFound     there is no such file: carries its path
-    │   └── UnusableIndex     one that must be made again: carries its path, the kind, and why
-    │       └── OtherVocabulary   one that was made for another vocabulary
-    ├── BannedWordsError      a list of banned words that means nothing
+    │   └── UnusableIndex     a file that must be made again: carries its path, the kind, and why
+    │       └── OtherVocabulary   a file that was made for another vocabulary
+    ├── BannedWordsError      a list of banned words that is empty or invalid, or that rules out every text
     │   └── NothingBanned     a list without a word in it (exit code 2)
     ├── ModelError            a model that is missing, cannot be loaded, or gives unusable scores
     ├── InputError            a prompt or a file that cannot be read
     ├── OutputError           an output file of a job that cannot be written: carries its path
-    │   ├── OutputExists      one that holds something already
-    │   └── ForeignOutput     one of another job, or of other prompts
+    │   ├── OutputExists      a file that is not empty
+    │   └── ForeignOutput     a file of another job, or of other prompts
     ├── GraphvizMissing       a picture that only Graphviz can draw, where it is not installed
     ├── GenerationError       generation that cannot go on
-    │   ├── DeadEnd           nothing that the vocabulary can write continues the text
+    │   ├── DeadEnd           no token of the vocabulary continues the text
     │   ├── LimitTooSmall     fewer tokens allowed than the shortest match needs
     │   ├── TextTooLong       the shortest text is too long to be written out
     │   └── OutOfMemory       there is not enough memory
-    └── InternalError         a broken promise of sfgen itself: please report it
+    └── InternalError         a broken guarantee of sfgen itself: please report it
 
 The message is one line and names what was wrong; ``details`` are lines that show where (a caret under a pattern, a
 line of a file); ``hint`` says what to do instead.
@@ -55,7 +55,7 @@ _LONGEST_REASON = 200  # characters of somebody else's message that are shown
 class SfgenError(Exception):
     """The base of all errors that a user of sfgen can cause.
 
-    Names and texts in it may come from anywhere, and it is printed: what is not printable becomes an escape.
+    It is printed, and names and texts in it may come from anywhere: characters that are not printable become escapes.
 
     Args:
         message: One line that names what was wrong.
@@ -98,7 +98,7 @@ class PatternError(SfgenError):
     Args:
         reason: What was wrong, in one line.
         pattern: The whole pattern.
-        position: Code-point offset into the pattern at which the trouble starts; ``None`` if it has no one position.
+        position: Code-point offset into the pattern at which the trouble starts; ``None`` if there is none.
         hint: What to write instead.
     """
 
@@ -119,15 +119,15 @@ class SchemaError(SfgenError):
 
     Args:
         reason: What was wrong, in one line, with the keyword.
-        pointer: Where: a JSON pointer into the schema, ``""`` for the whole; ``None`` if it has no one position.
+        pointer: The place, a JSON pointer into the schema; ``""`` for the whole, ``None`` if there is none.
         details: Lines that show where.
         hint: What to write instead.
-        origin: The name of the file or the URI that it is in; empty if it is in none.
-        position: The line and the column there, both from 1; ``None``: it did not come as text.
+        origin: The name of its file, or its URI; empty if there is neither.
+        position: The line and the column there, both from 1; ``None`` if the schema was not given as text.
 
     Attributes:
         fault: The reason as it was given.
-        reason: The same behind its origin and position.
+        reason: The same, after origin and position.
     """
 
     def __init__(
@@ -163,17 +163,17 @@ class ErrorInText(SfgenError):
     Args:
         reason: What was wrong, in one line.
         text: The whole text.
-        position: Code-point offset into it at which the trouble starts; ``None`` if it has no one position.
+        position: Code-point offset into it at which the trouble starts; ``None`` if there is none.
         hint: What to write instead.
-        origin: The name of the file that it stands in; ``None``: there is none.
+        origin: The name of its file; ``None`` if there is none.
 
     Attributes:
-        line: The line of the position, from 1; ``None`` if it has no one position.
-        column: The character of the line, from 1; ``None`` if it has no one position.
+        line: The line of the position, from 1; ``None`` without a position.
+        column: The character of the line, from 1; ``None`` without a position.
     """
 
     what: ClassVar[str]
-    """What the text is."""
+    """The kind of text, as messages name it."""
 
     def __init__(
         self, reason: str, text: str, position: int | None = None, *, hint: str = "", origin: str | None = None
@@ -242,7 +242,7 @@ class UnusableIndex(IndexFileError):
     Args:
         path: The file.
         reason: What was wrong, in one line.
-        kind: What is saved in it.
+        kind: The kind of file.
         details: Lines that show where.
         hint: What to do instead of making it again.
     """
@@ -268,7 +268,7 @@ class OtherVocabulary(UnusableIndex):
 
     Args:
         path: The file.
-        kind: What is saved in it.
+        kind: The kind of file.
         saved: The number of tokens and the fingerprint of the vocabulary that it was made for.
         given: The same of the vocabulary at hand.
     """
@@ -359,19 +359,19 @@ class TextTooLong(GenerationError):
     """A constraint whose shortest text is too long to be written out.
 
     Args:
-        length: The bytes of the text, or a number that it has more of.
-        longest: The most bytes that are written out.
-        is_exact: Whether it has just ``length`` bytes.
+        length: The length of the text in bytes, or a lower bound.
+        longest: The length in bytes up to which texts are written out.
+        is_exact: Whether ``length`` is exact, not a lower bound.
 
     Attributes:
-        size: The bytes of the text, for people.
+        size: The length of the text, in words.
     """
 
     def __init__(self, length: int, longest: int, *, is_exact: bool = True) -> None:
         self.size = f"{'' if is_exact else 'more than '}{length:,} bytes"
         super().__init__(
-            f"the shortest text has {self.size}; those above {longest:,} are not written out",
-            hint="Let less be needed: smaller counts, or parts that may be left out.",
+            f"the shortest text has {self.size}; texts of more than {longest:,} are not written out",
+            hint="Make the shortest text shorter: smaller counts, or optional parts.",
         )
 
 

@@ -1,18 +1,18 @@
 """Kernels: functions over arrays that are compiled to machine code the first time they are called.
 
-Compiling takes a tenth of a second for ten lines, so it is done once for a machine and kept, and for one type of each
-argument, which its annotation names (see ``sfgen.numba_internals``). Here numba is known by its public interface alone.
-Kernels are written in a small part of Python, of which each piece makes compiling dearer:
+To compile ten lines takes a tenth of a second. So a kernel is compiled once on a machine and kept, for one type of each
+argument, which its annotation names (see ``sfgen.numba_internals``). This module uses numba's public interface alone.
+Kernels are written in a small subset of Python, as each further feature makes compiling slower:
 
 * An argument has one of the types below. An array that is only read may be any contiguous one of its type; one that is
   written must be writable.
-* A kernel makes no arrays. The caller gives it the room that it needs: with ``np.empty`` in it, memory has to be
+* A kernel makes no arrays. The caller passes the arrays that it needs: with ``np.empty`` in it memory has to be
   managed, and a kernel takes twice as long to compile. Nor does it take slices.
 * An index that is unsigned (``np.uintp``) is faster: numba need not look whether it counts from the end.
-* What several kernels do, or one that is long, is a ``part``: it has no machine code of its own.
+* Code that several kernels share, or a section of a long kernel, is a ``part``: it has no machine code of its own.
 * The GIL is released while a kernel runs, and division is numpy's: nothing is raised in a kernel.
 
-Neither to import this module nor to define a kernel imports numba.
+numba is not imported until a kernel is called.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ Int32TableOut = Annotated[Any, ArrayType("int32", 2, True)]
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 """Options of numba."""
 
-# numba takes a lock of its own inside of this one, never around it: of what numba compiles, only kernels call kernels.
+# numba takes a lock of its own inside of this one, never around it: only kernels call kernels.
 _lock = threading.RLock()
 
 
 class Kernel(Generic[P, R]):
     """A function that is compiled when it is first called.
 
-    Python calls it, or a kernel that is being compiled; a part only the latter.
+    Python calls it, and so may other kernels; a part is called by kernels alone.
 
     Attributes:
         py_func: The function as it is written.
@@ -103,7 +103,7 @@ class Kernel(Generic[P, R]):
 
     @functools.cached_property
     def digest(self) -> str:
-        """A digest of all that determines the machine code.
+        """A digest of everything that determines the machine code.
 
         That is code, constants, types, and the kernels that it calls.
         """
@@ -131,7 +131,7 @@ class Kernel(Generic[P, R]):
         return self._compiled
 
     def _compile_lean(self, numba: Any, telling: _Telling) -> Any:
-        """Compile it by numba's internals; ``None`` where they have changed, whatever is the matter then."""
+        """Compile it by numba's internals; ``None`` if they fail, for whatever reason."""
         with contextlib.suppress(Exception):
             from sfgen.numba_internals import compile_lean
 
@@ -148,7 +148,7 @@ class Kernel(Generic[P, R]):
     def _compile_plainly(self, numba: Any, telling: _Telling) -> Any:
         """Compile it as numba's manual says, which takes three times as long, and keep nothing.
 
-        numba's own cache would not see that a kernel in another file has changed which this one calls.
+        numba's own cache would not notice a change of a kernel in another file that this one calls.
         """
         telling.begin()
         return numba.njit(self._types(numba), **_OPTIONS)(self.py_func)
@@ -160,7 +160,7 @@ class Kernel(Generic[P, R]):
 
 
 class _Clock(threading.local):
-    """Counts the time that a thread waits for kernels; one that another one calls is part of the wait for that."""
+    """Counts the time that a thread waits for kernels; a kernel that another one calls is part of the other's time."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -199,7 +199,7 @@ def _import_numba() -> Any:
 
 
 def _numba_type(kernel: Kernel[..., Any], context: Any) -> Any:
-    """Give numba the type of the compiled function for a kernel that another one calls."""
+    """Return numba's type of a compiled kernel, for a kernel that calls it."""
     return _import_numba().typeof(kernel._compiled or kernel._compile())
 
 
@@ -230,7 +230,7 @@ def kernel(function: Callable[P, R]) -> Kernel[P, R]:
 
 
 def part(function: Callable[P, R]) -> Kernel[P, R]:
-    """Make a part of kernels of a function: it is compiled into those that call it, and Python cannot call it."""
+    """Make a part of a function: it is compiled into the kernels that call it, and Python cannot call it."""
     return Kernel(function, is_part=True)
 
 
@@ -243,7 +243,7 @@ _listeners: list[Listener] = []
 def told_of_compiling(listener: Listener) -> Iterator[None]:
     """Call a listener when the compilation of a kernel begins and ends.
 
-    Kernels that were kept from an earlier run are not compiled. One that another calls is compiled as a part of it.
+    Kernels that were kept from an earlier run are not compiled. A kernel that another one calls is compiled with it.
     """
     _listeners.append(listener)
     try:
@@ -253,7 +253,7 @@ def told_of_compiling(listener: Listener) -> Iterator[None]:
 
 
 class _Telling:
-    """Tells those who listen that compiling begins, if it does, and that it is done. Under numba's lock."""
+    """Tells the listeners that compiling begins, if it does, and when it is done. Used under ``_lock``."""
 
     _current: ClassVar[_Telling | None] = None
 

@@ -1,18 +1,18 @@
 """Compile a kernel by numba's internals: in a third of the time, and kept for the next process.
 
-This is the only file that names what numba does not document, and what it names may change with any version of numba.
-So nothing depends on it: where it fails, ``sfgen.kernels`` compiles by numba's public interface, which makes the same
-machine code in more time, in every process anew.
+No other file uses the undocumented parts of numba, which may change with any version. So nothing depends on it: where
+it fails, ``sfgen.kernels`` compiles by numba's public interface, which makes the same machine code in more time, in
+every process anew.
 
-* Of numba's passes over a function only those are left that a plain one over arrays must go through: there are no
-  closures, literals or array expressions in a kernel, and nothing to be freed behind it.
+* Of numba's passes over a function only those are run that a plain function over arrays needs: a kernel has no
+  closures, literals or array expressions, and leaves nothing to be freed.
 * The types of an operation are looked up once: numba infers the types of a function in several rounds, and looks up
   every operation again in each, and once more for its machine code.
 * An item of an array is a pointer and an offset. numba's own code for it makes a view of the array first, which the
   optimiser has to take away again.
-* LLVM optimises once, where numba does it three times for the sake of what manages memory. No machine code is made of a
-  part alone, nor is it kept: it goes into the kernels that call it.
-* Kernels are kept by numba's cache with other files (see ``sfgen.cache_folders``) and without its complaints.
+* LLVM optimises once; numba has it done three times, for the sake of code that manages memory. No machine code is made
+  of a part alone, nor is it kept: it goes into the kernels that call it.
+* Kernels are kept by numba's cache, in other folders (see ``sfgen.cache_folders``) and without its warnings.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _KernelCompiler(CompilerBase):
         self.state.typingctx = _TypesOnce(typing)
         target = self.state.targetctx  # a copy for this kernel
         target.refresh = lambda: None  # numba's tables are full
-        target.post_lowering = lambda module, library: None  # links what manages memory
+        target.post_lowering = lambda module, library: None  # would link code that manages memory
         if flags.no_cpython_wrapper:
             target.get_executable = _no_machine_code
 
@@ -126,7 +126,7 @@ def _strip_phis(state: Any) -> None:
 
 
 class _TypesOnce:
-    """numba's knowledge of types, which remembers what functions and operators make of the types of their arguments."""
+    """numba's typing context, which remembers the types that functions and operators return."""
 
     _known: ClassVar[dict[Any, Any]] = {}
 
@@ -227,7 +227,7 @@ class _Library(JITCodeLibrary):
 
 
 def _no_machine_code(library: Any, description: Any, environment: Any) -> Any:
-    """Finish a part: what numba takes for its function has no address."""
+    """Finish a part: it stands for a compiled function, but has no address."""
     library.finalize()
     module, name = description.lookup_module(), description.qualname.rpartition(".")[2]
     return _dynfunc.make_function(module, name, "", 0, environment, (library,))
@@ -250,7 +250,7 @@ def _own_digest() -> str:
 
 
 class _Locator:
-    """Says to numba's cache where the files of a kernel lie, and what they were made of."""
+    """Tells numba's cache where the files of a kernel lie, and which code they were made of."""
 
     def __init__(self, function: Callable[..., Any], digest: str, folder: Path) -> None:
         self._digest = digest
@@ -277,7 +277,7 @@ class _Implementation(CompileResultCacheImpl):
 
 
 class _Cache(FunctionCache):
-    """numba's own cache with another folder for its files, and without its complaints."""
+    """numba's own cache with another folder for its files, and without its warnings."""
 
     _impl_class: Any
 

@@ -1,4 +1,4 @@
-"""Texts that name parameters, such as hints of errors: whoever calls the parameters otherwise can say it in his way."""
+"""Texts that name parameters, such as hints of errors, for front ends that have other names for the parameters."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class ParameterText(str):
     ('Raise max_rollbacks, or ban fewer words.', ('max_rollbacks',))
     """
 
-    # the names in it, one at least; also a function, ``to_dot()``. One that is a usual word too stands here with ``=``,
-    # and is named only where a value follows.
+    # At least one name; also of a function, ``to_dot()``. A name that is also a usual word is given with ``=``: in the
+    # text it is a parameter only where a value follows.
     parameters: tuple[str, ...]
 
     def __new__(cls, text: str, *parameters: str) -> ParameterText:

@@ -1,9 +1,9 @@
 """Text for people: on its line and safe for a terminal; the line and column of a position, with a caret; sizes.
 
-All that could drive a terminal, or make the line read otherwise than it is, becomes an escape: control characters, line
-separators, the controls that turn the direction of text around (embeddings, overrides, isolates), and the tags, which
-are text that nobody sees. Joiners (of emoji, and of scripts that need them) and single direction marks, which do no
-more than a letter of a script from right to left does, stay: real text has them.
+Characters that could control a terminal, or make a line read otherwise than it is, become escapes: control characters,
+line separators, the controls that change the direction of text (embeddings, overrides, isolates), and the tags, which
+are invisible text. Joiners (of emoji, and of scripts that need them) and single direction marks, which do no more than
+a letter of a script from right to left does, stay: they occur in real text.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from os import PathLike
 from typing import Any
 
 _DRIVING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\U000e0000-\U000e007f]")
-"""Escaped on a terminal: all of the above, and what Unicode has given up for doing the same."""
+"""Escaped on a terminal: all of the above, and deprecated characters with the same effect."""
 
 
 def json_text(value: Any) -> str:
     """Write a value as JSON on one line.
 
-    What some readers take for the end of a line, and what drives a terminal, is escaped as JSON escapes it.
+    Characters that some readers take for the end of a line, and those that control a terminal, are escaped as in JSON.
     """
     return _DRIVING.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False))
 
 
 def visible(text: str) -> str:
-    """Escape what drives a terminal, except newline and tab.
+    """Escape characters that control a terminal, except newline and tab.
 
     >>> visible("a\\x1b[31mb\\n"), visible("user\\u202ename")
     ('a\\\\x1b[31mb\\n', 'user\\\\u202ename')
@@ -50,7 +50,7 @@ def on_one_line(text: str) -> str:
 def shown_name(name: str | PathLike[str]) -> str:
     """Write the name of a file, a folder, a model or an address for people.
 
-    It stays on its line, drives no terminal, and turns nothing around: whoever gives a file its name says nothing else.
+    The result stays on its line, does not control the terminal, and changes no direction of text.
 
     >>> print(shown_name("notes\\x1b[2J\\u202etxt.exe"))
     notes\\x1b[2J\\u202etxt.exe
@@ -77,7 +77,7 @@ def caret_lines(text: str, position: int | None, *, width: int = 100) -> tuple[s
       a\\nb(
           ^
     """
-    from rich.cells import cell_len  # here, since a program without mistakes needs no table of widths
+    from rich.cells import cell_len  # imported here: only errors need its table of widths
 
     shown = [
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
@@ -154,6 +154,6 @@ def size_in_words(size: int) -> str:
     ['812 bytes', '5.9 MB', '1.0 MB', '3.2 GB']
     """
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
-        if size * 20 >= unit * 19:  # from 0.95 on, so that nothing is 1000.0 of the unit below
+        if size * 20 >= unit * 19:  # from 0.95 on, so that no size reads as 1000.0 of the unit below
             return f"{size / unit:.1f} {name}"
     return f"{size} bytes"

@@ -63,7 +63,7 @@ Scores: TypeAlias = NDArray[np.floating]
 """The scores (logits) of the next token: floating point, ``[len(vocabulary)]``, any scale, no softmax taken."""
 
 Answer: TypeAlias = Scores | SfgenError
-"""The scores of a sequence's next token, or why there are none."""
+"""The scores of a sequence's next token, or the error that tells why there are none."""
 
 
 class Tokens(Protocol):
@@ -406,9 +406,9 @@ class ScoresEverywhere(Protocol):
 class ScoresLast(Protocol):
     """A session that can return the scores at its last positions alone.
 
-    Log-probabilities need no scores inside the prompt. Where they are told of a session without this method, they come
-    from ``extend_all``, and all scores are held for a moment: 4 GB for a prompt of 4000 tokens and a vocabulary of
-    256,000. A session that has neither reads the last tokens one at a time.
+    Log-probabilities need no scores inside the prompt. For a session without this method they are taken from
+    ``extend_all``, and all scores are held for a moment: 4 GB for a prompt of 4000 tokens and a vocabulary of 256,000.
+    A session that has neither method reads the last tokens one at a time.
     """
 
     def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
@@ -458,8 +458,8 @@ class Batch(Protocol):
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """Read tokens for some rows and return their next scores.
 
-        A row that cannot be read has an error in place of scores. An exception is the error of every row named, and
-        none of them has read anything then.
+        A row that cannot be read has an error in place of scores. An exception means that every row that was named has
+        failed, and that none of them has read anything.
 
         Args:
             rows: The token ids to read by row, at least one for each.
@@ -533,7 +533,7 @@ class BatchScoresTogether(Protocol):
 
         Returns:
             The rows of a table; the table, float ``[rows, len(vocabulary)]``: an array, or a tensor of torch that stays
-            on its device, and that is not written to again; and by row what is not in it: as of
+            on its device, and that is not written to again; and the results of the rows that are not in it, as of
             ``BatchScoresRows.extend_rows``.
         """
 

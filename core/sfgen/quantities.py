@@ -1,6 +1,6 @@
-"""Types of numbers that say which numbers they allow.
+"""Types of numbers with the range that each allows.
 
-Events of a run, and the scene before it, are checked against them when they are read from a trace.
+The events of a run, and the scene that a trace begins with, are checked against them when a trace is read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from sys import float_info
 from typing import Annotated, TypeAlias
 
 LARGEST = 2**63 - 1
-"""Of whole numbers of 64 bits, as numpy and most readers of JSON have them."""
+"""The largest whole number of 64 bits, as in numpy and in most readers of JSON."""
 
 LONGEST_RUN = 1e9
 """Seconds, 30 years: no run takes longer."""
@@ -26,7 +26,7 @@ class Range:
     Attributes:
         least: The smallest number.
         most: The largest number; ``None``: there is none.
-        words: The same for people: ``a whole number of at least 0``.
+        words: The range in words: ``a whole number of at least 0``.
     """
 
     least: float

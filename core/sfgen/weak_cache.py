@@ -1,4 +1,4 @@
-"""Caches beside objects, whose entries are freed with them."""
+"""Caches of values made from objects; an entry is freed with its object."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Made = TypeVar("Made")
 
 
 class kept_while_it_lives(Generic[Key, Made]):  # noqa: N801  # a decorator
-    """Make something of an object once; an automaton of many megabytes is not kept alive by what is known of it.
+    """Make a value from an object once, without keeping the object, which may have many megabytes, alive.
 
-    What is made must not refer to the object (see ``kept_with_it``). Two threads may make it twice; all get the same.
+    The value must not refer to the object (see ``kept_with_it``). Two threads may make it twice; all get the same.
 
     >>> from sfgen import Dfa
     >>> states = kept_while_it_lives(lambda dfa: print("counted") or len(dfa))
@@ -30,19 +30,19 @@ class kept_while_it_lives(Generic[Key, Made]):  # noqa: N801  # a decorator
         update_wrapper(self, make)
 
     def __call__(self, key: Key) -> Made:
-        """Return what is made of an object."""
+        """Return the value of an object."""
         found = self._kept.get(key)
         if found is None:
             found = self._kept.setdefault(key, self._make(key))
         return found
 
     def keep(self, key: Key, made: Made) -> None:
-        """Keep what was made elsewhere."""
+        """Keep a value that was made elsewhere."""
         self._kept[key] = made
 
 
 def kept_with_it(make: Callable[[Key], Made]) -> Callable[[Key], Made]:
-    """Make something of an object once, which may refer to the object: it is kept in the object itself.
+    """Make a value from an object once and keep it in the object; it may refer to the object.
 
     Objects without a dictionary of their own cannot keep anything. All threads get the same.
     """

@@ -1,6 +1,6 @@
-"""Files by their names: a text that is read whole, and whether two names are those of one file.
+"""Read a file whole, and tell whether two names are those of one file.
 
-Of a text no more bytes are read than one of its kind may have: a device or a pipe may have no end.
+No more than a given number of bytes is read: a device or a pipe may have no end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sfgen.errors import InputError, SfgenError
 from sfgen.printable import shown_name
 
 LONGEST_TEXT = 16 * 2**20
-"""Bytes of a prompt, and of all that is no larger: patterns, choices, grammars, conversations."""
+"""The most bytes of a prompt, and of texts that are no longer: patterns, choices, grammars, conversations."""
 
 
 class Readable(Protocol):
@@ -54,4 +54,4 @@ def is_same_file(first: str | PathLike[str] | int, second: str | PathLike[str] |
         return not stat.S_ISCHR(one.st_mode) and (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
     if isinstance(first, int) or isinstance(second, int) or "\0" in f"{first}{second}":
         return False
-    return os.path.realpath(first) == os.path.realpath(second)  # one is not there yet
+    return os.path.realpath(first) == os.path.realpath(second)  # one of them does not exist yet

@@ -163,7 +163,10 @@ def test_messages_are_told_too() -> None:
         (["gen", "-m", "llama3.2", "x"], "give the file, --model FILE (sfgen models lists them)"),
         (["gen", "--index", "no-such-file", *UNIFORM], "Make one with: sfgen index --regex P --save"),
         (["gen", "-m", "tiny", "--chat", "-r", "a", "x"], "Leave --chat out"),
-        (["gen", "-m", "tiny", "--system", "Be kind.", "-r", "a", "x"], "Leave --chat out, and what needs it"),
+        (
+            ["gen", "-m", "tiny", "--system", "Be kind.", "-r", "a", "x"],
+            "Leave --chat out, and the options that need it",
+        ),
     ],
 )
 def test_what_a_user_of_the_command_line_reads(sfgen: Sfgen, line: list[str], says: str) -> None:

@@ -205,7 +205,7 @@ class TestFolders:
     def test_a_file_that_only_is_called_so(self, machine: Path) -> None:
         Path("empty.gguf").write_bytes(b"")
         Path("other.gguf").write_bytes(b"<html>")
-        assert {model.problem for model in found()} == {"it is no GGUF file"}
+        assert {model.problem for model in found()} == {"it is not a GGUF file"}
 
 
 class TestOllama:
@@ -230,7 +230,7 @@ class TestOllama:
         (manifests / "g" / "1").mkdir(parents=True)
         assert {model.about: model.problem for model in found()} == {
             "a:1": "its file is gone",
-            "b:1": "it is no GGUF file",
+            "b:1": "it is not a GGUF file",
             **{f"{name}:1": "its manifest cannot be read" for name in "cdefg"},
         }
 

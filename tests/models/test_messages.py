@@ -116,7 +116,7 @@ def test_a_template_that_wants_descriptions_of_tools() -> None:
     tool = {"type": "function", "function": {"name": "add", "parameters": {}}}
     with pytest.raises(ModelError, match=r"fails: .*description") as caught:
         prompts(template).chat([USER], [tool])
-    assert "Give each tool and parameter a description" in (caught.value.hint or "")
+    assert "give each tool and parameter one" in (caught.value.hint or "")
 
 
 def test_a_template_may_leave_a_part_of_an_answer_out() -> None:

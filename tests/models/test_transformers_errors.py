@@ -216,7 +216,7 @@ def test_files_instead_of_directories(directory: Path) -> None:
     with pytest.raises(ModelError, match=r"model.gguf: the file is damaged or cut short"):
         load_model(directory / "model.gguf")
     (directory / "model.gguf").write_bytes(b"PK")
-    with pytest.raises(ModelError, match="it is no GGUF file: it does not begin with GGUF"):
+    with pytest.raises(ModelError, match="it is not a GGUF file: it does not begin with GGUF"):
         load_model(directory / "model.gguf")
 
 

@@ -1,12 +1,11 @@
 """The keys and values that an attention model keeps of several texts at once, a lane for each text.
 
-The key and the value of a token lie at the slot of its position, in every lane. So a rewind needs no work at all (what
-lies after the end of a text is not seen, and will be written over), no slot is ever lost to padding, and texts of any
-length lie side by side; all lanes together are as large as the longest text that was in them, times their number. The
-caches of transformers only know how to append the same number of tokens everywhere, so here each layer writes where it
-is told to.
+The key and the value of a token lie at the slot of its position, in every lane. So a rewind needs no work (slots after
+the end of a text are masked, and will be written over), no slot is lost to padding, and texts of any length lie side by
+side; all lanes together are as large as the longest text that was in them, times their number. The caches of
+transformers can only append the same number of tokens to every text, so this one has layers that write to given slots.
 
-To be imported where a model is there already: torch and transformers take seconds.
+Import this module only when a model is loaded: it imports torch and transformers, which takes seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import torch
 from transformers import DynamicCache, DynamicLayer
 
 _GROWTH = 4
-"""Lanes that are too short grow to all that they need and a fourth more, so that this is rare."""
+"""Lanes that are too short grow to the length that is needed and a fourth more, so that they seldom grow."""
 _LEAST_GROWTH = 32
 
 
@@ -27,7 +26,7 @@ class BatchedKvCache:
 
     Attributes:
         value: The cache that the model is given.
-        positions: Of the tokens of the pass that has begun, int64 ``[texts, tokens]``.
+        positions: The positions of the tokens of the current pass, int64 ``[texts, tokens]``.
     """
 
     def __init__(self, layers: int) -> None:
@@ -54,7 +53,7 @@ class BatchedKvCache:
         self.is_even = width == 1 and min(starts) == max(starts)
 
     def begin_fixed(self, lanes: Any, positions: Any) -> None:
-        """Set where a pass writes that is launched again later: one token ``[lanes, 1]`` in each, among all slots."""
+        """Set where a recorded pass writes: one token ``[lanes, 1]`` in each lane, among all slots."""
         self.before, self.slots_seen, self.lanes_used = 0, self.slots, len(lanes)
         self.positions, self.index, self.view, self.is_even = positions, lanes, slice(0, len(lanes)), False
 
@@ -66,11 +65,11 @@ class BatchedKvCache:
 
     @property
     def place(self) -> tuple[int, ...]:
-        """Where keys and values are: others when there are more lanes or slots."""
+        """The arrays of keys and values; others after lanes or slots were added."""
         return tuple(held.data_ptr() for layer in self._layers for held in layer.held)
 
     def make_room(self, lanes: int, slots: int) -> None:
-        """Make lanes and slots, if they are missing."""
+        """Add lanes and slots, if there are too few."""
         for layer in self._layers:
             layer.held = [_with_room(each, lanes, slots) for each in layer.held]
 
@@ -120,17 +119,17 @@ class _Layer(DynamicLayer):  # type: ignore[no-untyped-call]
 
     def get_seq_length(self) -> int:
         """Count the tokens that the model has read."""
-        # It matters only where one text is read, or all are of one length.
+        # The model uses it only where one text is read, or all are of one length.
         return self._cache.before
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Return the number of keys, and the position of the first."""
-        # They matter only where one text is read, or all are of one length.
+        # The model uses them only where one text is read, or all are of one length.
         return self._cache.before + query_length, 0
 
 
 def _with_room(held: Any, lanes: int, slots: int) -> Any:
-    """Copy what is held into a larger array if lanes or slots are missing."""
+    """Copy the content into a larger array if there are too few lanes or slots."""
     has_lanes, has_slots = held.shape[0], held.shape[2]
     if lanes <= has_lanes and slots <= has_slots:
         return held

@@ -1,8 +1,9 @@
-"""The form in which a chat template writes a thought, found by what it makes of some messages.
+"""Find out in which form a chat template writes a thought, by rendering some messages.
 
-Nothing is known of any model here. A template that writes the thought of an answer shows what stands between both; one
-that can switch thinking off writes an empty thought where the answer begins; and one that begins the thought itself
-leaves out of an answer what stands before the end of the thought. ``sfgen.models.tool_probe`` finds calls of tools so.
+This module knows no single model. A template that writes the thought of an answer shows the text between both; a
+template that can switch thinking off writes an empty thought where the answer begins; and a template that begins the
+thought itself leaves out of an answer all text before the end of the thought. ``sfgen.models.tool_probe`` finds the
+form of calls in the same way.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Tools = Sequence[Mapping[str, Any]]
 
 ANSWER, THOUGHT, _QUESTION = "sfgen.answer", "sfgen.thought", "sfgen.question"
 FIELDS = ("reasoning_content", "reasoning", "thinking")
-"""The names by which templates know the thought of a message."""
+"""The names that templates use for the thought of a message."""
 
 _VARIABLES: tuple[Mapping[str, Any], ...] = (
     {},
@@ -31,7 +32,7 @@ _VARIABLES: tuple[Mapping[str, Any], ...] = (
     {"thinking": False},
     {"thinking": True},
 )
-"""The variables by which templates are told whether the model is to think."""
+"""The variables by which templates switch thinking on and off."""
 
 LAST_MARK = re.compile(MARK + r"\s*\Z")
 """A mark at the end of a text."""
@@ -42,11 +43,11 @@ class ThoughtForm:
     """The form of a thought.
 
     Attributes:
-        end: The text behind it, without blanks around it.
+        end: The text after a thought, without blanks around it.
         is_off: Whether the prompt has an empty thought, so that none is written.
-        begin: The text that begins it behind the prompt; empty where the prompt has begun it, or that is not known.
-        is_usual: Whether the template begins thoughts itself, or can switch them off, so that a model writes one where
-            they are on. Else it may only pass on those of earlier answers.
+        begin: The text that begins a thought after the prompt; empty if the prompt has begun it, or if it is not known.
+        is_usual: Whether the template begins thoughts itself or can switch them off, so that the model writes a thought
+            unless it is switched off. Else the template may only write the thoughts of earlier answers.
     """
 
     end: str
@@ -55,15 +56,15 @@ class ThoughtForm:
     is_usual: bool = True
 
     def end_before(self, lead: str | None) -> str:
-        """Return what ends a thought where a call follows in place of an answer, before which a form writes a lead."""
+        """Return the end of a thought before a call; ``lead`` is the text that the form of calls puts before it."""
         return lead if lead and self.end.startswith(lead) else self.end
 
     def is_off_in(self, prompt: str) -> bool:
-        """Tell whether a prompt ends with an empty thought, so that none is written behind it."""
+        """Tell whether a prompt ends with an empty thought, so that the model writes none."""
         return prompt.rstrip().endswith(self.end)
 
     def is_begun_in(self, prompt: str) -> bool:
-        """Tell whether a prompt ends with the beginning of a thought, as far as that is known."""
+        """Tell whether a prompt ends with the beginning of a thought, or that beginning is not known."""
         return not self.begin or prompt.rstrip().endswith(self.begin.rstrip())
 
 
@@ -80,13 +81,13 @@ def thought_of(model: object) -> ThoughtForm | None:
 
 
 def special_in(model: Model, text: str) -> bool:
-    """Tell whether a model writes some of a text by special tokens, which free text does not have."""
+    """Tell whether a model writes a part of a text as special tokens, which free text cannot have."""
     encode = getattr(model, "encode_inside", None)
     return encode is not None and any(model.vocabulary.tokens[token] is None for token in encode(text))
 
 
 def with_thought_begun(model: Model, prompt: Sequence[int], form: ThoughtForm) -> Sequence[int]:
-    """Return a conversation up to where a thought has begun, unless its end is an empty thought or a begun answer."""
+    """Return a conversation with a thought begun at its end, unless it ends with an empty thought or a begun answer."""
     encode, text = getattr(model, "encode_inside", None), getattr(prompt, "text", "")
     goes_on = getattr(prompt, "begun", None) is not None
     if goes_on or encode is None or form.is_off_in(text) or form.is_begun_in(text):
@@ -109,7 +110,7 @@ class Renders(Protocol):
 
 
 def thought_form(render: Renders) -> ThoughtForm | None:
-    """Find out how a chat template writes a thought; ``None`` where it does not.
+    """Find out how a chat template writes a thought; ``None`` if it writes none.
 
     >>> def render(messages, variables, *, begins_answer, tools=None):
     ...     text = "".join(f"[{each['role']}]{each['content']}" for each in messages)
@@ -131,17 +132,17 @@ def thought_form(render: Renders) -> ThoughtForm | None:
 
 @dataclass(frozen=True)
 class Probe:
-    """Asks a template for a question with its answer."""
+    """Renders a question with its answer by a template."""
 
     render: Renders
 
     def prompts(self, tools: Tools | None = None) -> list[str]:
-        """Each text behind the question, up to where the answer begins; the usual one first."""
+        """The texts between question and answer for all variables; the usual one first."""
         told = (self._behind_question([], each, begins_answer=True, tools=tools) for each in _VARIABLES)
         return [text for text in told if text is not None]
 
     def begin(self, prompts: Sequence[str], end: str) -> str:
-        """The text between the usual prompt and a thought, told by an answer that has one, or by an empty thought."""
+        """The text between the usual prompt and a thought: from an answer with a thought, or from an empty thought."""
         before, _ = self._around_thought
         if before and before.startswith(prompts[0]):
             return before.removeprefix(prompts[0])
@@ -154,18 +155,18 @@ class Probe:
         return before.rstrip() == prompt.rstrip() if before else self._of_begun([prompt]) is not None
 
     def _thought(self, content: object) -> str | None:
-        """The text behind the question, with an answer that has a thought."""
+        """The text after the question, with an answer that has a thought."""
         return self.answered({"content": content, **dict.fromkeys(FIELDS, THOUGHT)})
 
     def ends(self, prompts: Sequence[str]) -> Iterator[str | None]:
-        """Each end of a thought that shows itself, the surest first."""
+        """The possible ends of a thought, the surest first."""
         yield self._around_thought[1] or None
         yield self._of_empty(prompts)
         yield self._of_begun(prompts)
 
     @cached_property
     def _around_thought(self) -> tuple[str, str]:
-        """The texts before a thought and between it and its answer; empty where the template shows none."""
+        """The text before a thought, and that between it and its answer; empty if the template writes none."""
         parts = [{"type": "thinking", "thinking": THOUGHT}, {"type": "text", "text": ANSWER}]
         for told in (self._thought(ANSWER) or "", self.answered({"content": parts}) or ""):
             before, thought, rest = told.partition(THOUGHT)
@@ -175,18 +176,18 @@ class Probe:
         return "", ""
 
     def _of_empty(self, prompts: Sequence[str]) -> str | None:
-        """The end of an empty thought by which one prompt is longer than another."""
+        """The end of the empty thought that one prompt has and another has not."""
         found = LAST_MARK.search(self._empty(prompts))
         return found[0].strip() if found else None
 
     def _empty(self, prompts: Sequence[str]) -> str:
-        """The text by which one prompt is longer than another."""
+        """The text that one prompt has at its end and another has not."""
         pairs = itertools.permutations(dict.fromkeys(prompts), 2)
         more = [longer.removeprefix(shorter) for shorter, longer in pairs if longer.startswith(shorter)]
         return max(more, key=len, default="")
 
     def _of_begun(self, prompts: Sequence[str]) -> str | None:
-        """The end that belongs to a thought which the prompt begins, if a template leaves out what is before it."""
+        """The end of a thought that the prompt begins, if the template leaves the thoughts of answers out."""
         before = (self.answered({"content": ANSWER}) or "").partition(ANSWER)[0]
         if not prompts or not prompts[0].startswith(before):
             return None
@@ -201,7 +202,7 @@ class Probe:
     def answered(
         self, answer: Mapping[str, Any], tools: Tools | None = None, more: Sequence[Mapping[str, Any]] = ()
     ) -> str | None:
-        """The text behind the question, with an answer, and with more messages behind that."""
+        """The text after the question, with an answer and more messages."""
         return self._behind_question([{"role": "assistant", **answer}, *more], {}, begins_answer=False, tools=tools)
 
     def _behind_question(

@@ -1,7 +1,7 @@
 """A transformers model by its name: files in a directory or on the hub, whose weights are loaded at their first use.
 
-transformers fills weights that a file lacks with random numbers and says so in a warning; a model of which one layer is
-random writes nonsense without a word. Here that is an error: weights are loaded whole or not at all.
+transformers fills missing weights with random numbers and only warns of it; a model with one random layer writes
+nonsense. Here missing weights are an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sfgen.vocabulary.pretrained import (
 if TYPE_CHECKING:
     import torch
 
-_FIT = "The rest would be random numbers. Copy or download the model again, with the config.json that belongs to it."
+_FIT = "Missing weights would be random numbers. Copy or download the model again, with its own config.json."
 
 
 class Checkpoint:
@@ -166,7 +166,7 @@ def _load(source: str, name: str, auto: Any, *, device: torch.device, dtype: Any
 
 
 def _check_complete(report: dict[str, Any], name: str) -> None:
-    """Refuse weights that transformers had to make up."""
+    """Refuse weights that are incomplete or do not fit the model."""
     # Tied weights are not among the missing ones.
     if report["error_msgs"]:
         raise ModelError(f"cannot load the weights of {name}: {first_line(report['error_msgs'][0])}", hint=_FIT)

@@ -1,4 +1,4 @@
-"""Two facts from a model's configuration: whether it continues text at all, and how much text it can read."""
+"""Read from a model's configuration whether it continues text, and how much text it can read."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from sfgen.errors import ModelError
 from sfgen.models.transformers_internals import fills_gaps, is_causal, reads_pictures
 
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length")
-"""The names of the longest text in the architectures."""
+"""The names by which architectures give the length of the longest text."""
 _UNLIMITED = frozenset({"rwkv"})
-"""Recurrent models whose configuration names the length that they were trained on, which limits nothing."""
+"""Recurrent models: their configuration gives the length that they were trained on, which is not a limit."""
 _HINT = "Name a model that continues text, such as GPT-2, Llama, Mistral, Qwen or Gemma."
 
 
@@ -28,7 +28,7 @@ def auto_class(config: Any, name: str) -> Any:
 
 
 def check_continues_text(config: Any, name: str) -> None:
-    """Refuse a model that continues no text: an encoder-decoder, or one that fills gaps."""
+    """Refuse a model that does not continue text: an encoder-decoder, or an encoder, which fills in blanks."""
     kind = config.model_type
     if getattr(config, "is_encoder_decoder", False):
         raise ModelError(
@@ -37,7 +37,7 @@ def check_continues_text(config: Any, name: str) -> None:
         )
     if not _has_own_code(config) and _fills_gaps(config):
         raise ModelError(
-            f"{name} is not a causal language model: {kind} is an encoder, which fills gaps and continues nothing",
+            f"{name} is not a causal language model: {kind} is an encoder, which does not continue text",
             hint=_HINT,
         )
 
@@ -63,7 +63,7 @@ def context_length(config: Any) -> int | None:
     if limit is None or not isinstance(rope, dict):
         return limit
     for each in (rope, *rope.values()):
-        # These two stretch what the configuration counts; the other kinds are in its count already.
+        # These two stretch the length in the configuration; with the other kinds it is stretched already.
         if isinstance(each, dict) and each.get("rope_type") in ("yarn", "dynamic"):
             base = each.get("original_max_position_embeddings") or limit
             limit = max(limit, int(base * (each.get("factor") or 1)))
@@ -94,5 +94,5 @@ def _fills_gaps(config: Any) -> bool:
 def _setting(config: Any, key: str) -> Any:
     try:
         return getattr(config, key, None)
-    except (NotImplementedError, ValueError):  # some configurations have properties that only complain
+    except (NotImplementedError, ValueError):  # some configurations have properties that only raise
         return None

@@ -1,15 +1,16 @@
-"""The number of processor threads that a model is worth.
+"""Choose the number of processor threads for a model.
 
 Several threads wait for each other after every operation. In a small model an operation is over before another thread
-has been woken up, so they bring next to nothing there; and where something else runs on one of the processors, all wait
-for the thread that has lost its own: with two threads beside another busy process, the embedded model was measured to
-take 150 times as long as with one.
+has been woken up, so more threads bring next to nothing; and while another process uses one of the processors, all
+threads wait for the one that has lost its processor: with two threads beside another busy process, the embedded model
+was measured to take 150 times as long as with one.
 
-So there is never more than one thread for a core: the hyper-threads of a core share what computes, and a second one
-only waits longer. llama.cpp's threads wait for each other in OpenMP, where they keep their processors busy unless
+So there is never more than one thread for a core: the hyper-threads of a core share its arithmetic units, and a second
+one only waits longer. llama.cpp's threads wait for each other in OpenMP, where they keep their processors busy unless
 GOMP_SPINCOUNT is low when llama.cpp is loaded. Nothing in its interface changes that (a thread pool's ``poll`` is for
-builds without OpenMP), and the environment is not the library's: the command sets it. It is not 0
-(``OMP_WAIT_POLICY=passive``): to wake a thread takes longer than most waits, and a token twice as long.
+builds without OpenMP). The library does not change the environment; the command ``sfgen`` sets the variable. Its value
+is not 0 (``OMP_WAIT_POLICY=passive``): waking a thread takes longer than most waits, and a token would take twice as
+long.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from sfgen import arguments
 from sfgen.errors import UsageError
 
 _SMALL = 10_000_000
-"""Parameters; up to here one thread is enough."""
+"""The most parameters of a model for which one thread is enough."""
 
 _MOST_THREADS = 1024
-"""OpenMP and llama.cpp end the process where the system has no room for their threads."""
+"""The most threads that may be asked for: OpenMP and llama.cpp end the process where the system cannot make their
+threads."""
 
 
 def checked_threads(threads: int | None) -> int | None:
@@ -56,7 +58,7 @@ def threads_for(parameters: int, root: Path = Path("/")) -> int:
 
 def _cores(processors: Collection[int], root: Path) -> int:
     """Count the cores of some processors."""
-    # Linux names them in a file for each processor; without it each processor is taken for a core of its own.
+    # Linux has a file for each processor that names its core; without it each processor counts as a core.
     cores = set()
     for processor in processors:
         siblings = root / f"sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list"

@@ -37,7 +37,7 @@ def check_names(device: str, dtype: str) -> None:
 
 
 def _near_device(name: str) -> str:
-    """Guess the device that was meant; empty if none is near.
+    """Guess the device that was meant; empty if no name is similar.
 
     >>> [_near_device(name) for name in ("gpu", "GPU:1", "cuda0", "1", "Cuda", "cdua", "metal", "tpu", "quantum")]
     ['cuda', 'cuda:1', 'cuda:0', 'cuda:1', 'cuda', 'cuda', 'mps', 'cpu', '']
@@ -80,9 +80,9 @@ def find_device(name: str) -> torch.device:
 
 
 def input_device(network: Any) -> torch.device:
-    """Return the device that a transformers model takes its inputs on."""
-    # Of a model over several devices accelerate brings the inputs to each layer, and the scores back to here. Weights
-    # that it brings to a device when they are needed lie on none until then (meta); its hooks know which one.
+    """Return the device for the inputs of a transformers model."""
+    # For a model over several devices accelerate moves the inputs to each layer, and the scores back to this device.
+    # Weights that it loads when they are needed are on no device until then (meta); its hooks know the device.
     import torch
 
     device: torch.device = network.device

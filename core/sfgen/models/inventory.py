@@ -23,9 +23,9 @@ __all__ = ["BUILT_IN", "FoundModel", "built_in_models", "models_here"]
 BUILT_IN = {
     "tiny": "comes with sfgen",
     "uniform": "no preference",
-    "zip:": "what compresses well after a file",
+    "zip:": "a compressor that has read a file",
 }
-"""The models that come with sfgen, and what each is."""
+"""The models that come with sfgen, each with a description."""
 
 _TINY = Path(__file__).parent / "tiny" / "weights" / "model.safetensors"
 
@@ -47,10 +47,10 @@ class FoundModel:
     Attributes:
         name: What ``load_model`` takes.
         kind: ``built in``, ``transformers`` or ``GGUF``.
-        source: Where it was found: ``sfgen``, ``file``, ``hub cache`` or ``Ollama``.
-        size: The size of its weights in bytes; ``None``: it has none, or they are not there.
-        about: What is known of it besides: the architecture, or its name elsewhere.
-        problem: Why it cannot be used as it is; empty if nothing is known to be wrong.
+        source: The place: ``sfgen``, ``file``, ``hub cache`` or ``Ollama``.
+        size: The size of its weights in bytes; ``None`` if it has none, or if they are missing.
+        about: The architecture, or its name in Ollama; empty if unknown.
+        problem: The reason why it cannot be used; empty if none is known.
     """
 
     name: str
@@ -92,7 +92,7 @@ def models_in(folder: Path, source: str, *, depth: int = 0) -> Iterator[FoundMod
         path = folder / entry.name
         if entry.name.startswith("."):
             continue
-        if path.is_file():  # which a pipe is not
+        if path.is_file():  # a pipe, for one, is not
             yield from gguf_model(path, source)
         elif path.is_dir():
             model = directory_model(path, typed(path), source)
@@ -138,13 +138,13 @@ def gguf_model(file: Path, source: str, about: str = "") -> Iterator[FoundModel]
         count = int(part[3])
         files = [file.with_name(f"{part[1]}-{number:05}-of-{part[3]}.gguf") for number in range(1, count + 1)]
     missing = [each.name for each in files if not each.is_file()]
-    problem = f"{missing[0]} is missing" if missing else "" if has_magic else "it is no GGUF file"
+    problem = f"{missing[0]} is missing" if missing else "" if has_magic else "it is not a GGUF file"
     size = None if problem else sum(each.stat().st_size for each in files)
     yield FoundModel(typed(file), "GGUF", source, size, about, problem)
 
 
 def typed(path: Path) -> str:
-    """Write a path so that ``load_model`` takes it for a path.
+    """Write a path so that ``load_model`` reads it as a path, not as a name.
 
     >>> typed(Path("tiny")), typed(Path("../tiny")), typed(Path())
     ('./tiny', '../tiny', '.')
@@ -154,7 +154,7 @@ def typed(path: Path) -> str:
 
 
 def cache_folder() -> Path:
-    """Return the folder of the hub's cache, as huggingface_hub finds it."""
+    """Return the folder of the hub's cache, as huggingface_hub chooses it."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(name):
             return _expanded(os.environ[name])
@@ -232,7 +232,7 @@ def _model_of(manifest: Path, blobs: Path, called: str) -> FoundModel:
     if not blob.is_file():
         return FoundModel(str(blob), "GGUF", OLLAMA, None, called, "its file is gone")
     if not is_gguf(blob):
-        return FoundModel(str(blob), "GGUF", OLLAMA, None, called, "it is no GGUF file")
+        return FoundModel(str(blob), "GGUF", OLLAMA, None, called, "it is not a GGUF file")
     return FoundModel(str(blob), "GGUF", OLLAMA, blob.stat().st_size, called)
 
 

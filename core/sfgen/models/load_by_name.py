@@ -1,6 +1,6 @@
 """Find a model, or its vocabulary alone, by name.
 
-Nothing heavy is imported before it is known to be needed.
+Large packages are imported only once they are needed.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def load_model(
     """Load a model by name.
 
     Args:
-        name: ``tiny`` (comes with the package), ``uniform`` (equal scores), ``zip:FILE`` (what compresses
-            well after a text file), a GGUF file (of several files the first), a directory of a transformers causal
-            model, or its id on the hub.
+        name: ``tiny`` (comes with the package), ``uniform`` (equal scores), ``zip:FILE`` (a compressor: a text is
+            likely if it compresses well after FILE), a GGUF file (of several files the first), a directory of a
+            transformers causal model, or its id on the hub.
         tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; without, it scores characters.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``. With ``auto`` and ``cpu``, ``tiny`` runs without
             torch.
@@ -44,7 +44,7 @@ def load_model(
         threads: How many threads of the processor the model may use; ``None``: one if it is small, else one for each
             core. ``tiny`` uses one where it runs without torch.
         trust_remote_code: Whether code that comes with the model may run.
-        offline: Whether the hub must not be asked, also not for what its cache lacks.
+        offline: Whether the hub may not be asked: only files on this machine are used.
 
     Returns:
         The model; its weights may be read when they are first needed.
@@ -107,7 +107,7 @@ def load_vocabulary(name: str | Path = "tiny", *, trust_remote_code: bool = Fals
     Args:
         name: As for ``load_model``.
         trust_remote_code: Whether code that comes with the model may run.
-        offline: Whether the hub must not be asked, also not for what its cache lacks.
+        offline: Whether the hub may not be asked: only files on this machine are used.
 
     Returns:
         The same vocabulary that the loaded model has.

@@ -1,4 +1,4 @@
-"""Finding a model's files by its name, and telling faults of the name or the files before torch is imported.
+"""Find a model's files by its name, and check the name and the files before torch is imported.
 
 A check takes a moment; to import torch and transformers takes seconds.
 """
@@ -31,7 +31,7 @@ _FAMILIES = (
 )  # fmt: skip
 """The beginnings of the names of much-used models in Ollama's library."""
 _NEAR = 0.6
-_MOST = 3  # names that are shown; of long ones the first
+_MOST = 3  # names that are shown; only the first one if that is long
 _LONG = 60  # characters
 _LONGEST = 200  # characters of a name that are compared
 
@@ -51,8 +51,8 @@ def locate_model(name: str | Path, *, offline: bool = False) -> Located:
     path = Path(located.source)
     if path.is_file():
         reason, hint = "it is a file, and a model is a directory", f"Give the directory: {path.parent}"
-        if path.suffix == ".gguf":  # one that is GGUF by its content does not come here
-            reason, hint = "it is no GGUF file: it does not begin with GGUF", "Copy or download the file again."
+        if path.suffix == ".gguf":  # but its content is not GGUF
+            reason, hint = "it is not a GGUF file: it does not begin with GGUF", "Copy or download the file again."
         raise ModelError(f"no model in {name}: {reason}", hint=hint)
     if path.is_dir() and not (path / "config.json").is_file():
         reason, hint = other_contents(path) or ("it has no config.json", HINT)
@@ -64,7 +64,7 @@ def check_model(
     name: str, *, device: str = "auto", dtype: str = "auto", chat: bool = False, offline: bool = False
 ) -> None:
     """Refuse an unusable model without importing torch or transformers."""
-    if name == "uniform" or name.startswith("zip:"):  # these import neither
+    if name == "uniform" or name.startswith("zip:"):  # neither torch nor transformers is imported for these
         return
     check_names(device, dtype)
     lacks_template = _lacks_chat_template(name, device=device, dtype=dtype, offline=offline)
@@ -76,7 +76,7 @@ def check_model(
 
 
 def _lacks_chat_template(name: str, *, device: str, dtype: str, offline: bool) -> bool:
-    """Check the files of a model; tell whether they surely have no chat template."""
+    """Check the files of a model; tell whether they certainly have no chat template."""
     if name == "tiny":
         from sfgen.models.tiny import DIRECTORY
 
@@ -96,13 +96,13 @@ def lacks_chat_template(directory: Path) -> bool:
     # All files in which transformers looks for one are then without it.
     if (directory / "chat_template.jinja").exists() or (directory / "additional_chat_templates").is_dir():
         return False
-    if (directory / "tekken.json").exists():  # made of it by a package of its own
+    if (directory / "tekken.json").exists():  # another package makes the template of this file
         return False
     try:
         settings: Any = json.loads((directory / "tokenizer_config.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return (directory / "tokenizer.json").exists()
-    except (OSError, ValueError):  # transformers will say what is wrong with it
+    except (OSError, ValueError):  # transformers will report the fault
         return False
     return isinstance(settings, dict) and not settings.get("chat_template") and "auto_map" not in settings
 
@@ -116,7 +116,7 @@ def looked_for(name: str) -> str:
 
 
 def advice(name: str) -> str:
-    """Suggest what a name may have meant that leads to no model."""
+    """Suggest models for a name that no model has."""
     found = [model for model in models_here() if not model.problem]
     of_ollama = [model for model in found if model.source == OLLAMA and _is_called(name, model.about)]
     if of_ollama:
@@ -127,24 +127,24 @@ def advice(name: str) -> str:
         parts.append(f"Did you mean {' or '.join(near)}?")
     if _is_of_ollama(name):
         parts.append(
-            "A name like this is Ollama's. Its models are GGUF files, which lie in ~/.ollama/models/blobs: give the "
-            "file, name=FILE (models_here() lists them)."
+            "Ollama's models have such names. They are GGUF files in ~/.ollama/models/blobs: give the file, "
+            "name=FILE (models_here() lists them)."
         )
     return ParameterText(" ".join(parts), "name=", "models_here()")
 
 
 def _is_called(name: str, called: str) -> bool:
-    """Tell whether Ollama means a model by a name.
+    """Tell whether a name is that of a model in Ollama.
 
     >>> _is_called("llama3.2", "llama3.2:1b"), _is_called("llama3.2:3b", "llama3.2:1b")
     (True, False)
     """
-    # Without a tag it means the tag latest, or the only one.
+    # A name without a tag means the tag latest, or the only tag.
     return called == name or (":" not in name and called.rpartition(":")[0] == name)
 
 
 def _is_of_ollama(name: str) -> bool:
-    """Tell whether a name has the shape of Ollama's: with a tag, or that of a family.
+    """Tell whether a name looks like one of Ollama's: with a tag, or the name of a family.
 
     >>> [_is_of_ollama(name) for name in ("llama3.2:1b", "llama3.2", "mario/qwen:7b", "llama3.gguf", "C:/x", "gpt2")]
     [True, True, True, False, False, False]
@@ -156,7 +156,7 @@ def _is_of_ollama(name: str) -> bool:
 
 
 def _near(name: str, found: list[FoundModel]) -> list[str]:
-    """Name the models whose name, or the last part of it, is much like another."""
+    """List the models whose name, or the last part of it, is similar to a name."""
     wanted = name.casefold()[:_LONGEST]
     likeness: list[tuple[float, str]] = []
     for model in found:

@@ -12,24 +12,23 @@ from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Model
 
 Message: TypeAlias = Mapping[str, Any]
-"""A message: its ``role`` and its ``content``, and maybe the ``name`` of who wrote it, for templates that tell it.
+"""A message: its ``role`` and its ``content``, and maybe the ``name`` of its writer, for templates that write it.
 
 The assistant's may have ``reasoning_content``, the thought before it, and ``tool_calls``, each ``{"type": "function",
-"id": …, "function": {"name": …, "arguments": {…}}}``, and a tool's answer the ``tool_call_id`` of the call that it is
-for.
+"id": …, "function": {"name": …, "arguments": {…}}}``, and a tool's answer the ``tool_call_id`` of its call.
 """
 
 Tools: TypeAlias = Sequence[Mapping[str, Any]]
 """Tools that a model may call, as chat templates take them: ``{"type": "function", "function": {"name": …}}``."""
 
 TemplateVariables: TypeAlias = Mapping[str, Any]
-"""Variables of a chat template besides those that are set here, such as ``enable_thinking``."""
+"""Further variables of a chat template, such as ``enable_thinking``."""
 
 Prompt: TypeAlias = str | Sequence[int] | Sequence[Message]
-"""A prompt that a model goes on with: text, the ids of its tokens, or the messages of a conversation."""
+"""A prompt that a model continues: text, token ids, or the messages of a conversation."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
-"""The writers of messages. A chat template may know fewer."""
+"""The roles of messages. A chat template may know fewer."""
 
 _SET_HERE = frozenset(
     {
@@ -39,7 +38,7 @@ _SET_HERE = frozenset(
         *("bos_token", "eos_token"),
     }
 )
-"""Names that are no variables of a template: what renders it takes them, or sets them."""
+"""Names that a caller may not use for variables: they are set when a template is rendered."""
 
 _TOOL = 'A tool is {"type": "function", "function": {"name": "…", "description": "…", "parameters": {…}}}.'
 _CALL = 'A call is {"type": "function", "id": "…", "function": {"name": "…", "arguments": {…}}}.'
@@ -59,14 +58,14 @@ def checked_messages(messages: object) -> tuple[Message, ...]:
     >>> checked_messages([{"role": "robot", "content": "Hi!"}])
     Traceback (most recent call last):
     sfgen.errors.UsageError: $[0].role is 'robot'
-    It is one of 'system', 'developer', 'user', 'assistant', 'tool'.
+    Use one of 'system', 'developer', 'user', 'assistant', 'tool'.
     """
     listed = arguments.items("messages", messages, "a list of messages", hint=_FORM)
     return tuple(_checked(place, message) for place, message in enumerate(listed))
 
 
 def check_conversation(messages: Sequence[Message]) -> None:
-    """Refuse messages to which a prompt was forgotten; what a chat template makes of them is another matter."""
+    """Refuse messages without one of a user: the prompt was probably forgotten."""
     if not any(message["role"] == "user" for message in messages):
         raise UsageError(
             "the conversation has no message of a user", hint="Give a prompt, or a message with the role user."
@@ -114,8 +113,8 @@ class ChatPrompt(list[int]):
 
     Attributes:
         text: What the template has written.
-        begun: The end of that text which the assistant has begun and which the model goes on with; ``None``: the model
-            begins an answer.
+        begun: The end of ``text`` that is an answer which the assistant has begun; ``None`` if the model begins an
+            answer.
     """
 
     def __init__(self, ids: Iterable[int], *, text: str, begun: str | None = None) -> None:
@@ -133,7 +132,7 @@ def chat_ids(
     model: Model, messages: Iterable[Message], tools: Tools | None = None, variables: TemplateVariables | None = None
 ) -> Sequence[int]:
     """Tokenize a conversation with a model's chat template."""
-    # It ends where the answer begins, or behind a last message of the assistant, which goes on.
+    # It ends where the answer begins, or after a last message of the assistant, which the model continues.
     checked = checked_messages(messages)
     chat = getattr(model, "chat", None)
     if chat is None:
@@ -156,7 +155,7 @@ def chat_ids(
 
 
 def sees_tools(model: Model, tools: Tools) -> bool:
-    """Tell whether a model's chat template writes of tools."""
+    """Tell whether a model's chat template writes the tools that it is given."""
     probe = (user_message("Hi!"),)
     return list(chat_ids(model, probe, tools)) != list(chat_ids(model, probe))
 

@@ -1,8 +1,8 @@
-"""From a prompt to token ids: what the tokenizer puts around it, and what its chat template makes of it.
+"""Turn a prompt into token ids: with the tokens that the tokenizer puts around it, or by its chat template.
 
 A chat template is a program in Jinja that writes a conversation as one text. A tokenizer of transformers renders its
-own; ``render`` is for templates that come without one. A template is somebody else's program: it runs in Jinja's
-sandbox, with what transformers documents for templates.
+own template; ``render`` is for templates without such a tokenizer. A template is not trusted: it runs in Jinja's
+sandbox, with the functions that transformers documents for templates.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from sfgen.models.tool_probe import tool_form
 from sfgen.parameter_text import ParameterText
 from sfgen.printable import json_text
 
-WITHOUT_CHAT = ParameterText("Leave chat out, and what needs it, or use a model trained on instructions.", "chat")
+WITHOUT_CHAT = ParameterText("Leave chat out, and the options that need it, or use an instruction-tuned model.", "chat")
 """The advice for a model without a chat template."""
 
 _NO_CHAT = ParameterText("Leave chat out.", "chat")
-_NO_TOOLS = ParameterText("Give each tool and parameter a description, if it misses that; or leave chat out.", "chat")
+_NO_TOOLS = ParameterText("If it asks for descriptions, give each tool and parameter one; or leave chat out.", "chat")
 _MARK = "sfgen.goes.on.here"
-_OTHER_ROLE = "Write what it says into the message of the user, or use a model that was trained with this role."
+_OTHER_ROLE = "Write its text into the message of the user, or use a model that was trained with this role."
 
 
 class PromptTokenizer(Protocol):
@@ -88,7 +88,7 @@ class Prompts:
         # after each text is left out: it would end the text before its continuation. The empty text is the first
         # tokens alone, else the begin token, else the end token.
         ids, before = self.inside(text), self._before
-        if ids and ids[0] in before:  # from there on it is written in the text itself
+        if ids and ids[0] in before:  # a begin token after it is part of the text
             before = before[: before.index(ids[0])]
         ids = [*before, *ids]
         if not ids:
@@ -162,14 +162,14 @@ class Prompts:
 
 @dataclass(frozen=True)
 class _Written:
-    """The writing of a conversation by a chat template.
+    """Writes a conversation by a chat template.
 
     Attributes:
-        tokenizer: It has the template.
+        tokenizer: The tokenizer with the template.
         name: What messages call the model.
         tools: The tools that the model may call.
         begun: The answer that the assistant has begun, the last message; ``None``: there is none.
-        variables: The variables of the template besides.
+        variables: Further variables of the template.
     """
 
     tokenizer: PromptTokenizer
@@ -179,10 +179,10 @@ class _Written:
     variables: TemplateVariables | None = None
 
     def text(self, messages: Sequence[Message]) -> str:
-        """Write the conversation as one text, in which all messages are."""
+        """Write the conversation as one text; refuse a template that leaves a message out."""
         if self.begun is None:
             return self._whole(messages)
-        # A template ends a message: a mark shows where that begins.
+        # The template adds an end to the begun message: a mark shows where that end begins.
         mark = _MARK
         while any(mark in message["content"] for message in messages):
             mark += "."
@@ -207,7 +207,7 @@ class _Written:
                 ]
                 rendered = self._rendered(messages)
         except ModelError as error:
-            # Of a template that refuses a role the conversation without it can be written.
+            # If the conversation can be written without a role, the template refuses that role.
             for role in dict.fromkeys(message["role"] for message in messages):
                 if role not in ("user", "assistant") and self._is_written([m for m in messages if m["role"] != role]):
                     raise self._without_role(role, error.message) from error
@@ -265,7 +265,7 @@ class _Written:
             ) from error
 
     def _told_in_some_way(self, messages: Sequence[Message]) -> str:
-        """Render messages, or what says the same to a template that refuses them."""
+        """Render messages; if the template refuses them, in other forms that mean the same."""
         ways = [list(messages)]
         for change in (_with_arguments_as_text, _without_thought_beside_calls):
             ways += [changed for way in ways if (changed := [change(message) for message in way]) != way]
@@ -283,21 +283,21 @@ class _Written:
 
 
 def _with_thought_named(message: Message) -> Message:
-    """A message whose thought has all names by which templates know one."""
+    """A message that gives its thought under all names that templates use."""
     if "reasoning_content" not in message:
         return message
     return {**message, **dict.fromkeys(FIELDS, message["reasoning_content"])}
 
 
 def _without_thought_beside_calls(message: Message) -> Message:
-    """A message with calls and a text, without its thought: some templates write one of the two before calls."""
+    """A message with calls and a text, without its thought: some templates write only one of the two before calls."""
     if not (message.get("tool_calls") and message["content"]):
         return message
     return {name: value for name, value in message.items() if name != "reasoning_content"}
 
 
 def _with_arguments_as_text(message: Message) -> Message:
-    """A message whose calls have their arguments as JSON, as some templates take them alone."""
+    """A message whose calls have their arguments as JSON text: some templates take no other form."""
     if "tool_calls" not in message:
         return message
     calls = [
@@ -308,7 +308,7 @@ def _with_arguments_as_text(message: Message) -> Message:
 
 
 def _common_end(text: str, other: str) -> str:
-    """Return the longest end that two texts have in common.
+    """Return the longest common suffix of two texts, blanks around them aside.
 
     >>> _common_end("[me]Sure: ", "  Sure: "), _common_end("a", "b")
     ('Sure: ', '')
@@ -364,7 +364,7 @@ def _compiled(template: str) -> Any:
 
 
 def _to_json(value: Any, **options: Any) -> str:
-    """Write JSON as people do."""
+    """Write JSON with plain characters, not with escapes for web pages."""
     # Jinja's own filter writes it for web pages.
     return json.dumps(value, **{"ensure_ascii": False, **options})
 

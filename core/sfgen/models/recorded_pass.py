@@ -1,11 +1,11 @@
 """A forward pass over one token of each text, recorded once and launched as a whole: a CUDA graph.
 
-A GPU is done with the operations of such a pass sooner than Python has launched them: of a model of a billion weights,
-9 ms are spent on launching and 2 on computing. A graph has fixed shapes and places: the keys and values of all lanes
-with all of their slots, of which a mask hides those that no text has yet. It is recorded anew where lanes come or go or
-the slots grow, so only after some passes of one shape.
+A GPU computes the operations of such a pass faster than Python launches them: for a model of a billion weights,
+launching takes 9 ms and computing 2. A graph has fixed shapes and addresses: it reads the keys and values of all lanes
+and all slots, and a mask hides the slots that no text has reached. When a lane or a slot is added or removed, it must
+be recorded again, which is done only after some passes of one shape.
 
-To be imported where a model is there already.
+Import this module only when a model is loaded, as it imports torch.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import torch
 from sfgen.models.batched_kv_cache import BatchedKvCache
 
 STEADY = 4
-"""Passes of one shape before the next one is recorded."""
+"""The number of passes of one shape before one is recorded."""
 
 SLOTS = 128
-"""Slots are made in such steps, so that a graph lasts for some tokens."""
+"""The number of slots is a multiple of this, so that a graph lasts for some tokens."""
 
 MOST_SLOTS = 1 << 18
-"""Of all texts together: attention reads all of them, also those that no text has yet."""
+"""The most slots of all texts together: attention reads them all, also those that no text has reached."""
 
 
 class RecordedPass:
     """The pass over one token of each text, for one number of texts.
 
     Args:
-        read: Runs the model: inputs by name to scores ``[texts, vocabulary]``.
-        cache: Of as many texts as lanes.
-        texts: Their number.
+        read: Runs the model: takes inputs by name, returns scores ``[texts, vocabulary]``.
+        cache: The cache, with a lane for each text.
+        texts: The number of texts.
         mask_dtype: The dtype of the attention mask that the model takes.
-        device: Where the model is.
+        device: The device of the model.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class RecordedPass:
         self._replay: Callable[[], Any] | None = None
 
     def fits(self, texts: int, slots: int) -> bool:
-        """Tell whether the pass can be launched again: all is where it was, and there are slots enough."""
+        """Tell whether the pass can be launched again: the arrays are the same, and have enough slots."""
         return texts == self._inputs.shape[1] and slots <= self._cache.slots and self._cache.place == self._place
 
     def scores(self, token_ids: Sequence[int], positions: Sequence[int]) -> Any:
@@ -76,13 +76,13 @@ def recorded(forward: Callable[[], Any]) -> Callable[[], Any]:
     """Record what a function launches on the GPU; return a function that launches it again.
 
     Raises:
-        RuntimeError: It cannot be recorded, or does something else then.
+        RuntimeError: It cannot be recorded, or the recording gives other scores.
     """
     stream: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.stream(stream):
-        forward()  # what is made once is made now
+        forward()  # makes all that is made only once
         expected = forward()
         graph.capture_begin(capture_error_mode="thread_local")
         try:

@@ -13,8 +13,8 @@ from sfgen.protocols import Answer, Int32, Model, Scores, ScoresEverywhere, Scor
 
 def last_scores(session: Session, token_ids: Sequence[int], positions: int) -> Scores:
     """Read tokens in any session and return the scores after the last of them, ``[positions, len(vocabulary)]``."""
-    # A session that only has `extend_all` makes the others as well, so that it reads all tokens at once, as where
-    # nobody observes. One that reads in parts may have read some of them after an error, and is to be rewound.
+    # A session that has only `extend_all` computes the other scores as well: so it reads all tokens at once, as without
+    # an observer. A session that reads in parts may have read some of them before an error, and must be rewound.
     if isinstance(session, ScoresLast):
         return session.extend_last(token_ids, positions)
     if isinstance(session, ScoresEverywhere):
@@ -23,7 +23,7 @@ def last_scores(session: Session, token_ids: Sequence[int], positions: int) -> S
 
 
 def last_of_all(scores: Scores, count: int, positions: int) -> Scores:
-    """Copy the last of the scores at ``count`` positions, so that the others can be freed."""
+    """Copy the scores of the last ``count`` positions, so that the others can be freed."""
     return scores if positions == count else np.array(scores[count - positions :])
 
 
@@ -43,7 +43,7 @@ class SeparateRows:
     def __init__(self, model: Model, rows: int) -> None:
         self._model = model
         self._sessions: list[Session | None] = [None] * rows
-        self._scoring_rows: list[ScoresRows | None] = [None] * rows  # the same, of those that can
+        self._scoring_rows: list[ScoresRows | None] = [None] * rows  # the same sessions, if they can score rows
         self._lengths = [0] * rows
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
@@ -120,7 +120,7 @@ def check_readable(token_ids: Sequence[int], before: int, known: int, context_le
             hint=ParameterText("Give a shorter prompt or a lower max_tokens.", "max_tokens"),
         )
     unknown = next((token for token in token_ids if not 0 <= token < known), None)
-    if unknown is not None:  # on a GPU the look-up itself would break everything that follows
+    if unknown is not None:  # on a GPU such a look-up breaks everything that follows
         raise ModelError(f"there is no token {unknown}: {name} knows {known}, from 0 on")
 
 

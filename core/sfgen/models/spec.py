@@ -1,4 +1,4 @@
-"""A model by its name: what can be kept, sent to another process, and loaded there."""
+"""A model by its name, with its options: it can be kept, sent to another process, and loaded there."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ class ModelSpec:
     """A model that is named and not loaded.
 
     Args:
-        name: As for ``sfgen.load_model``, like all that follow.
+        name: As for ``sfgen.load_model``, and so are all others.
         tokenizer: The tokenizer directory whose vocabulary ``uniform`` scores; ``None``: it scores characters.
         device: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
         dtype: ``auto``, ``float32``, ``bfloat16`` or ``float16``.
         threads: The threads of the processor that the model may use; ``None``: one if it is small, else one
             for each core.
         trust_remote_code: Whether code that comes with the model may run.
-        offline: Whether the hub must not be asked, also not for what its cache lacks.
+        offline: Whether the hub may not be asked: only files on this machine are used.
 
     Raises:
-        ModelError: ``name`` is not a text, or there is no such device or type.
+        ModelError: ``name`` is not a text, or there is no such device or dtype.
         UsageError: Another argument is of a wrong kind.
 
     >>> ModelSpec("uniform").load().name
@@ -62,7 +62,7 @@ class ModelSpec:
             chat: Whether a chat template is needed.
 
         Raises:
-            ModelError: There is no such model, device or type, or the model lacks files.
+            ModelError: There is no such model, device or dtype, or the model lacks files.
             VocabularyError: Its directory has no tokenizer.
             UsageError: It has no chat template.
         """

@@ -1,13 +1,13 @@
-"""Forms of calls of tools: texts in which the name and the arguments of each call have their places.
+"""Forms of tool calls: the text that a model writes around the name and the arguments of each call.
 
 ::
 
     before   call   separator   call   behind
              └─ texts around NAME, ARGUMENTS, ID, INDEX
 
-A JSON object is nothing special here. ``<tool_call>{"name": "`` stands before a name, ``", "arguments": `` between it
-and the arguments, and ``}</tool_call>`` behind them; a list of all calls is a ``[`` before them, a comma between them,
-and a ``]`` behind them. The arguments are one JSON object, or each stands by itself (``Arguments``).
+A JSON object is treated as text like any other. ``<tool_call>{"name": "`` stands before a name, ``", "arguments": ``
+between it and the arguments, and ``}</tool_call>`` behind them; a list of all calls is a ``[`` before them, a comma
+between them, and a ``]`` behind them. The arguments are one JSON object, or each stands by itself (``Arguments``).
 
 Special tokens stand in these texts as they are written: ``<|call|>`` is the token where the vocabulary has it.
 """
@@ -33,7 +33,7 @@ class Slot(enum.Enum):
     NAME = "name"
     ARGUMENTS = "arguments"
     ID = "id"
-    """The identifier of the call, nine letters or digits, which the model makes up."""
+    """The identifier of the call: nine letters or digits, chosen by the model."""
     INDEX = "index"
     """The number of calls before this one in the message, in decimal digits."""
 
@@ -44,10 +44,10 @@ MARK = r"(?:<[^<>\s]+>|\[[^\[\]\s]+\])"
 """A pattern of marks such as ``<tool_call>`` or ``[/THINK]``."""
 
 ID_PATTERN = "[a-zA-Z0-9]{9}"
-"""A pattern of what stands for ``ID``."""
+"""The pattern of an ``ID``."""
 
 INDEX_PATTERN = "0|[1-9][0-9]{0,2}"
-"""A pattern of what stands for ``INDEX``."""
+"""The pattern of an ``INDEX``."""
 
 JSON_WORDS, PYTHON_WORDS = ("true", "false", "null"), ("True", "False", "None")
 """True, false and null as they are written."""
@@ -58,10 +58,10 @@ Spacing = Literal["spaced", "compact", "any"]
 
 @dataclass(frozen=True)
 class Arguments:
-    """The form of arguments that stand each by itself.
+    """The form of arguments that are written one by one, not as one JSON object.
 
-    An argument is ``before``, its name, ``between``, its value, ``behind``. Strings stand as they are; other values as
-    JSON, spaced as ``json.dumps`` has it, unless the attributes tell otherwise.
+    An argument is ``before``, its name, ``between``, its value, ``behind``. Strings are written as they are; other
+    values as JSON, spaced as by ``json.dumps``, unless the attributes say otherwise.
 
     Attributes:
         before: The text before the name of an argument.
@@ -71,9 +71,9 @@ class Arguments:
         quotes: The texts before and behind a string, inside of ``between`` and ``behind``.
         escaped: Whether the characters of strings are escaped as in JSON.
         unquoted: The text before a value that is no string.
-        words: How true, false and null are written where they are the value of an argument.
-        objects: How an object is written, and what is in it. ``"json"``: as JSON; ``"python"``: Python's ``repr``;
-            ``"bare"``: names without quotes, strings in ``quotes``, no blanks.
+        words: The words for true, false and null as the value of an argument.
+        objects: The notation of an object and of the values in it. ``"json"``: as JSON; ``"python"``: Python's
+            ``repr``; ``"bare"``: names without quotes, strings in ``quotes``, no blanks.
         lists: The same of a list.
     """
 
@@ -130,20 +130,19 @@ _PLAIN_CALL = re.compile(r'([^\0]*)\{\s*"name":\s*"\0NAME\0",\s*"arguments":\s*\
 class ToolForm:
     """The form of calls of tools.
 
-    The text of all calls is ``before``, the calls with ``separator`` between two, ``behind``. Where a text with quotes
-    stands around the name (``"name": "`` and ``"``), the name has JSON's escapes; ``name_text`` writes it.
+    The text of all calls is ``before``, the calls with ``separator`` between two, ``behind``. If the name stands in
+    quotes (``"name": "`` and ``"``), it is escaped as in JSON, by ``name_text``.
 
     Attributes:
         call: A call: texts, and slots between them. ``NAME`` and ``ARGUMENTS`` are in it once each.
         before: The text before all calls.
         separator: The text between two calls; ``None``: there is one call at most.
         behind: The text behind all calls.
-        arguments: How arguments are written that stand each by itself; ``None``: they are one JSON object.
+        arguments: The form of arguments that are written one by one; ``None``: they are one JSON object.
         spacing: The blanks of the JSON of arguments, as ``JsonSchema`` calls them: ``"spaced"``, ``"compact"``,
             ``"any"``.
-        lead: The text between a text of the same answer and ``before``.
-        stop: The text that ends a message with calls, where another one than ends an answer does; it is behind
-            ``behind``.
+        lead: The text between free text of the same answer and ``before``.
+        stop: The text after ``behind`` that ends a message with calls; empty if it is the same that ends an answer.
     """
 
     call: tuple[str | Slot, ...]
@@ -167,7 +166,7 @@ class ToolForm:
 
     @property
     def first_mark(self) -> str:
-        """The text behind which a text is a call: the mark that ``begin`` begins with, or all of it.
+        """The text after which a call has begun: the mark at the begin of ``begin``, or all of ``begin``.
 
         >>> NAMED["hermes"].first_mark, NAMED["llama3"].first_mark
         ('<tool_call>', '{"name": "')
@@ -179,7 +178,7 @@ class ToolForm:
     def marker(self) -> str | None:
         """The text before a call that is ``{"name": …, "arguments": {…}}``, without blanks around it.
 
-        ``None`` where there is no such text, or calls have another form.
+        ``None`` if there is no such text, or if calls have another form.
 
         >>> NAMED["hermes"].marker, NAMED["llama3"].marker
         ('<tool_call>', None)
@@ -345,7 +344,7 @@ NAMED: Mapping[str, ToolForm] = MappingProxyType(
         "lfm2": ToolForm((NAME, "(", ARGUMENTS, ")"), "<|tool_call_start|>[", ", ", "]<|tool_call_end|>", _PYTHON),
     }
 )
-"""The forms of well-known models, by the names that other engines have for them."""
+"""The forms of well-known models, by the names that other engines give them."""
 
 
 def form_named(form: str | ToolForm) -> ToolForm:
@@ -380,7 +379,7 @@ def form_of_plain(told: Mapping[str, Any]) -> ToolForm:
 
 
 def name_of(form: ToolForm) -> str | None:
-    """Return the name of a form; ``None`` where no named one writes the same, blanks around calls aside."""
+    """Return the name of a form; ``None`` if no named form writes the same, blanks around calls aside."""
     for name, named in NAMED.items():
         numbers = (1,) if None in (form.separator, named.separator) else (1, 2)
         if all(_skeleton(form, number) == _skeleton(named, number) for number in numbers):
@@ -389,15 +388,15 @@ def name_of(form: ToolForm) -> str | None:
 
 
 def _skeleton(form: ToolForm, number: int) -> tuple[Any, ...]:
-    """The traits that tell forms apart: some calls without names and arguments, and how arguments are written."""
+    """The texts and traits by which forms are compared: some calls without arguments, and the form of arguments."""
     call = "".join(part if isinstance(part, str) else f"\0{part.name}\0" for part in form.call)
     text = f"{form.before}{(form.separator or '').join([call] * number)}{form.behind}"
     return text.strip(), form.arguments, form.spacing
 
 
 def tool_form_of(model: object) -> ToolForm | None:
-    """Return how a model's chat template writes calls.
+    """Return the form of calls in a model's chat template.
 
-    It is ``None`` where it writes none, or there is no template.
+    ``None`` if it writes none, or if there is no template.
     """
     return getattr(model, "tool_form", None)

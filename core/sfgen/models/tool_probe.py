@@ -1,9 +1,9 @@
-"""The form in which a chat template writes calls of tools, found by what it makes of some calls.
+"""Find out in which form a chat template writes tool calls, by rendering some calls.
 
-Nothing is known of any model here. A template is given names and values that no template has in it, and the texts
-between them are the form. A message with two calls tells what stands around each of them from what stands around all:
-the text between both ends with the begin of a call, as the text before the first does, and begins with the end of one.
-A form counts only if it writes the calls as the template has written them.
+This module knows no single model. A template is given names and values that no template has in it, and the texts
+between them are the form. A message with two calls distinguishes the texts around each call from the texts around all
+calls: the text between both ends with the begin of a call, as the text before the first does, and begins with the end
+of one. A form is accepted only if it writes the calls exactly as the template has written them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from sfgen.models.tool_forms import (
 
 _NUMBER = 7310042
 _QUOTED = 'sfgen"s\\sfgen'
-"""A string with what JSON escapes."""
+"""A string with characters that JSON escapes."""
 
 _INDEX = "\0"
 """A place of ``INDEX`` in a text that is compared."""
 
 _ATOM = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]|[0-9]+|[^\W\d]+|.", re.DOTALL)
-"""A piece that stays whole where texts are compared: ``</call>`` and ``</calls>`` have no begin in common."""
+"""A piece that is compared as a whole: ``</call>`` and ``</calls>`` have no common begin."""
 
 _END_OF_THOUGHT = re.compile(rf"\s*{MARK}\s*")
 
@@ -55,7 +55,7 @@ class _Call(NamedTuple):
 
     @property
     def value(self) -> Mapping[str, Any]:
-        """The call as a form is given it."""
+        """The call as ``ToolForm`` takes it."""
         return {"name": self.name, "arguments": self.arguments}
 
 
@@ -80,7 +80,7 @@ _TOOLS: Tools = tuple(
 
 
 def tool_form(render: Renders) -> ToolForm | None:
-    """Find out how a chat template writes calls of tools; ``None`` where it does not.
+    """Find out how a chat template writes tool calls; ``None`` if it writes none.
 
     >>> def render(messages, variables, *, begins_answer, tools=None):
     ...     text = ""
@@ -102,15 +102,15 @@ def tool_form(render: Renders) -> ToolForm | None:
 
 @dataclass(frozen=True)
 class _Way:
-    """A way to give calls to a template, which may refuse others.
+    """A way to give calls to a template; a template may refuse other ways.
 
     Attributes:
-        probe: It asks the template.
-        message: The message of the assistant besides its calls.
-        tools: The tools that the template is told of.
+        probe: Renders conversations by the template.
+        message: The message of the assistant without its calls.
+        tools: The tools that the template is given.
         is_answered: Whether results of the tools follow.
         as_text: Whether arguments are given as JSON text.
-        named_ids: Whether identifiers have the name and the number of the call in them.
+        named_ids: Whether identifiers contain the name and the number of the call.
     """
 
     probe: Probe
@@ -121,7 +121,7 @@ class _Way:
     named_ids: bool = False
 
     def told(self, *calls: _Call, **more: str) -> str | None:
-        """The text behind the question, with calls, and with more fields of their message."""
+        """The text after the question, with calls in a message that may have more fields."""
         message = {**self.message, **more}
         given = [self._given(call, index) for index, call in enumerate(calls)]
         results = [
@@ -136,18 +136,18 @@ class _Way:
         return {"id": given, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
     def body(self, *calls: _Call) -> str:
-        """The text behind the begin of a message, with calls; empty where the template does not write them."""
+        """The text of a message with calls after its header; empty if the template does not write them."""
         return self._behind_header(self.told(*calls) or "").removeprefix(self._empty_thought)
 
     def _behind_header(self, told: str) -> str:
-        """A text without the begin of its message: a prompt, or what is before an answer."""
+        """A text without the header of its message, which is a prompt or the text before an answer."""
         texts = self._headers
         begins = [text for text in (*texts, *(text.rstrip() for text in texts)) if told.startswith(text)]
         return told.removeprefix(begins[0] if begins else max((_common(told, text) for text in texts), key=len))
 
     @cached_property
     def _empty_thought(self) -> str:
-        """The text that stands for a thought where a message with calls has none, if it stands before the calls."""
+        """The text for an empty thought before the calls; empty if there is none."""
         told = self._behind_header(self.told(_ONE, **dict.fromkeys((*FIELDS, "tool_plan"), THOUGHT)) or "")
         before, _, behind = told.partition(THOUGHT)
         end = _END_OF_THOUGHT.match(behind)
@@ -169,7 +169,7 @@ class _Way:
 
 
 def _ways(probe: Probe) -> Iterator[_Way]:
-    """Yield the ways in which a template writes arguments, the most usual first."""
+    """Yield the ways in which a template accepts calls and writes their arguments, the most usual first."""
     messages: tuple[Mapping[str, Any], ...] = ({"content": ""}, {"content": None}, {})
     for as_text, is_answered, tools, message in itertools.product(
         (False, True), (False, True), (_TOOLS, None), messages
@@ -177,7 +177,7 @@ def _ways(probe: Probe) -> Iterator[_Way]:
         way = _Way(probe, message, tools, is_answered, as_text)
         told = way.told(_ONE)
         if told is not None and all(value in told for value in _ONE.arguments.values()):
-            # A template that writes no name relies on identifiers that have it in them.
+            # A template that writes no name relies on identifiers that contain the name.
             yield way if _ONE.name in told else replace(way, named_ids=True)
 
 
@@ -205,9 +205,9 @@ class _Written:
     """A text with calls.
 
     Attributes:
-        text: The text, up to what ends a message.
+        text: The text, up to the end of its message.
         calls: The slots of each call, in order.
-        is_ended: Whether it is ended as an answer is.
+        is_ended: Whether it ends as an answer does.
     """
 
     text: str
@@ -235,7 +235,7 @@ class _Written:
 
 
 def _found(way: _Way) -> ToolForm | None:
-    """The form of what a template writes, given calls in one way."""
+    """The form of the calls that a template writes, given calls in one way; ``None`` if it has no form."""
     style = _style(way)
     if style is None:
         return None
@@ -250,7 +250,7 @@ def _found(way: _Way) -> ToolForm | None:
 
 
 def _written(way: _Way, style: _Style, *calls: _Call) -> _Written | None:
-    """The text that a template writes for calls; ``None`` where it has not the name and arguments of each once."""
+    """The text that a template writes for calls; ``None`` unless it has name and arguments of each call once."""
     text = way.body(*calls)
     places = [sorted(_places(text, call, style)) for call in calls]
     if any(
@@ -283,7 +283,7 @@ def _spans(text: str, word: str) -> Iterable[tuple[int, int]]:
 
 
 def _spans_of_json(text: str, value: Any) -> Iterator[tuple[int, int]]:
-    """Yield where a text has a value as JSON."""
+    """Yield the spans at which a text has a value as JSON."""
     for found in re.finditer("{", text):
         try:
             decoded, end = json.JSONDecoder().raw_decode(text, found.start())
@@ -294,7 +294,7 @@ def _spans_of_json(text: str, value: Any) -> Iterator[tuple[int, int]]:
 
 
 def _of_two(two: _Written, style: _Style) -> ToolForm | None:
-    """The form of which two calls are written; ``None`` where they are not written alike."""
+    """The form in which two calls are written; ``None`` if they are not written alike."""
     split = _split(two.before, two.between, two.behind)
     if re.search("[0-9]", split.separator):  # calls are counted, and not from 0
         return None
@@ -309,7 +309,7 @@ def _of_two(two: _Written, style: _Style) -> ToolForm | None:
 
 
 def _of_one(one: _Written, style: _Style) -> ToolForm | None:
-    """The form of which one call is written."""
+    """The form in which one call is written."""
     end, stop = (one.behind, "") if one.is_ended else _without_last_mark(one.behind)
     call = _parts([one.before, *one.inner(0), end], [place.slot for place in one.calls[0]])
     form = ToolForm(call, arguments=style.arguments, spacing=style.spacing, stop=stop)
@@ -334,7 +334,7 @@ def _is_written_by(form: ToolForm, written: _Written, calls: Sequence[_Call]) ->
 
 
 def _lead(way: _Way, style: _Style, begin: str) -> str:
-    """The text between a text of the answer and a call, which begins with another text."""
+    """The text between free text of an answer and the begin of a call."""
     behind = (way.told(_ONE, content=ANSWER) or "").partition(ANSWER)[2]
     before = behind[: min((place.start for place in _places(behind, _ONE, style)), default=0)]
     begins = [each for each in (begin, begin.lstrip()) if before.endswith(each)]
@@ -345,7 +345,7 @@ def _lead(way: _Way, style: _Style, begin: str) -> str:
 
 
 class _Split(NamedTuple):
-    """The texts around things in a row."""
+    """The texts around two things in a row: around both, around each, and between them."""
 
     before: str
     begin: str
@@ -355,7 +355,7 @@ class _Split(NamedTuple):
 
 
 def _split(before: str, between: str, behind: str) -> _Split:
-    """Tell what stands around each of two things from what stands around both, and between them."""
+    """Divide the texts around two things: around both, around each, and between them."""
     first, middle, last = (_ATOM.findall(text) for text in (before, between, behind))
     end = _alike(middle, last)
     rest = middle[len(end) :]
@@ -365,7 +365,7 @@ def _split(before: str, between: str, behind: str) -> _Split:
 
 
 def _alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    """The atoms with which two texts begin; the numbers of the first thing and of the second are alike."""
+    """The common first atoms of two texts; the numbers 0 and 1 of the two calls count as equal."""
     one, other = (_ATOM.findall(text) if isinstance(text, str) else text for text in (one, other))
     alike = list[str]()
     for first, second in zip(one, other, strict=False):
@@ -376,7 +376,7 @@ def _alike(one: Sequence[str], other: Sequence[str]) -> list[str]:
 
 
 def _common(one: str, other: str) -> str:
-    """The text with which two begin, of whole atoms."""
+    """The longest common prefix of two texts, of whole atoms."""
     return "".join(_alike(one, other)).partition(_INDEX)[0]
 
 
@@ -400,7 +400,7 @@ def _style(way: _Way) -> _Style | None:
         told = text[start:end]
         compact = json.dumps(_ONE.arguments, separators=(",", ":"))
         return _Style(None, "spaced" if told == json.dumps(_ONE.arguments) else "compact" if told == compact else "any")
-    if way.as_text or repr(_ONE.arguments) in text:  # it wants JSON text, and has written what it was given
+    if way.as_text or repr(_ONE.arguments) in text:  # it wants JSON text, and has written its input unchanged
         return None
     arguments = _Values(way, text).arguments()
     return None if arguments is None else _Style(arguments)
@@ -408,18 +408,18 @@ def _style(way: _Way) -> _Style | None:
 
 @dataclass(frozen=True)
 class _Values:
-    """Asks a template how it writes arguments each by itself.
+    """Finds out how a template writes arguments one by one.
 
     Attributes:
-        way: How it is asked.
-        text: What it writes of two strings.
+        way: The way to give calls to the template.
+        text: The text of a call with two strings.
     """
 
     way: _Way
     text: str
 
     def arguments(self) -> Arguments | None:
-        """The form in which it writes them; ``None`` where they do not stand one behind the other."""
+        """The form in which it writes them; ``None`` if they do not follow one another."""
         found = re.search("(.*?)".join(itertools.chain(*_ONE.arguments.items())), self.text, re.DOTALL)
         if found is None:
             return None
@@ -431,7 +431,7 @@ class _Values:
             return None
         before, behind = self.text[: found.start()].rpartition(_ONE.name)[2], self.text[found.end() :]
         _, last, other = self.way.body(_ONE, _TWO).partition(_ONE.arguments[_NEXT])
-        behind = _common(behind, other) if last else behind  # of the last call, and of one with another behind it
+        behind = _common(behind, other) if last else behind  # common to the last call and to one before another
         split = _split(before, number[1], behind.removeprefix(quotes[1]))
         true, false, null = (self._value(value, *number) for value in (True, False, None))
         return Arguments(
@@ -448,24 +448,24 @@ class _Values:
         )
 
     def _between(self, value: Any) -> str | None:
-        """The text between the first name and the second, where the first has a value."""
+        """The text between the first name and the second, if the first has a given value."""
         body = self.way.body(_ONE._replace(arguments={**_ONE.arguments, _KEY: value}))
         found = re.search(f"{_KEY}(.*){_NEXT}", body, re.DOTALL)
         return found[1] if found else None
 
     def _around(self, value: Any, text: str) -> tuple[str, str] | None:
-        """The texts around a value between both names."""
+        """The texts before and after a value between both names."""
         before, found, behind = (self._between(value) or "").partition(text)
         return (before, behind) if found else None
 
     def _value(self, value: Any, before: str, behind: str) -> str:
-        """The text of a value; empty where it is not known."""
+        """The text of a value; empty if unknown."""
         between = self._between(value) or ""
         is_between = len(between) > len(before + behind) and between.startswith(before) and between.endswith(behind)
         return between[len(before) : len(between) - len(behind)] if is_between else ""
 
     def _notation(self, value: Any, around: tuple[str, str], quotes: tuple[str, str]) -> Notation:
-        """The notation in which a list or an object is written; JSON where that is not known."""
+        """The notation in which a list or an object is written; JSON if unknown."""
         told = self._value(value, *around)
         notations: tuple[Notation, ...] = ("json", "python", "bare")
         for notation in notations:

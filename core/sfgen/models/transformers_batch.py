@@ -1,8 +1,8 @@
 """Several sequences inside a transformers model, read in one forward pass.
 
-Most of a pass over one token is spent on the weights; with several texts they are read once for all. Which models can
-do that is decided by what is known of them: plain attention over the whole text, positions that are given, and a mask
-that is given. Any other reads its texts one after the other, each in a session of its own.
+Most of the time of a pass over one token goes into reading the weights; with several texts they are read once for all.
+This works for known models only: those with plain attention over the whole text that take positions and a mask. Any
+other model reads its texts one after the other, each in a session of its own.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ KNOWN = frozenset({
     "llama", "mistral", "mixtral", "olmo", "olmo2", "olmoe", "opt", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3",
     "qwen3_moe", "smollm3", "stablelm", "starcoder2",
 })  # fmt: skip
-"""Architectures that were tried: each is in the tests. Some of their configurations are left out all the same."""
+"""Architectures that were tested: each is in the tests. Some of their configurations are excluded all the same."""
 _PASS = 32
-"""A pass takes about as long as N tokens more in another."""
+"""One more pass takes about as long as this many more tokens in a pass."""
 _PASS_ON_GPU = 256
-"""The same on a GPU of NVIDIA, where N operations take about the time of reading one weight."""
+"""The same on a GPU of NVIDIA, where reading one weight takes about the time of this many operations."""
 MANY = 1024
-"""More tokens in one pass bring no more speed, only a need for memory."""
+"""The most tokens in one pass: more need more memory and are not faster."""
 
 
 def reads_rows_at_once(config: Any) -> bool:
@@ -90,16 +90,16 @@ class TransformersBatch:
         self._context_length = context_length
         self._lengths = [0] * rows
         self._cache: BatchedKvCache | None = None
-        self._rows: list[int] = []  # which row each lane holds
+        self._rows: list[int] = []  # the row that each lane holds
         self._threads = threads
         self._cpu_threads: CpuThreads | None = None
         self._lm_head: PartialLmHead | None = None
-        self._hidden: dict[int, Any] = {}  # what the last scores of each row were made of
+        self._hidden: dict[int, Any] = {}  # the hidden state of the last scores of each row
         self._keeps_logits = False
         self._cache_name = ""
         self._recorded: RecordedPass | None = None
-        self._texts = 0  # of the last such pass
-        self._steady = 0  # passes over one token of each text, one after the other; below 0: none can be recorded
+        self._texts = 0  # the number of texts in the last such pass
+        self._steady = 0  # consecutive passes over one token of each text; below 0: none can be recorded
 
     def extend(self, rows: Mapping[int, Sequence[int]]) -> Mapping[int, Answer]:
         """Read tokens for some rows and return the next scores of each, or its ``ModelError``."""
@@ -115,7 +115,7 @@ class TransformersBatch:
     def extend_together(
         self, rows: Mapping[int, Sequence[int]], wanted: Mapping[int, Int32 | None]
     ) -> tuple[Sequence[int], Any, Mapping[int, Answer]]:
-        """Read tokens for some rows; return rows and their scores in one table, and what is not in it.
+        """Read tokens for some rows; return rows and their scores in one table, and the answers of others.
 
         On a GPU all tokens are scored, and the table stays there: a product for all rows at once takes less time than
         few rows of the output layer for each.
@@ -124,7 +124,7 @@ class TransformersBatch:
         read, table, others = self._extend(rows, {} if stays else wanted, stays=stays)
         if not stays:
             return read, on_host(table), others
-        for row in read:  # nothing else is scored there
+        for row in read:  # no other scores are made on such a device
             self._hidden.pop(row, None)
         return read, table, others
 
@@ -192,7 +192,7 @@ class TransformersBatch:
 
     @contextmanager
     def _reading(self, rows: Mapping[int, Sequence[int]], model: Any) -> Iterator[None]:
-        """Read rows that have lanes; after an error all rows hold what they held before."""
+        """Read rows that have lanes; after an error all rows hold the same tokens as before."""
         import torch
 
         threads = self._cpu_threads = self._cpu_threads or CpuThreads(model, self._threads)
@@ -242,7 +242,7 @@ class TransformersBatch:
         first = len(token_ids) - positions
         for start in range(first, len(token_ids), at_a_time):
             stop = min(start + at_a_time, len(token_ids))
-            part = token_ids[start if start > first else 0 : stop]  # what comes before is read with the first part
+            part = token_ids[start if start > first else 0 : stop]  # tokens before it are read with the first part
             yield on_host(self._read({row: part}, model, stop - start)[0])
 
     def _read(self, rows: Mapping[int, Sequence[int]], model: Any, positions: int = 1) -> Any:
@@ -265,7 +265,7 @@ class TransformersBatch:
         )
         padded = [[*token_ids, *[token_ids[-1]] * (width - len(token_ids))] for token_ids in rows.values()]
         options: dict[str, Any] = {}
-        if len(rows) > 1 and not self._cache.is_even:  # what is read as in a session may take a faster way
+        if len(rows) > 1 and not self._cache.is_even:  # texts of one length need no mask, as in a session
             options["attention_mask"] = self._cache.mask(self._mask_dtype(model))
         if self._keeps_logits:
             options["logits_to_keep"] = positions
@@ -283,7 +283,7 @@ class TransformersBatch:
         return states[:, -positions:]
 
     def _steady_scores(self, rows: Mapping[int, Sequence[int]], model: Any) -> Any | None:
-        """Read one token of each text as in passes before; ``None``: it is no such pass, or none is recorded yet."""
+        """Read one token of each text by a recorded pass; ``None`` if there is none for these rows."""
         from sfgen.models import recorded_pass
 
         cache, lm_head, texts = self._cache, self._lm_head, len(rows)
@@ -299,7 +299,7 @@ class TransformersBatch:
         if self._recorded is None or not self._recorded.fits(texts, slots):
             if self._steady <= recorded_pass.STEADY:
                 return None
-            self._recorded = None  # it holds memory
+            self._recorded = None  # frees its memory
             if slots > cache.slots:
                 cache.make_room(texts, -(-slots // recorded_pass.SLOTS) * recorded_pass.SLOTS)
 
@@ -312,7 +312,7 @@ class TransformersBatch:
             scores = self._recorded.scores(
                 [rows[row][0] for row in self._rows], [self._lengths[row] for row in self._rows]
             )
-        except RuntimeError:  # some models do what cannot be recorded
+        except RuntimeError:  # some models have operations that cannot be recorded
             self._recorded, self._steady = None, -1
             return None
         for row in rows:
@@ -328,7 +328,7 @@ class TransformersBatch:
     def _scored(
         self, order: Sequence[int], states: Any, wanted: Mapping[int, Int32 | None], others: dict[int, Answer]
     ) -> tuple[Sequence[int], Any, Mapping[int, Answer]]:
-        """Turn what ``_read`` returned into a tensor of scores; rows of which few are wanted join the others."""
+        """Turn the result of ``_read`` into a tensor of scores; rows with few wanted scores go to ``others``."""
         import torch
 
         lm_head = self._lm_head
@@ -337,7 +337,7 @@ class TransformersBatch:
         self._hidden.update({row: states[number : number + 1] for number, row in enumerate(order)})
         whole = [row for row in order if wanted.get(row) is None]
         few = [row for row in order if wanted.get(row) is not None]
-        if few:  # each by itself, as in a session; and all are waited for once
+        if few:  # each by itself, as in a session; the wait is for all together
             found = [lm_head.scores(self._hidden[row], wanted[row])[0, -1] for row in few]
             ends = np.cumsum([len(each) for each in found])[:-1]
             others.update(zip(few, np.split(on_host(torch.cat(found)), ends), strict=True))
@@ -355,8 +355,8 @@ def _layers(config: Any) -> Any:
 
 def _groups(counts: Mapping[int, int], one_pass: int) -> list[list[int]]:
     """Choose the rows that are read together, for the least time in all."""
-    # Padding is read like tokens, so a row with few beside one with many may be dearer than a pass of its own. One more
-    # pass costs as much as `one_pass` tokens.
+    # Padding is read like tokens, so a row with few tokens beside one with many may cost more than a pass of its own.
+    # One more pass costs as much as `one_pass` tokens.
     if len(set(counts.values())) == 1 and sum(counts.values()) <= MANY:
         return [list(counts)]
     rows = sorted(counts, key=lambda row: -counts[row])

@@ -1,4 +1,4 @@
-"""The forward pass of a transformers model: its inputs by name, and all that sessions and batches share around it."""
+"""The forward pass of a transformers model: its inputs by name, and the code that sessions and batches share."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sfgen.models.transformers_internals import accelerate_hook, has_hooks
 from sfgen.parameter_text import ParameterText
 from sfgen.protocols import Int32, Scores
 
-# The name from transformers 5.24 on comes first: an output of it logs a notice when it is asked for an older name.
+# The name of transformers 5.24 and later comes first: its outputs log a notice when they are asked for an older name.
 _CACHE_NAMES = ("cache", "past_key_values", "cache_params", "state")
 """Names of the cache among the parameters and the outputs of architectures."""
 
 _BLOCK = 64
-"""Tokens of a pass that the kernel takes at a time."""
+"""The number of tokens that the kernel takes at a time."""
 
 KNOWN_LM_HEADS = frozenset({
     "gemma", "gemma2", "gpt2", "gpt_neox", "llama", "mistral", "olmo", "olmo2", "phi3", "qwen2", "qwen3", "smollm3",
     "stablelm", "starcoder2",
 })  # fmt: skip
-"""Architectures of which it is known what comes after the last layer: each is in the tests."""
+"""Architectures whose output layer can be called by itself: each is in the tests."""
 
 MOST_SCORES = 1 << 25
 """The most scores computed at a time, unless one position has more: 128 MiB in float32."""
@@ -54,15 +54,15 @@ def cache_in(output: Any) -> Any:
 @lru_cache(maxsize=16)
 def _parameters(kind: Any) -> frozenset[str]:
     """Return the parameters of the ``forward`` of a class."""
-    # Cached: looking takes a tenth of the time of a small text.
+    # Cached: the inspection takes a tenth of the time of a small text.
     return frozenset(inspect.signature(kind.forward).parameters)
 
 
 # ---- attention on a GPU of NVIDIA ------------------------------------------------------------------------------------
 #
-# On newer GPUs torch hands attention in half precision to cuDNN, which makes a plan for every shape that is new to it.
-# A text that is written is longer at each token, so most of the time would go into plans: measured on an H100, 43 ms
-# for a token instead of 9. The kernels that torch has itself need none.
+# On newer GPUs torch computes attention in half precision by cuDNN, which makes a plan for every new shape. A text
+# grows by each token, so most of the time would go into plans: measured on an H100, 43 ms for a token instead of 9.
+# Torch's own kernels need no plans.
 #
 # One of them is wrong about the last of 65 tokens, of 129, of 193, …, that are read in one pass with a mask by a model
 # whose heads share one key (seen with torch 2.11 on an H100, in float32 and bfloat16): such passes are avoided.
@@ -91,15 +91,15 @@ def without_plans(device: Any) -> Iterator[None]:
 
 # ---- rotary positions whose frequencies depend on the length ---------------------------------------------------------
 #
-# Two ways of stretching a model's context turn the keys differently once the text is longer than what the model was
-# trained on, and leave that in the model itself, where the next text would find it:
+# Two ways of stretching a model's context rotate the keys differently once the text is longer than the texts of the
+# training, and keep the new frequencies in the model itself, where they would change the next text:
 #
 # * `longrope` (Phi-3) has two sets of frequencies, for short and for long texts. Where the text passes the border, in
 #   either direction, all its keys are wrong: the cache is thrown away and the text read again, as generate() of
 #   transformers does for Phi-3.
 # * `dynamic` widens the frequencies with each token beyond the border. As in generate(), keys that are in the cache
 #   stay as they are: the scores are those of a text written token by token, not those of the same text read at once.
-#   The model is set back before each forward pass, so that no text sees how long another one was.
+# The model is reset before each forward pass, so that no text depends on the length of another.
 
 
 class Rotary:
@@ -113,9 +113,9 @@ class Rotary:
 
     def ends(self, start: int, stop: int) -> list[int]:
         """Return the lengths at which reading must pause, ascending, the last one ``stop``."""
-        # So no token's scores depend on what follows it. In one forward pass all positions are turned for the length of
-        # the whole: a text is read up to the border of `longrope` and then beyond it, and beyond the border of
-        # `dynamic` one token at a time.
+        # The pauses keep the scores of a token independent of the text after it. A forward pass rotates all positions
+        # for the length of the whole text: a text is read up to the border of `longrope` and then beyond it, and beyond
+        # the border of `dynamic` one token at a time.
         ends = {stop}
         if self._border is not None and start < self._border < stop:
             ends.add(self._border)
@@ -142,7 +142,7 @@ def depends_on_length(config: Any) -> bool:
 
 def _kinds(config: Any) -> Iterator[tuple[str, int | None]]:
     """Yield the kinds of scaling, each with the length at which it begins."""
-    # Some models have one for each kind of layer.
+    # Some models have a kind of scaling for each kind of layer.
     parameters = getattr(config, "rope_parameters", None) or {}
     for each in (parameters, *parameters.values()):
         if isinstance(each, dict) and isinstance(each.get("rope_type"), str):
@@ -155,7 +155,7 @@ def _grows(module: Any) -> bool:
 
 
 def _set_back(module: Any) -> None:
-    """Give a module the frequencies back that it was made with."""
+    """Restore the frequencies that a module was made with."""
     for name, original in list(module.named_buffers(recurse=False)):
         if name.endswith("original_inv_freq"):
             used = name.removesuffix("original_inv_freq") + "inv_freq"
@@ -166,8 +166,8 @@ def _set_back(module: Any) -> None:
 
 # ---- the output layer ------------------------------------------------------------------------------------------------
 #
-# The last thing that a language model does is to multiply by one row for each token of its vocabulary. Where a pattern
-# leaves a few tokens, their rows are enough: with GPT-2 the rows of all tokens are a third of the weights.
+# The last step of a language model is a product with one row of weights for each token of its vocabulary. If a pattern
+# allows few tokens, their rows are enough: with GPT-2 the rows of all tokens are a third of the weights.
 
 
 class PartialLmHead:
@@ -206,7 +206,7 @@ def has_rows(model: Any) -> bool:
     if architecture not in KNOWN_LM_HEADS or not type(model).__module__.startswith("transformers.models."):
         return False
     layer = model.get_output_embeddings()
-    # Other weights or hooks around a layer take effect only if the layer itself is called, and the model.
+    # Wrapped weights and hooks take effect only if the layer itself, and the model, are called.
     is_plain = type(layer) is torch.nn.Linear and type(layer.weight) is torch.nn.Parameter
     return is_plain and all(accelerate_hook(each) is None for each in (layer, model)) and not has_hooks(model)
 
@@ -214,7 +214,7 @@ def has_rows(model: Any) -> bool:
 # ---- scores at every position ----------------------------------------------------------------------------------------
 #
 # A text of 4096 tokens with a vocabulary of 256 000 has a thousand million scores: 4 GiB in float32, more than the
-# weights of many models. They are computed for some positions after the other, and each part is moved to the host.
+# weights of many models. They are computed for a few positions at a time, and each part is moved to the host.
 
 
 def positions_at_a_time(model: Any) -> int:
@@ -224,7 +224,8 @@ def positions_at_a_time(model: Any) -> int:
 
 def scores_in_parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iterator[Scores]:
     """Score states ``[1, positions, size]`` in parts, float32 ``[some positions, rows]``."""
-    # The last position is scored by itself, as where no other is wanted, so that its scores are those to the last bit.
+    # The last position is scored by itself, so that its scores are, to the last bit, those of a pass that scores no
+    # other.
     last = hidden.shape[1] - 1
     for start in range(0, last, at_a_time):
         yield on_host(lm_head.scores(hidden[:, start : min(start + at_a_time, last)], None)[0])
@@ -233,7 +234,7 @@ def scores_in_parts(hidden: Any, lm_head: PartialLmHead, at_a_time: int) -> Iter
 
 def joined_parts(parts: Iterable[Scores], count: int) -> Scores:
     """Concatenate parts to float32 ``[count, tokens]``."""
-    # At most one part is held beside the whole.
+    # At most one part is in memory beside the result.
     whole: Scores | None = None
     start = 0
     for part in parts:
@@ -256,7 +257,7 @@ def on_host(scores: Any) -> Scores:
 
 
 def not_read(error: BaseException, model: Any, name: str, what: str, advice: str) -> ModelError:
-    """Turn what torch raised in a forward pass into one line."""
+    """Return a ``ModelError`` of one line for an error of torch in a forward pass."""
     if is_out_of_memory(error):
         return ModelError(
             f"not enough memory on {model.device} for {what}",

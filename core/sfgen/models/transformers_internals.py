@@ -1,7 +1,7 @@
-"""The undocumented parts of transformers, torch and accelerate that are used, each with an answer without it.
+"""The undocumented parts of transformers, torch and accelerate that are used, each with a fallback.
 
-Only this file names them. Where a new version has one no longer, a model is read in a slower way, or transformers says
-itself what a model is for.
+No other file uses them. If a new version lacks one, a model is read in a slower way, or transformers itself reports
+that a model is of the wrong kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def reads_pictures(model_type: str) -> bool:
 
 
 def fills_gaps(model_type: str) -> bool:
-    """Tell whether a type fills gaps in a text; false where transformers cannot tell."""
+    """Tell whether a type fills in blanks of a text; false where transformers cannot tell."""
     return model_type in (_names_of("MASKED_LM") or ())
 
 

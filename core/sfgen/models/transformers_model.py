@@ -110,9 +110,9 @@ class TransformersModel:
             device: ``auto`` (cuda, then mps, then cpu), ``cpu``, ``cuda``, ``cuda:N`` or ``mps``.
             dtype: ``auto`` (the checkpoint's own, but float32 on a CPU), ``float32``, ``bfloat16`` or ``float16``.
             trust_remote_code: Whether code that comes with the model may run.
-            offline: Whether the hub must not be asked, also not for what its cache lacks.
+            offline: Whether the hub may not be asked: only files on this machine are used.
             threads: As for the class.
-            title: What messages and records call it; ``name`` if not given.
+            title: The name in messages and records; ``name`` if not given.
 
         Raises:
             ModelError: The model is missing, cannot be read, or continues no text; the device is not there.
@@ -169,16 +169,16 @@ class TransformersModel:
     ) -> ChatPrompt:
         """Tokenize a conversation with the tokenizer's chat template.
 
-        It ends where the answer begins; behind a last message of the assistant, where that goes on.
+        It ends where the answer begins, or after a last message of the assistant, which the model continues.
 
         Args:
             messages: The messages, or the text of a user's only one.
             tools: The tools that the model may call, each ``{"type": "function", "function": {…}}``, as transformers
                 documents it for templates.
-            variables: Variables of the template besides, such as ``{"enable_thinking": False}``.
+            variables: Further variables of the template, such as ``{"enable_thinking": False}``.
 
         Raises:
-            UsageError: The tokenizer has no chat template, or that has no such role; or no messages.
+            UsageError: The tokenizer has no chat template, the template has no such role, or there are no messages.
             ModelError: The template cannot be used; or as for ``encode``.
         """
         return self._checked(self._prompts.chat(messages, tools, variables))
@@ -272,7 +272,7 @@ class TransformersTokenizer:
         """Tokenize a text alone, reading the names of special tokens."""
         if (backend := self._backend) is not None:
             return list(backend.encode(text, add_special_tokens=False).ids)
-        with quiet_transformers():  # it warns of long texts; we count for ourselves
+        with quiet_transformers():  # it warns of long texts; their length is checked elsewhere
             return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def rendered(
@@ -297,9 +297,9 @@ class TransformersTokenizer:
 
     @property
     def _backend(self) -> Any:
-        """The backend, which answers in a third of the time; ``None`` where it would differ."""
-        # It is the same where transformers adds nothing of its own: nothing is cut off, filled up or left as text. That
-        # is looked at each time: the tokenizer may be that of a caller, who sets it to cut texts off.
+        """The backend of a fast tokenizer, which takes a third of the time; ``None`` if its result may differ."""
+        # The result is the same if transformers itself does not truncate, pad, or split special tokens. That is checked
+        # at each call, since the tokenizer may belong to a caller who changes its settings.
         tokenizer = self._tokenizer
         backend = getattr(tokenizer, "backend_tokenizer", None)
         is_bare = getattr(backend, "truncation", 0) is None and getattr(backend, "padding", 0) is None
@@ -314,13 +314,12 @@ def from_transformers(model: Any, tokenizer: Any, *, threads: int | None = None)
     """Use a causal language model that transformers has loaded.
 
     The model is used where it is and as it is: it is neither moved nor copied, it may be quantised, and spread over
-    several devices by ``device_map``. It must be in evaluation mode, at each text. Of a model that peft or
-    ``torch.compile`` has wrapped, the model inside is used, adapters and all.
+    several devices by ``device_map``. It must be in evaluation mode whenever it is used. If peft or ``torch.compile``
+    has wrapped it, the model inside is used, with its adapters.
 
-    The end tokens are those that the model's generation configuration, its configuration and the tokenizer name, all of
-    them.
-    Texts share forward passes (``batch``) where the model is a class of transformers on one device, and few rows of the
-    output layer are computed alone where that layer is a plain one; other models do the same at full cost.
+    The end tokens are all those that the model's generation configuration, its configuration or the tokenizer names.
+    Texts share forward passes (``batch``) if the model is a class of transformers on one device. If its output layer is
+    a plain one, only the rows that are needed are computed. Other models give the same texts in more time.
 
     Args:
         model: What ``AutoModelForCausalLM.from_pretrained`` gives.
@@ -395,7 +394,7 @@ def _what_to_give_for(model: Any) -> str:
     if isinstance(model, str | PathLike):
         return "A model is loaded by its name with sfgen.load_model()."
     if hasattr(model, "model") and hasattr(model, "tokenizer"):
-        return "Of a pipeline give pipeline.model and pipeline.tokenizer."
+        return "For a pipeline, give pipeline.model and pipeline.tokenizer."
     if hasattr(model, "module"):
         return "Give the model inside: model.module"
     return "AutoModelForCausalLM.from_pretrained() gives one."
@@ -409,7 +408,7 @@ def _checked_tokenizer(tokenizer: Any) -> Any:
         return tokenizer
     hint = "AutoTokenizer.from_pretrained() gives one."
     if hasattr(tokenizer, "tokenizer"):
-        hint = "Of a processor give processor.tokenizer."
+        hint = "For a processor, give processor.tokenizer."
     elif type(tokenizer).__module__.startswith("tokenizers"):
         hint = "Wrap it: PreTrainedTokenizerFast(tokenizer_object=tokenizer)"
     raise arguments.refusal("tokenizer", "a tokenizer of transformers", tokenizer, hint=hint, error=VocabularyError)

@@ -36,7 +36,7 @@ from sfgen.vocabulary.pretrained import without_warnings
 class TransformersSession:
     """One sequence that a transformers model has read."""
 
-    # Nothing of it is kept in the model: several sessions of one model do not see each other.
+    # The model keeps no state of it, so several sessions of one model are independent.
 
     def __init__(
         self, model: Any, context_length: int | None = None, *, name: str = "the model", threads: int | None = None
@@ -50,10 +50,10 @@ class TransformersSession:
         self._cpu_threads = CpuThreads(model, threads)
         self._device = input_device(model)
         self._lm_head = PartialLmHead(model) if has_rows(model) else None
-        self._hidden: Any = None  # what the last scores were made of
+        self._hidden: Any = None  # the hidden state of the last scores
         parameters = parameters_of(model)
         self._cache_name = cache_name(parameters)
-        # Said each time, since a configuration may say use_cache: false.
+        # Given each time, since a configuration may have use_cache: false.
         self._options: dict[str, Any] = {"use_cache": True} if self._cache_name else {}
         self._keeps_logits = self._lm_head is None and "logits_to_keep" in parameters
         self._takes_positions = "position_ids" in parameters
@@ -72,7 +72,7 @@ class TransformersSession:
         # It takes one forward pass, or several where a cache is continued one token at a time, where rotary positions
         # depend on the length, and where too many scores would be made at a time: the device holds MOST_SCORES of them
         # at most (unless one position has more, or the architecture always gives those of the whole text), the host
-        # all. The scores of the last position are those of `extend` to the last bit where the output layer is called by
+        # all. The scores of the last position equal those of `extend` to the last bit if the output layer is called by
         # itself (KNOWN_LM_HEADS) and the tokens are read at once. After an error the session holds what it held before.
         return self.extend_last(token_ids, len(token_ids))
 
@@ -111,7 +111,7 @@ class TransformersSession:
                 yield
         except (RuntimeError, MemoryError) as error:  # torch raises hardly anything else
             del self._tokens[before:]
-            self._past.clear()  # it may be half written
+            self._past.clear()  # it may be partly written
             what = f"{before + len(token_ids)} tokens"
             raise not_read(error, self._model, self._name, what, "Give a shorter prompt") from error
 
@@ -133,8 +133,8 @@ class TransformersSession:
         for end in self._rotary.ends(length - positions, length):
             while len(self._tokens) < end:
                 read = len(self._tokens)
-                start = max(read, length - positions)  # what comes before is read with the first part
-                # Hidden states are small beside scores: as many are made at once as may be.
+                start = max(read, length - positions)  # tokens before it are read with the first part
+                # Hidden states are small beside scores, so as many as possible are computed at once.
                 stop = end if self._lm_head is not None else min(end, start + at_a_time)
                 self._tokens += token_ids[read - before : stop - before]
                 states = self._read(stop - start)
@@ -169,7 +169,7 @@ class TransformersSession:
                 start = self._past.length
                 inputs["position_ids"] = torch.arange(start, start + len(piece), device=self._device)[None]
             if self._keeps_logits:
-                inputs["logits_to_keep"] = max(1, wanted)  # 0 stands for all
+                inputs["logits_to_keep"] = max(1, wanted)  # 0 means all
             if self._cache_name:
                 inputs[self._cache_name] = self._past.value
             output = self._model(**inputs) if self._lm_head is None else self._lm_head.read(inputs)

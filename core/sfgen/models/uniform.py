@@ -1,4 +1,4 @@
-"""A model without a preference: every token is equally likely, so that what remains is the constraint alone.
+"""A model without a preference: every token is equally likely, so that the constraint alone shapes the text.
 
 Without a tokenizer its tokens are single characters. The id of a character of the Basic Multilingual Plane is its code
 point; the id after the last is the end token. Characters beyond that plane, emoji among them, are written in four
@@ -49,7 +49,7 @@ class UniformModel:
     def encode(self, text: str) -> list[int]:
         """Tokenize a prompt by longest match.
 
-        How it is cut makes no difference to this model.
+        This model gives equal scores however the prompt is cut.
 
         Raises:
             InputError: The vocabulary cannot write the prompt.
@@ -73,7 +73,7 @@ class UniformModel:
 
     @cached_property
     def _longest(self) -> int:
-        """The bytes of the longest token. All tokens are looked at for it, so it is kept."""
+        """The bytes of the longest token; kept, since finding it reads all tokens."""
         return max(map(len, self.vocabulary.ids), default=0)
 
     def session(self) -> UniformSession:
@@ -98,7 +98,7 @@ class UniformSession:
 
     def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
         """Return equal scores at the last positions, float32 ``[positions, len(vocabulary)]``."""
-        # They take no memory for each.
+        # All positions share the memory of one number.
         scores: Scores = np.broadcast_to(self._scores, (positions, len(self._scores)))
         return scores
 

@@ -1,4 +1,4 @@
-"""The files that hold the weights of a transformers model, and what a directory holds in their place."""
+"""Find the files with the weights of a transformers model, and recognize a directory that has something else."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def check_files(directory: Path) -> None:
 
 
 def other_contents(directory: Path) -> tuple[str, str] | None:
-    """Recognize what a directory holds that is not a transformers model."""
+    """Recognize the content of a directory that is not a transformers model."""
     adapter = directory / "adapter_config.json"
     if adapter.is_file():
         base = "the model that it was trained on"
         with suppress(OSError, ValueError, KeyError, TypeError):
             base = str(json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"]) or base
         return (
-            "it holds an adapter (PEFT) and not a whole model",
+            "it holds an adapter (PEFT), not a whole model",
             f"Merge it into {base} (merge_and_unload() of peft), and save the result.",
         )
     gguf = next(iter(sorted(directory.glob("*.gguf"))), None)

@@ -1,21 +1,21 @@
 """A compressor as a language model: the text that compresses best after FILE is the likeliest.
 
 After the ``ZipModel`` of Louf, Klett and Simpson 2023: the score of a character is minus the compressed length of FILE,
-prompt, text and that character, times log 256 a byte, so in nats. It is a very bad language model, and it comes along
-with any text file. Five things are done otherwise than there:
+prompt, text and that character, times log 256 a byte, so in nats. It is a very bad language model, but it needs nothing
+more than a text file. It differs from theirs in five ways:
 
 * The state of the compressor is copied for each character (``zlib.compressobj().copy()``), not made again from FILE.
-* The length is counted in bits. zlib's comes in whole bytes, which most characters share. But with fixed codes the byte
-  0xFF, which stands in no other place, is written as nine ones, and only zeros follow it: the last one of the stream
-  tells where the text before it ends.
+* The length is counted in bits. zlib gives a length in whole bytes, which is the same for most characters. But with
+  fixed codes the byte 0xFF, used for this purpose only, is written as nine ones, and only zeros follow: the last one in
+  the stream marks the end of the text.
 * zlib looks back 32 KB, so of a longer FILE only the end would count. It is cut into passages of that length, each of
-  which begins in the middle of the one before, with a compressor each. The one that has compressed prompt and text best
-  so far has the word.
-* The longest match hides what shorter ones know. So each length is the mean of two: after the whole text, and after its
-  last four characters alone.
+  which begins in the middle of the one before, with a compressor for each. The compressor that has compressed prompt
+  and text best so far gives the scores.
+* The longest match hides the statistics of shorter ones. So each length is the mean of two: after the whole text, and
+  after its last four characters alone.
 * The compressor does not read UTF-8: FILE's 125 most frequent characters are one byte each, the others three, whatever
-  the script. All these bytes are below 144, where a fixed code has eight bits. So no text is longer in code than as it
-  is, and zlib never falls back to storing it.
+  the script. All these bytes are below 144, where a fixed code has eight bits. So no coded text is longer than the text
+  itself, and zlib never stores it uncoded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from sfgen.protocols import Scores
 from sfgen.vocabulary import Vocabulary
 
 _LIMIT = 4 << 20  # bytes of FILE: 250 passages, 40 MB of compressors for each session
-WINDOW = 32768 - 263  # how far zlib looks back: its window, less what it keeps free for the longest match
+WINDOW = 32768 - 263  # bytes that zlib looks back: its window, less the room of the longest match
 _SHORT = 4  # characters of the short context
 _END = 0  # the id of the end token
 _SINGLE = 0x7E  # the number of tokens that are one byte for the compressor
@@ -53,14 +53,15 @@ _HINT = "zip:FILE takes a text file in UTF-8."
 class ZipModel:
     """A compression model of a text.
 
-    A token is one character: each that the text holds, the most frequent first, and each printable one of ASCII that it
-    does not hold, which costs at least eight bits more (the compressor reads an escape before it). Upper and lower case
-    are different characters, as they are in a pattern. The end token stands behind the text and nowhere else. Its id is
-    0, so that a greedy text also ends where the model's text holds no continuation, and all characters are equal.
+    A token is one character: first the characters of the text, the most frequent first, then the other printable
+    characters of ASCII, which cost at least eight bits more (the compressor reads an escape before them). Upper and
+    lower case are different characters, as they are in a pattern. The end token stands after the text and nowhere else.
+    Its id is 0, so that a greedy text also ends where the model's text has no continuation and all characters are
+    equally likely.
 
     Args:
-        text: What the model knows.
-        name: What messages and records call it.
+        text: The text that the model knows.
+        name: The name in messages and records.
 
     Attributes:
         vocabulary: The characters.
@@ -144,8 +145,8 @@ class ZipModel:
     def encode(self, text: str) -> list[int]:
         """Tokenize a prompt, adding a space unless it ends in white space.
 
-        The space joins prompt and answer, as in Louf, Klett and Simpson 2023, so neither needs to bring it. An empty
-        prompt is the position before the first character of the model's text.
+        The space separates prompt and answer, as in Louf, Klett and Simpson 2023, so that neither needs to have one. An
+        empty prompt is the position before the first character of the model's text.
 
         Raises:
             InputError: A character that is neither in the model's text nor printable ASCII.
@@ -159,9 +160,9 @@ class ZipModel:
         except KeyError as error:
             character: str = error.args[0]
             raise InputError(
-                f"the model {self.name} cannot read {character!r} (U+{ord(character):04X}): its text does not hold it",
+                f"the model {self.name} cannot read {character!r} (U+{ord(character):04X}): it is not in its text",
                 details=caret_lines(text, text.index(character)),
-                hint="Leave it out of the prompt: it reads the characters of its text, and printable ASCII.",
+                hint="Leave it out of the prompt: the model reads the characters of its text and printable ASCII.",
             ) from None
 
     def encode_inside(self, text: str) -> list[int]:
@@ -209,7 +210,7 @@ class ZipSession:
 
     def rewind(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""
-        # Those after the prompt are read again.
+        # The tokens after the prompt are read again.
         if length >= len(self._tokens):
             return
         if length < self._prompt_length:
@@ -252,9 +253,9 @@ class _Stream:
     @classmethod
     def after(cls, passage: bytes) -> _Stream:
         """Return a compressor that has only a passage to look back to."""
-        # Fixed codes: what a character costs is then a matter of the matches alone, and does not change with the text.
-        # (Codes made for each block predict worse, measured on English: 3.75 bits a character against 3.56.) Level 6
-        # predicts as level 9 does, in half the time; a copy takes less time with the memory of level 6 than with more.
+        # Fixed codes: the cost of a character then depends on the matches alone, not on the rest of the text. (Codes
+        # made for each block predict worse, measured on English: 3.75 bits a character against 3.56.) Level 6 predicts
+        # as level 9 does, in half the time; a copy takes less time with the memory of level 6 than with more.
         return cls(zlib.compressobj(6, zlib.DEFLATED, -15, 6, zlib.Z_FIXED, zdict=passage), 0)
 
     def copy(self) -> _Stream:
@@ -264,7 +265,7 @@ class _Stream:
         self._written += len(self._compressor.compress(data))
 
     def bits(self, more: bytes = b"") -> int:
-        """Return the compressed bits of what was read and ``more``, and a few: always the same."""
+        """Return the compressed bits of the text read so far and ``more``, plus a small constant."""
         compressor = self._compressor.copy()
         out = compressor.compress(more + _MARK) + compressor.flush()
         tail = out[-3:]  # behind the mark: the seven zeros of the end of the block, and at most seven to fill the byte

@@ -102,7 +102,7 @@ class Vocabulary:
                 is loaded already, which ``from_tokenizer`` reads: no configuration is looked for beside it, so that the
                 only end token is the tokenizer's own (a ``tokenizers.Tokenizer`` names none).
             trust_remote_code: Whether Python code that comes with the tokenizer may run.
-            offline: Whether the hub must not be asked, also not for what its cache lacks.
+            offline: Whether the hub may not be asked: only files on this machine are used.
 
         Raises:
             VocabularyError: There is no such tokenizer, it cannot be loaded, or its tokens' bytes cannot be determined.

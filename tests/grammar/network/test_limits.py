@@ -256,7 +256,7 @@ def test_the_bytes_of_a_text_that_is_not_written_out_bound_its_tokens(times: int
 
 def test_below_that_bound_the_tokens_are_counted() -> None:
     tokens = TokenNetwork(network_of(GrammarRules(doubled(17).rules, "r0")), LETTERS)
-    with pytest.raises(TextTooLong, match=f"has {2**17:,} bytes; those above {LONGEST_TEXT:,} are"):
+    with pytest.raises(TextTooLong, match=f"has {2**17:,} bytes; texts of more than {LONGEST_TEXT:,} are"):
         tokens.shortest(tokens.guide().position)
     guide = tokens.guide(2**17)
     guide.advance_bytes(b"a" * (2**17 - LONGEST_TEXT - 1))

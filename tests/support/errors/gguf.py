@@ -105,7 +105,7 @@ def _package_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 GGUF = [
     # --- damaged files
-    Case("gen -m model.gguf x", 1, "it is no GGUF file: it does not begin with GGUF", files(model__gguf="PK")),
+    Case("gen -m model.gguf x", 1, "it is not a GGUF file: it does not begin with GGUF", files(model__gguf="PK")),
     Case(_GEN, 1, "it ends inside its header", _file(lambda data: data[:3000])),
     Case(_GEN, 1, "the file is cut short: ", _file(lambda data: data[:-3000])),
     Case(_GEN, 1, "version 1 of GGUF", _head("<I", 1)),
@@ -124,7 +124,7 @@ GGUF = [
     Case(
         "gen -m model-00001-of-00002.gguf x",
         1,
-        "model-00002-of-00002.gguf: it is no GGUF file",
+        "model-00002-of-00002.gguf: it is not a GGUF file",
         _parts(lambda: Path("model-00002-of-00002.gguf").write_bytes(b"PK\3\4")),
     ),
     Case(
@@ -178,7 +178,9 @@ GGUF = [
         needs=_LIB,
     ),
     Case(_GEN, 1, "llama.cpp has no room for", _library(llama_init_from_model=lambda *_: None), needs=_LIB),
-    Case(_GEN, 1, "it is an encoder, and continues no text", _library(llama_get_memory=lambda *_: None), needs=_LIB),
+    Case(
+        _GEN, 1, "it is an encoder, and does not continue text", _library(llama_get_memory=lambda *_: None), needs=_LIB
+    ),
     Case(_GEN, 1, "llama.cpp cannot read", _library(llama_decode=lambda *_: -3), needs=_LIB),
     Case(_GEN, 1, "is of kind 4, which is not supported", _library(llama_vocab_type=lambda *_: 4), needs=_LIB),
     Case(_GEN, 1, "no tokens for 1 of the 256 bytes", _without_a_byte, needs=_LIB),

@@ -44,7 +44,7 @@ _MANY = "".join(f'r{number} ::= r{number + 1} "x" | "y"\n' for number in range(1
 _DOUBLED = "root ::= r0\n" + "".join(f"r{n} ::= r{n + 1} r{n + 1}\n" for n in range(60)) + 'r60 ::= "a"'
 
 GRAMMARS = [
-    Case([*_INDEX, _DOUBLED], 1, "the shortest text has more than 1,099,511,627,776 bytes; those above 65,536"),
+    Case([*_INDEX, _DOUBLED], 1, "the shortest text has more than 1,099,511,627,776 bytes; texts of more than 65,536"),
     Case(["gen", "--grammar", _DOUBLED, "x"], 1, "the shortest text has more than 1,099,511,627,776 bytes"),
     # --- options
     Case([*_INDEX, _GOOD, "--regex", "a"], 2, "--regex and --grammar cannot be used together"),
@@ -197,8 +197,8 @@ LARK = [
     _file("start: A\nA: /(a|b)\\1/\n", "the terminal A, /(a|b)\\1/, cannot be followed: a backreference"),
     _file('start: start "x"\n', "there is no text at all: a rule never ends at line 1, column 1"),
     _file("start: A B\nA: /a+/\nB: /a/\n", "what the lexer takes first leaves nothing"),
-    _file(_doubled(18), "the shortest text has 262,144 bytes; those above 65,536 are not written out"),
-    _file(_doubled(40), "the shortest text has more than 1,099,511,627,775 bytes; those above"),
+    _file(_doubled(18), "the shortest text has 262,144 bytes; texts of more than 65,536 are not written out"),
+    _file(_doubled(40), "the shortest text has more than 1,099,511,627,775 bytes; texts of more than"),
     Case(
         "gen --grammar g.lark x",
         1,

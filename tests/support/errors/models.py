@@ -225,7 +225,7 @@ MODELS = [
     Case("gen -m nobody/nothing x", 1, "no model nobody/nothing"),
     Case("gen -m gemma-3.gguf x", 1, "Check the path and the spelling."),
     Case("gen -m nobody/nothing x", 1, "nobody/nothing; the hub's cache is "),
-    Case("gen -m llama3.2:1b x", 1, "A name like this is Ollama's. Its models are GGUF files"),
+    Case("gen -m llama3.2:1b x", 1, "Ollama's models have such names. They are GGUF files"),
     Case("gen -m ~nosuchuser/model x", 1, "no model ~nosuchuser/model: no directory"),
     Case("gen -m zip:~nosuchuser/book x", 1, "no model zip:~nosuchuser/book: "),
     Case("models nowhere", 2, "no folder nowhere"),

@@ -143,7 +143,7 @@ OUT_OF_REACH: list[tuple[str, str, str]] = [
     ("jobs/run.py", "{one} and {other} name the same file", _REFUSED),
     ("jobs/workers.py", "the process that made it has died", "tests/jobs/test_workers.py kills processes"),
     ("jobs/workers.py", "a process that was to load the model has died", "tests/jobs/test_workers.py starts what ends"),
-    ("tiny/model.py", "has no model that is read like", _LIBRARY),
+    ("tiny/model.py", "has no model of the embedded model's architecture", _LIBRARY),
     ("jobs/run.py", "resume and {name} cannot be used", _REFUSED),
     ("models/device.py", "no such dtype", _REFUSED),
     ("gguf/header.py", "no model {name}: {error.strerror}", "the disk must fail while the file is read"),

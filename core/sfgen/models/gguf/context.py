@@ -1,4 +1,4 @@
-"""The contexts of llama.cpp, whose cells hold what several texts have read, each text a row; and a pool of idle ones.
+"""The contexts of llama.cpp, KV caches of several texts, each text a row; and a pool of idle ones.
 
 A new context takes a tenth of a second, so idle ones are kept for the next text.
 """
@@ -46,7 +46,7 @@ class _Batch:
         self._rows = [first + size * row for row in range(rows)]  # pointers to lists of one row
         self._token_ids: Any = (ctypes.c_int32 * most_tokens)()
         self._positions: Any = (ctypes.c_int32 * most_tokens)()
-        self._lengths = (ctypes.c_int32 * most_tokens)(*[1] * most_tokens)  # each token belongs to one row
+        self._lengths = (ctypes.c_int32 * most_tokens)(*[1] * most_tokens)  # each token is in one row
         self._lists: Any = (ctypes.c_size_t * most_tokens)()
         self._is_scored: Any = (ctypes.c_int8 * most_tokens)()
         int32 = ctypes.POINTER(ctypes.c_int32)
@@ -77,8 +77,8 @@ class Context:
 
     Attributes:
         rows: The number of rows.
-        size: How many cells were wanted.
-        cells: How many tokens all rows can hold together: ``size`` or a few more.
+        size: The number of cells that were asked for.
+        cells: The number of tokens that fit into all rows together: ``size`` or a few more.
         most_tokens: The most tokens of one ``read``.
         most_outputs: The most tokens of one ``read`` that may be scored.
     """
@@ -95,7 +95,7 @@ class Context:
         if hasattr(options, "n_outputs_max"):
             options.n_outputs_max = self.most_outputs
         options.n_threads = options.n_threads_batch = threads
-        options.swa_full = True  # what lies before a sliding window is kept, for tokens that are taken back
+        options.swa_full = True  # tokens before a sliding window are kept, for rewinds
         if is_float32:  # flash attention rounds to float16
             options.type_k = options.type_v = _F32
             options.flash_attn_type = _NO_FLASH
@@ -113,7 +113,7 @@ class Context:
         self._memory: Any = lib.llama_get_memory(self._pointer)
         if not self._memory:
             raise ModelError(
-                "this GGUF model keeps nothing of what it has read: it is an encoder, and continues no text",
+                "this GGUF model has no memory of what it has read: it is an encoder, and does not continue text",
                 hint="Use a model that was trained to continue text.",
             )
         self._batch = _Batch(lib, rows, self.most_tokens)
@@ -130,9 +130,7 @@ class Context:
         if code:
             raise ModelError(
                 f"llama.cpp cannot read {count} tokens: {log.reason() or f'error {code}'}",
-                hint=ParameterText(
-                    "If it is a matter of memory, give a shorter prompt or a smaller batch_size.", "batch_size"
-                ),
+                hint=ParameterText("If memory is short, give a shorter prompt or a smaller batch_size.", "batch_size"),
             )
 
     def scores(self, index: int) -> Scores:
@@ -144,8 +142,8 @@ class Context:
 
     def cut(self, row: int, length: int) -> int:
         """Forget all but the first ``length`` tokens of a row, or all; return how many it holds."""
-        # All are forgotten where less cannot be: a recurrent state has no cell for each token and cannot be cut, nor
-        # can a sliding window that has moved on over cells that are in use again.
+        # All are forgotten if a part cannot be: a recurrent state has no cell for each token and cannot be cut, nor can
+        # a sliding window whose old cells are in use again.
         lib, window = self._lib, self._model.window
         if length > 0:
             first = lib.llama_memory_seq_pos_min(self._memory, row) if window else 0
@@ -202,7 +200,7 @@ class Pool:
         return context.cells >= cells if self.copies else context.size == self._size(context.rows, cells)
 
     def _size(self, rows: int, cells: int) -> int:
-        """Return the cells of a new context: a power of two, but no more than the rows can use."""
+        """Return the number of cells of a new context: a power of two, but no more than the rows can use."""
         return min(max(FIRST_CELLS, 1 << (cells - 1).bit_length()), max(rows * self._context_length, cells))
 
     def give_back(self, context: Context) -> None:

@@ -1,8 +1,8 @@
-"""The headers of a GGUF model's files: what they say of it, and what is refused before llama.cpp sees it.
+"""Read the headers of a GGUF model's files, and refuse damaged files before llama.cpp reads them.
 
-A file begins with its metadata, names with values, and a table of tensors; the weights follow. Nothing in it may point
-beyond its end, and llama.cpp, a program in C, is not asked about a file where something does. The format is described
-in the repository of ggml (docs/gguf.md). A model may be cut into several files, of which the first has the metadata.
+A file begins with its metadata, names with values, and a table of tensors; the weights follow. No offset may point
+beyond the end of the file: such a file is not given to llama.cpp, a program in C. The format is described in the
+repository of ggml (docs/gguf.md). A model may be cut into several files, of which the first has the metadata.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ Value: TypeAlias = int | float | bool | str
 MAGIC = b"GGUF"
 
 PART_NAME = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
-"""The name of one of several files: it ends with its number, from 1 on, and their count."""
+"""The name of one of several files: it ends with its number, from 1 on, and the number of files."""
 
 _AGAIN = "Copy or download the file again."
 _INSIDE = "it ends inside its header"
 _VERSIONS = (2, 3)
 _MOST_DIMENSIONS = 4
 _LONGEST_TEXT = 1 << 26
-"""More than any name, template or tokenizer.json has; the length of a damaged text may be that of all the weights."""
+"""The most bytes of a text, more than any name, template or tokenizer.json has; a length in a damaged file may be
+huge."""
 _TOKENIZERS = {
     "gpt2": "byte-level BPE", "llama": "SentencePiece's BPE", "gemma4": "SentencePiece's BPE", "bert": "WordPiece",
     "t5": "SentencePiece's Unigram", "rwkv": "RWKV's trie", "plamo2": "PLaMo's",
@@ -79,17 +80,18 @@ _BLOCKS: dict[int, tuple[int, int]] = {
     40: (64, 36),  # NVFP4
     41: (128, 18),  # Q1_0
 }
-"""Weights are stored in blocks: the weights in one, and its size in bytes. A type that is not here came later."""
+"""For each type of weights the number of weights in a block, and its size in bytes. Types that are missing here are
+newer."""
 
 
 class List(NamedTuple):
-    """A list in the metadata, of which only the place is kept.
+    """A list in the metadata; only its place in the file is kept.
 
     Attributes:
         kind: The type of its values.
-        length: How many there are.
-        start: Where the first begins.
-        end: Where the last ends.
+        length: The number of values.
+        start: The offset of the first value.
+        end: The offset after the last one.
     """
 
     kind: int
@@ -107,7 +109,7 @@ class Header:
         size: Its size in bytes.
         metadata: The values by name; lists are left out.
         tensors: The names of the tensors.
-        lists: Where the lists lie, by name; what is in them is read when it is asked for.
+        lists: The lists by name; their values are read when they are needed.
     """
 
     path: Path
@@ -149,7 +151,7 @@ class Header:
 
     @property
     def named_tokens(self) -> frozenset[int]:
-        """All tokens that the file names, for whatever they are."""
+        """All tokens that the file names, for any purpose."""
         names = [name for name in self.metadata if name.endswith("_token_id")]
         return frozenset(token for name in names if (token := self._number(name)) is not None)
 
@@ -213,7 +215,7 @@ class Header:
 
 
 def is_gguf(path: Path) -> bool:
-    """Tell whether a file's content is GGUF, whatever its name."""
+    """Tell whether a file's content is GGUF; its name does not matter."""
     try:
         with path.open("rb") as file:
             return file.read(len(MAGIC)) == MAGIC
@@ -235,10 +237,10 @@ def read_header(path: Path, name: str) -> Header:
 
 def _read(cursor: _Cursor, path: Path) -> Header:
     if cursor.take(len(MAGIC)) != MAGIC:
-        raise ModelError(f"no model {cursor.name}: it is no GGUF file", hint=_AGAIN)
+        raise ModelError(f"no model {cursor.name}: it is not a GGUF file", hint=_AGAIN)
     version = cursor.number("<I")
     if version not in _VERSIONS:
-        if version >> 16:  # a small number, read from the wrong end
+        if version >> 16:  # a small number in the other byte order
             raise ModelError(
                 f"no model {cursor.name}: the file was made for machines of the other byte order",
                 hint="Download the model for this machine.",
@@ -302,7 +304,7 @@ def _tensor_end(cursor: _Cursor) -> tuple[str, int]:
     elements = 1
     for _ in range(dimensions):
         elements *= cursor.number("<Q")
-    block, size = _BLOCKS.get(cursor.number("<I"), (1, 0))  # of a type that came later, only where it begins is known
+    block, size = _BLOCKS.get(cursor.number("<I"), (1, 0))  # of a newer type only the begin is known
     return name, cursor.number("<Q") + -(-elements // block) * size
 
 
@@ -334,11 +336,11 @@ class _Cursor:
     def string(self) -> str:
         length = self.number("<Q")
         if length > _LONGEST_TEXT and length <= self.size - self.position:
-            raise self.damaged(f"a name or a text in its header would have {length:,} bytes")
+            raise self.damaged(f"a name or a text in its header has {length:,} bytes")
         return self.take(length).decode("utf-8", "replace")
 
     def pass_strings(self, count: int) -> None:
-        """Pass over a list of texts; a tokenizer has half a million."""
+        """Pass over a list of texts; a tokenizer may have half a million."""
         data, position, last = self._data, self.position, self.size - 8
         length = struct.Struct("<Q").unpack_from
         for _ in range(count):
@@ -358,7 +360,7 @@ class GgufFiles:
     """A GGUF model on disk.
 
     Attributes:
-        name: What messages call it.
+        name: The name in messages.
         headers: The header of each of its files; the first has the metadata.
     """
 
@@ -383,7 +385,7 @@ class GgufFiles:
 
 def gguf_path(name: str | Path) -> Path | None:
     """Return the path of a GGUF file, or ``None``."""
-    # Its content counts, whatever its name.
+    # The content of the file counts, not its name.
     path = Path(os.path.expanduser(name))
     return path if os.path.isfile(path) and is_gguf(path) else None  # Path.is_file raises where a name is too long
 
@@ -427,7 +429,7 @@ def check_gguf(path: Path, name: str, *, device: str = "auto", dtype: str = "aut
     check_tokenizer(files.first.tokenizer, name)
     if dtype != "auto":
         raise ModelError(
-            f"{name} cannot be used in {dtype}: the numbers in a GGUF file stay as they are",
+            f"{name} cannot be used in {dtype}: the numbers in a GGUF file are not converted",
             hint=ParameterText("Leave dtype out, or use the model in the format of transformers.", "dtype"),
         )
     memory = physical_memory()

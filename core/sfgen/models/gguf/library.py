@@ -1,7 +1,7 @@
 """llama.cpp's C functions, as the low-level module of llama-cpp-python has them.
 
-That module follows llama.cpp, which renames and drops functions now and then. So this package uses those below and no
-others, and looks whether they are there before it calls the first.
+That module follows llama.cpp, which renames and drops functions now and then. So this package uses only the functions
+below, and checks that all of them exist before it calls the first.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Log:
     def listen_to(self, lib: Any) -> None:
         callback = lib.llama_log_callback(self._keep)
         lib.llama_log_set(callback, ctypes.c_void_p())
-        self._callback = callback  # C holds no reference to it
+        self._callback = callback  # C does not keep it alive
 
     def clear(self) -> None:
         self._errors.clear()

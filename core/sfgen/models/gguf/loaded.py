@@ -101,16 +101,16 @@ class LoadedModel:
 
     def end_tokens(self, silent: Iterable[int]) -> list[int]:
         """Return the tokens that end a text, ascending."""
-        # llama.cpp writes nothing for an end token, unless the file, or llama.cpp by default, names it as one.
+        # llama.cpp writes nothing for an end token unless the file, or llama.cpp by default, names it as one.
         named = {*self.header.named_tokens, int(self._lib.llama_vocab_eos(self.vocabulary))}
         known = {token for token in named if 0 <= token < self.width}
         return [token for token in sorted({*silent, *known}) if self.ends_text(token)]
 
     def ends_text(self, token: int) -> bool:
         """Tell whether a token ends a text."""
-        # A token that the file names as an end is one. llama.cpp goes by the names of tokens, too: it takes Gemma's
-        # </s>, a tag of HTML, for an end token, and in byte-level BPE token 11 where the file names none. Both are text
-        # in their files.
+        # It does if the file names it as an end token. llama.cpp also judges by the text of a token: it takes Gemma's
+        # </s>, a tag of HTML, for an end token, and in byte-level BPE token 11 if the file names none. Both are text in
+        # their files.
         if token in self.header.end_tokens:
             return True
         if not self._lib.llama_vocab_is_eog(self.vocabulary, token):
@@ -121,7 +121,7 @@ class LoadedModel:
 
     def is_text_in_file(self, token: int) -> bool:
         """Tell whether the file marks a token as text."""
-        # llama.cpp may take it for another kind.
+        # llama.cpp may count it as another kind.
         return bool(self._lib.llama_vocab_get_attr(self.vocabulary, token) & (_NORMAL | _USER_DEFINED))
 
     def text(self, token: int) -> str:

@@ -77,7 +77,7 @@ class GgufModel:
         return f"GgufModel({self.name!r})"
 
     def encode(self, text: str) -> list[int]:
-        """Tokenize a prompt, with the begin token where the file asks it."""
+        """Tokenize a prompt, with the begin token if the file asks for it."""
         # No end token is added. The empty prompt is the begin token, or the end token where there is none.
         return self._prompts.encode(arguments.text("text", text))
 
@@ -93,7 +93,7 @@ class GgufModel:
         variables: TemplateVariables | None = None,
     ) -> ChatPrompt:
         """Tokenize a conversation with the file's chat template."""
-        # It ends where the answer begins, or behind a last message of the assistant, which goes on.
+        # It ends where the answer begins, or after a last message of the assistant, which the model continues.
         return self._prompts.chat(messages, tools, variables)
 
     @property

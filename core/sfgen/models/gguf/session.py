@@ -1,6 +1,6 @@
 """The texts that a GGUF model reads: one in a session, several in a batch, all of them rows of one context.
 
-``Sequences`` reads more tokens, takes some back, and reads again what could not be cut.
+``Sequences`` reads tokens, takes tokens back, and reads a text again if it could not be cut.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Sequences:
     def __init__(self, pool: Pool, rows: int) -> None:
         self._pool = pool
         self._tokens: list[list[int]] = [[] for _ in range(rows)]
-        self._held = [0] * rows  # how many of them the context holds: fewer where it could not be cut
+        self._held = [0] * rows  # the number of them in the context: fewer after a rewind that it could not do
         self._context: Context | None = None
         self._giving_back: weakref.finalize[..., Sequences] | None = None
 

@@ -1,10 +1,9 @@
 """The vocabulary of a GGUF file: the bytes that llama.cpp writes for each token.
 
-To ask llama.cpp for one token after the other takes a quarter of a second where there are 262 144. So the header of the
-file is read: with SentencePiece's BPE it has the text of each token nearly as it is written. A text of thousands of
-tokens, detokenized at once, checks it; where it differs, each of these tokens is asked for. It differs where llama.cpp
-takes a token for a special one, which the file does not, and at the beginning of a text, where it may leave out a
-space.
+Asking llama.cpp for 262 144 tokens one by one takes a quarter of a second. So the texts are read from the header of the
+file, which for SentencePiece's BPE are nearly those that llama.cpp writes. To check them, thousands of tokens are
+detokenized as one text; if that differs, llama.cpp is asked for each of these tokens. It differs if llama.cpp counts a
+token as special and the file does not, and at the beginning of a text, where llama.cpp may leave out a space.
 """
 
 from __future__ import annotations
@@ -26,13 +25,14 @@ if TYPE_CHECKING:
     from sfgen.models.gguf.loaded import LoadedModel
 
 _NOT_A_BYTE = b"[UNK_BYTE_"
-"""The beginning of llama.cpp's text for a character that stands for no byte; in byte-level BPE it is itself."""
+"""The beginning of llama.cpp's text for a character that stands for no byte; in byte-level BPE such a character is
+itself."""
 
 TOKENS = "tokenizer.ggml.tokens"
 """The name of the list of the tokens' texts in the header."""
 _KINDS = "tokenizer.ggml.token_type"
 _PART = 4096
-"""The tokens of one text."""
+"""The number of tokens that are detokenized as one text."""
 _NORMAL, _USER_DEFINED, _BYTE = 1, 4, 6
 """Kinds of tokens in the file."""
 _SPACE = "\u2581".encode()
@@ -40,8 +40,8 @@ _BYTE_TEXT = re.compile(rb"<0x([0-9A-F]{2})>")
 
 
 def token_texts(header: Header, name: str) -> list[bytes]:
-    """Read the texts of the tokens; refuse a text that comes twice."""
-    # Before llama.cpp loads the file: it would end the process.
+    """Read the texts of the tokens; refuse two tokens with one text."""
+    # This must precede loading the file: llama.cpp would end the process.
     texts = read = header.texts(TOKENS)
     if b"" in read or b"\0" in joined(read):  # llama.cpp names an empty one, and reads no further than a zero
         read = [text.partition(b"\0")[0] or b"[EMPTY_%d]" % token for token, text in enumerate(read)]
@@ -97,8 +97,8 @@ def read_pieces(model: LoadedModel, texts: list[bytes]) -> Pieces:
     for start in range(0, model.width, _PART):
         tokens = range(start, min(start + _PART, model.width))
         part = expected[tokens.start : tokens.stop]
-        # Equal as a whole they are equal one by one: where llama.cpp takes a token for another kind, it leaves its text
-        # out or writes it otherwise, and never moves bytes to the next one.
+        # If the whole is equal, so is each token: for a token of another kind llama.cpp leaves the text out or writes
+        # another text, and never moves bytes to the next token.
         if len(part) == len(tokens) and _written_together(model, tokens, sum(map(len, part))) == b"".join(part):
             silent += [token for token, piece in zip(tokens, part, strict=True) if not piece]
         else:
@@ -109,7 +109,7 @@ def read_pieces(model: LoadedModel, texts: list[bytes]) -> Pieces:
 
 
 def _expected(model: LoadedModel, texts: list[bytes]) -> list[bytes]:
-    """Compute the bytes of the tokens from the file; empty where it does not tell."""
+    """Compute the bytes of the tokens from the file; empty if it has no kinds of tokens."""
     if not len(texts) == model.header.length(_KINDS) == model.width:
         return []
     kinds = model.header.numbers(_KINDS)
@@ -144,7 +144,7 @@ def _one_by_one(model: LoadedModel, tokens: range) -> tuple[list[bytes], list[in
         size = write(vocabulary, token, buffer, len(buffer), 0, is_special)
         if size == 0:
             silent.append(token)
-            is_special = model.is_text_in_file(token)  # which llama.cpp has made special: see ends_text
+            is_special = model.is_text_in_file(token)  # llama.cpp has made it special: see ends_text
             if is_special:
                 size = write(vocabulary, token, buffer, len(buffer), 0, is_special)
         if size < 0:

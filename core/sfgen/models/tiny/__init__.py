@@ -2,10 +2,10 @@
 
 A Llama-architecture model of under four million parameters with a byte-level BPE tokenizer of its own, in float16, as
 an ordinary transformers directory. Its architecture is fixed, so it runs without torch: ``network`` is the forward pass
-in numpy, ``kv_cache`` what it keeps of the texts, ``session`` one text, ``batch`` several, ``model`` the whole. It
-learned to copy names, words and numbers out of its prompt, from text written by rules. It knows nothing else: it is
-there to show and to test what a constraint does, not to be asked for advice. ``core/training`` in the repository makes
-it, and says how; no wheel has that folder.
+in numpy, ``kv_cache`` its keys and values, ``session`` reads one text, ``batch`` several, ``model`` is the model
+itself. It learned to copy names, words and numbers out of its prompt, from text written by rules. It knows nothing
+else: its purpose is to show and to test the effect of a constraint, not to answer questions. ``core/training`` in the
+repository makes it, and says how; no wheel has that folder.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Several texts inside the embedded model, read in one forward pass: its weights come from memory once for all.
 
-Texts that read little attend at once, the others one by one. At once means padded: as many queries of each text as the
-one has that reads most, over as many slots as the longest has. That is cheap where texts are alike, and then much
-cheaper than a product for each of them.
+Texts that read few tokens attend at once, the others one by one. At once means padded: each text has as many queries as
+the text that reads most, over as many slots as the longest. If texts are alike, that takes much less time than a
+product for each of them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from sfgen.protocols import Answer, Int32
 Ints: TypeAlias = NDArray[np.intp]
 
 AT_A_TIME = 512
-"""Tokens in one forward pass, of all texts: of more, the states leave the processor's cache."""
+"""The most tokens of all texts in one forward pass: the states of more do not fit into the processor's cache."""
 
 MOST_AT_ONCE = 8
 """A text that reads more tokens attends by itself."""
@@ -36,7 +36,7 @@ LONGEST_AT_ONCE = 2
 class TinyBatch:
     """The rows of the embedded model that share forward passes."""
 
-    # All tokens are scored, whoever asks for a few: at once they cost less than a few for each row.
+    # All tokens are scored, even if few are asked for: one product for all rows costs less than a small one for each.
 
     def __init__(self, load: Callable[[], Network], rows: int, context_length: int, *, name: str) -> None:
         self._load = load
@@ -195,7 +195,7 @@ class RowsAttention:
 class _AtOnce:
     """The texts that attend at once, with padding."""
 
-    # Rows between them take part as well, for nothing: to leave them out would be to copy the others.
+    # Rows between them take part without need: leaving them out would mean copying the others.
 
     def __init__(self, rows: Ints, places: Ints, positions: Ints) -> None:
         # Of each token [tokens]: its row, its number among the tokens that its row reads, its position in the text.
@@ -205,7 +205,7 @@ class _AtOnce:
         self._at = rows - first, places
         self._slots = int(positions.max()) + 1
         self._shape = self._held.stop - first, int(places.max()) + 1
-        last_seen = np.zeros(self._shape, dtype=np.intp)  # padding sees the first slot
+        last_seen = np.zeros(self._shape, dtype=np.intp)  # padding attends to the first slot
         last_seen[self._at] = positions
         unseen = np.arange(self._slots) > last_seen[..., None]
         self._mask = np.where(unseen, np.float32(-np.inf), np.float32(0))
@@ -218,7 +218,7 @@ class _AtOnce:
 
 
 def _together(cache: RowsKvCache, counts: Mapping[int, int]) -> list[int]:
-    """Return the rows that attend at once: they read little, and are not much too long."""
+    """Return the rows that attend at once: they read few tokens, and are not much longer than the others."""
     slots = {row: cache.lengths[row] + count for row, count in counts.items() if count <= MOST_AT_ONCE}
     if len(slots) < 2:
         return []

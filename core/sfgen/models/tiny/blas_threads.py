@@ -1,7 +1,7 @@
 """One thread for numpy's matrix products: the embedded model's are over before a second thread has been woken up.
 
-numpy brings OpenBLAS along, which shares a product of a few thousand numbers among all processors, and whose threads
-wait for each other busily. On two processors that others used, a prompt of 600 tokens was measured to take 20 times
+numpy includes OpenBLAS, which divides a product of a few thousand numbers among all processors, and whose threads wait
+for each other in busy loops. On two processors that others used, a prompt of 600 tokens was measured to take 20 times
 as long with two threads as with one.
 """
 
@@ -66,7 +66,9 @@ def _functions() -> tuple[Any, Any] | None:
     """Find the functions that get and set the threads of numpy's OpenBLAS."""
     numpy: Any = np
     try:  # numpy does not document where its compiled part lies
-        library = ctypes.CDLL(numpy._core._multiarray_umath.__file__)  # finds what it depends on, too
+        library = ctypes.CDLL(
+            numpy._core._multiarray_umath.__file__
+        )  # also finds functions of the libraries that it depends on
     except (AttributeError, OSError):
         return None
     for name in _NAMES:

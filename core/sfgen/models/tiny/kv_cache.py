@@ -1,7 +1,7 @@
-"""The keys and values that attention has made of one text, or of several side by side; cut by their lengths alone.
+"""The keys and values of one text, or of several side by side; to cut them is to set a smaller length.
 
-A token lies at the slot of its position. Entries beyond the length of a text are not seen, and are written over; in the
-cache of several it must be a number all the same: what has no weight is still multiplied by it.
+A token lies at the slot of its position. Entries beyond the length of a text are masked, and will be written over. In
+the cache of several texts they must be finite numbers all the same: they are multiplied by zero.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 LEAST_SLOTS = 64
-"""Of the first arrays."""
+"""The number of slots of the first arrays."""
 
 
 class KvCache:
     """A key-value cache of one text, in every layer.
 
-    What lies beyond ``length`` is not seen, and is written over.
+    Entries beyond ``length`` are masked, and will be written over.
 
     Attributes:
-        length: How many tokens it holds. To make it less is to forget the last ones.
+        length: The number of tokens in it. To decrease it is to forget the last ones.
     """
 
     def __init__(self, layers: int, heads: int, size: int, dtype: DTypeLike = np.float32) -> None:
@@ -53,7 +53,7 @@ class RowsKvCache:
     """A key-value cache of several texts, in every layer: a row for each.
 
     Attributes:
-        lengths: How many tokens of each text it holds. To make one less is to forget the last ones.
+        lengths: The number of tokens of each text. To decrease one is to forget the last tokens.
     """
 
     def __init__(self, rows: int, layers: int, heads: int, size: int, dtype: DTypeLike = np.float32) -> None:
@@ -68,7 +68,7 @@ class RowsKvCache:
         needed_slots = slots if longest <= slots else max(longest, 2 * slots, LEAST_SLOTS)
         if (needed_rows, needed_slots) == (rows, slots):
             return
-        # Zeros that nobody has written over take no memory, so a text takes what it needs, not what the longest does.
+        # Zeros that were never written over take no memory, so a text takes what it needs, not what the longest does.
         larger = np.zeros((layers, both, needed_rows, heads, needed_slots, size), self._held.dtype)
         for row, length in enumerate(self.lengths[:rows]):
             larger[:, :, row, :, :length] = self._held[:, :, row, :, :length]

@@ -29,7 +29,7 @@ class TinyModel:
     its directory, ``sfgen.models.tiny.DIRECTORY``, but for the last digits. The weights are read at the first session.
 
     Args:
-        directory: Where tokenizer and weights are.
+        directory: The directory of tokenizer and weights.
 
     Attributes:
         name: What messages and records call it.
@@ -53,7 +53,7 @@ class TinyModel:
         return "TinyModel()"
 
     def __reduce__(self) -> tuple[type[TinyModel], tuple[Path, ...]]:
-        # The package has its files in each process, wherever it lies there.
+        # A pickle needs no path: each process has the files of the package.
         return TinyModel, () if self._directory == DIRECTORY else (self._directory,)
 
     def encode(self, text: str) -> list[int]:
@@ -129,7 +129,7 @@ def _read(directory: Path) -> _Read:
     files = read_directory(directory) if has_weights else None
     if files is None:
         raise ModelError(
-            f"{directory} has no model that is read like the embedded one",
+            f"{directory} has no model of the embedded model's architecture",
             hint="Name a directory with the files of sfgen.models.tiny.DIRECTORY, or use sfgen.load_model.",
         )
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))

@@ -1,11 +1,12 @@
 """The forward pass of a Llama in numpy, as functions over its weights.
 
-A token's embedding goes through layers of two blocks each, attention and feed-forward network. A block reads what comes
-in through a root mean square norm, and its result is added to what came in (Touvron et al. 2023). Scores are dot
-products with the embeddings of all tokens. ``T`` are the tokens that are read, ``S`` those that attention sees.
+A token's embedding goes through layers of two blocks each, attention and feed-forward network. A block reads its input
+through a root mean square norm, and its result is added to the input (Touvron et al. 2023). Scores are dot products
+with the embeddings of all tokens. ``T`` is the number of tokens that are read, ``S`` that of the slots that attention
+sees.
 
-Numbers are float32, as the weights are. Weights in float64 are computed with in float64: tests compare texts so, which
-no rounding can change then.
+Numbers are float32, as the weights are. With weights in float64 the computation is in float64: tests compare texts in
+this way, which rounding cannot change.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class Network:
         heads: The number of query heads.
         kv_heads: The number of key and value heads; each serves ``heads / kv_heads`` query heads.
         head_size: The size of a head.
-        epsilon: What the norms add to the mean square.
-        frequencies: By how many radians a position turns each pair of a head: float32 ``[head_size / 2]``.
+        epsilon: The number that the norms add to the mean square.
+        frequencies: The rotation of each pair of a head from one position to the next, in radians: float32 ``[head_size
+            / 2]``.
         embeddings: Float32 ``[tokens, size]``.
         layers: The layers.
         norm: Of the last states: float32 ``[size]``.
@@ -131,7 +133,7 @@ def read(network: Network, cache: KvCache, token_ids: Sequence[int]) -> Floats:
 
 def forward(network: Network, token_ids: Sequence[int], positions: NDArray[np.integer], attend: Attend) -> Floats:
     """Run one forward pass, of one text or of several; return float32 ``[T, size]``."""
-    # Only attention knows which token belongs to which text: all else is done to each token alone. `attend` has the
+    # Only attention depends on the texts of the tokens; all other steps treat each token by itself. `attend` has the
     # number of the layer, queries [T, heads, head_size], keys and values [T, kv_heads, head_size], and returns [T,
     # heads * head_size].
     turns = rotations(network.frequencies, positions)
@@ -224,6 +226,6 @@ def silu(numbers: Floats) -> Floats:
 
 
 def _pair_up(columns: Floats, head_size: int) -> None:
-    """Make neighbours, in place, of the numbers half a head apart that are turned together."""
+    """Move, in place, numbers half a head apart that are rotated together next to each other."""
     halves = columns.reshape(len(columns), -1, 2, head_size // 2)
     columns[...] = halves.transpose(0, 1, 3, 2).reshape(columns.shape)

@@ -15,8 +15,8 @@ from sfgen.models.tiny.network import Floats, Network, read, scores
 from sfgen.protocols import Int32, Scores
 
 AT_A_TIME = 128
-"""Tokens in one forward pass. Of more, attention computes more for nothing, and the states leave the processor's cache:
-a prompt of 2000 tokens takes twice as long at once."""
+"""The most tokens in one forward pass. With more, attention computes more masked scores, and the states do not fit into
+the processor's cache: a prompt of 2000 tokens read at once takes twice as long."""
 
 
 class TinySession:
@@ -27,7 +27,7 @@ class TinySession:
         self._context_length = context_length
         self._name = name
         self._cache = KvCache(len(network.layers), network.kv_heads, network.head_size, network.embeddings.dtype)
-        self._last: Floats | None = None  # the state that the last scores were made of: [1, size]
+        self._last: Floats | None = None  # the hidden state of the last scores: [1, size]
 
     def extend(self, token_ids: Sequence[int]) -> Scores:
         """Read tokens and return the next scores, float32 ``[tokens]``."""
@@ -47,7 +47,7 @@ class TinySession:
 
     def extend_last(self, token_ids: Sequence[int], positions: int) -> Scores:
         """Read tokens and return the scores after the last of them, float32 ``[positions, tokens]``."""
-        # The last ones are those of `extend` to the last bit.
+        # The last scores equal those of `extend` to the last bit.
         with self._reading(token_ids):
             states = np.concatenate(list(self._passes(token_ids)))[-positions:]
             self._last = states[-1:]
