@@ -168,7 +168,7 @@ def test_strict_goes_on_when_the_input_is_mended(folder: Folder) -> None:
         ({"seed": 3}, 1, "its seed is 3, and now it would be 5"),
         ({"sample": 3}, 2, "its sample is 3"),
         ({"error": "other"}, 3, 'its error is "other"'),
-        ({"run": "other"}, 2, "what its record says under sfgen is another"),
+        ({"run": "other"}, 2, "its own instructions, under sfgen in the input, differ"),
         ({"input": {"a": 1}}, 2, 'its input is {"a": 1}, and now it would be none'),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_choice_keeps_its_order(names: list[str], record: dict[str, int]) -> N
         ([], "names no field"),
         ("txt", "'txt', which no record has"),
         ("text,all", "all beside other names"),
-        ("text.length", "nothing is within text"),
+        ("text.length", "text has no keys"),
         ("nothing.age", "which no record has"),
         (7, "fields must be"),
         (["a", 7], "which is not text"),
@@ -184,7 +184,7 @@ def test_texts_that_another_version_drew_are_told(tmp_path: Path) -> None:
         if is_told:
             line = line.replace(', "draws": 2', "").replace('"run": "', '"run": "0')
             output.write_text(f"{line}\n{rest}")
-            with pytest.raises(ForeignOutput, match="drew others from the same seeds"):
+            with pytest.raises(ForeignOutput, match="draws other texts from the same seeds"):
                 sfgen.run_job(job, ["a", "b"], output, resume=True)
 
 

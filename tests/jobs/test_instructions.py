@@ -261,7 +261,7 @@ def test_old_lines_are_not_taken_for_those_of_a_record_that_says_how_it_is_done(
     del line["run"]
     (tmp_path / "texts").write_text(json.dumps(line) + "\n")
     assert sfgen.run_job(JOB, ["a"], tmp_path / "texts", resume=True).kept == 1
-    with pytest.raises(ForeignOutput, match="before records could say"):
+    with pytest.raises(ForeignOutput, match="before records could have instructions"):
         sfgen.run_job(JOB, [{"prompt": "a", "sfgen": {}}], tmp_path / "texts", resume=True)
 
 

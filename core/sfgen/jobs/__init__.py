@@ -1,11 +1,12 @@
 """Jobs: many prompts in one run, with records, seeds and resume.
 
-``job`` says what is done with each prompt, and the formula of the seeds. ``prompts`` reads them, ``prompt_record`` is
-one of them, with its instructions for itself, of which ``own_jobs`` makes a job. ``record`` is the record of one text,
-``facts`` describe its constraint, ``record_format`` writes it, ``output`` takes it, ``resume`` compares those of
-an earlier run. ``loaded`` is a job with its model, ``texts`` works on several texts at once, ``workers`` in several
-processes, each a ``worker``; ``run`` puts it together. The promise of equal results is in the guide
-``cli/guides/equal-results.md``.
+``job`` is the configuration of all prompts, and has the formula of the seeds. ``prompts`` reads the prompts;
+``prompt_record`` is one of them, which may have instructions of its own: ``own_jobs`` makes a job of these. ``record``
+makes the record of one text, ``facts`` describes its constraint in it, ``record_format`` formats it as a line,
+``output`` writes the line, and ``resume`` compares the lines of an earlier run when a job is resumed. ``loaded``
+is a job with its model, ``texts`` generates several texts at once, ``workers`` does so in several processes, each a
+``worker``; ``run`` puts all of it together. The guide ``cli/guides/equal-results.md`` says when two runs give equal
+results.
 """
 
 from sfgen.jobs.job import Job

@@ -25,20 +25,20 @@ class ConstraintFacts:
 
     Attributes:
         pattern: The pattern that a text matches.
-        choices: The texts that it is one of.
-        schema: The schema that it is written by.
-        schema_name: What people call the schema.
-        grammar: The grammar that it is a text of.
-        grammar_name: What people call the grammar.
-        template: The template, or the sequence, that it is a text of.
-        template_name: What people call the template.
-        substring: The document that it is quoted from, with the options of how.
-        substring_name: What people call the document.
-        tool_format: The form in which calls of tools are written, by its name or its digest; ``schema`` is then that
-            of the calls. ``None``: a text is no call in a form.
-        in_text: Whether these calls stand in free text.
-        digest: What stands for an automaton without a pattern, or for a constraint of somebody's own.
-        engine: The name of the engine that follows the pattern; ``None``: the usual one.
+        choices: The texts of which it is one.
+        schema: The schema that it fulfils.
+        schema_name: The name of the schema, for people.
+        grammar: The grammar of the text.
+        grammar_name: The name of the grammar, for people.
+        template: The template or the sequence of the text.
+        template_name: The name of the template, for people.
+        substring: The document that it is quoted from, with the options of the quotation.
+        substring_name: The name of the document, for people.
+        tool_format: The name or the digest of the form in which tool calls are written; ``schema`` is then the schema
+            of the calls. ``None`` if a text is not written in such a form.
+        in_text: Whether these calls stand between free text.
+        digest: The digest of an automaton without a pattern, or of a user's own constraint.
+        engine: The name of the engine for the pattern; ``None``: the usual one.
     """
 
     pattern: str | None = None
@@ -96,13 +96,13 @@ class ConstraintFacts:
 
     @classmethod
     def of_calls(cls, calls: ToolCalls, name: str | None) -> ConstraintFacts:
-        """Describe calls of tools, which people call by a name."""
+        """Describe tool calls, with a name for people."""
         form = calls.to_dict()["tool_format"]
         told = form if isinstance(form, str) else _digest(json.dumps(form))
         return cls(schema=calls.schema, schema_name=name, tool_format=told, in_text=calls.in_text)
 
     def in_scene(self) -> dict[str, Any]:
-        """Return what the scene of a text tells of the constraint."""
+        """Return the fields of a text's scene that describe the constraint."""
         return {
             "pattern": self.pattern,
             "choices": self.choices,
@@ -137,7 +137,7 @@ class ConstraintFacts:
         return fields
 
     def known_again(self) -> dict[str, Any]:
-        """Return the digests and options that identify a constraint, whatever its name."""
+        """Return the digests and options that identify a constraint without its name."""
         fields: dict[str, Any] = {}
         if self.schema is not None:
             fields["schema"] = {**self.schema.to_dict(), "schema": _schema_digest(self.schema)}

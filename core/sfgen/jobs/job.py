@@ -1,7 +1,7 @@
 """A job: one configuration for many prompts, with samples, seeds and records; or choices to be scored.
 
-One formula gives the seed of each text, wherever a text of a run is counted. With the seed S and N samples of each
-prompt, sample j of line i of the input is drawn from::
+One formula gives the seed of each text of a run. With the seed S and N samples of each prompt, the seed of sample j of
+line i of the input is::
 
     S + (i - 1) * N + j
 
@@ -59,24 +59,24 @@ class Job:
     A job whose model is named can be pickled and sent to another process, which loads the model there.
 
     Args:
-        model: The name of a model, a ``ModelSpec`` with the options of how it is loaded, or a model.
-        config: How each text is generated. ``hold`` is on: a record is whole or not there.
-        samples: How many texts are made of each prompt; see ``sfgen.jobs.job`` for how each is drawn.
+        model: The name of a model, a ``ModelSpec`` that also says how it is loaded, or a model.
+        config: The configuration of each text. ``hold`` is on: a record is written whole or not at all.
+        samples: The number of texts for each prompt; see ``sfgen.jobs.job`` for the seed of each.
         chat: Whether each prompt is put into the model's chat template, as the message of a user.
-        messages: What a conversation begins with before each prompt, such as the message of a system: each with a
-            ``role`` and a ``content``. The prompt is the last message then, of a user; an empty one is none. Where the
-            last is a message of the assistant, the text goes on with it.
-        facts: What records say of the constraint; without, what the configuration's ``index`` tells of itself.
-        choices: Score these texts after each prompt, as ``sfgen.score`` does, in place of writing texts. A record has
-            ``scores`` then, and the likeliest choice as its ``text``.
-        tools: The tools that the chat template is told of, in any form that ``sfgen.tools_schema`` takes; without a
-            chat the model sees none of them.
+        messages: The messages before each prompt, such as a system message: each with a ``role`` and a ``content``. The
+            prompt is then the last message, one of the user; an empty prompt adds no message. If the last message is
+            one of the assistant, the text continues it.
+        facts: The description of the constraint in records; ``None``: made from the configuration's ``index``.
+        choices: Texts to score after each prompt, as ``sfgen.score`` does, instead of generating texts. A record then
+            has ``scores``, and the likeliest choice as its ``text``.
+        tools: The tools for the chat template, in any form that ``sfgen.tools_schema`` takes; without a chat the prompt
+            does not mention them.
         prompt_template: The prompt of a record, with its keys in braces: ``"Review: {prompt}\nSentiment:"``. ``{{`` is
             a brace. ``None``: the prompt is the key ``prompt``. A record whose key is missing has an error.
 
     Raises:
-        UsageError: An argument of another kind, no sample, a chat that is to be healed where the answer begins, or
-            something beside choices that has no meaning there.
+        UsageError: An argument of a wrong type, no sample, ``chat`` with ``heal``, or an argument that has no meaning
+            beside ``choices``.
         UnknownParameter: A keyword is none of these.
         SchemaError: The tools have no known form.
 
@@ -100,7 +100,7 @@ class Job:
         elif not isinstance(self.model, ModelSpec):
             model_of(self.model)
         config = arguments.instance("config", self.config, GenerationConfig)
-        # Drawn now where it is not given, so that every process and every later run has the same.
+        # If no seed is given, it is drawn now, so that every process and every later run has the same.
         sampler = config.sampler or Sampler()
         if has_temperatures(config.index):
             sampler = sampler.seeded()
@@ -116,7 +116,9 @@ class Job:
         if self.is_chat and config.heal and begun_answer(tuple(self.messages)) is None:
             raise UsageError(
                 ParameterText(
-                    "chat and heal cannot be used together: a template writes where the prompt ends", "chat", "heal"
+                    "chat and heal cannot be used together: the end of a prompt is written by the chat template",
+                    "chat",
+                    "heal",
                 ),
                 hint=ParameterText("Leave heal out.", "heal"),
             )
@@ -148,7 +150,7 @@ class Job:
 
     @cached_property
     def prompts_by(self) -> PromptTemplate | None:
-        """The template of prompts; ``None``: the records have their prompts."""
+        """The template of prompts; ``None`` if records have whole prompts."""
         return None if self.prompt_template is None else PromptTemplate(self.prompt_template)
 
     @property
@@ -159,10 +161,10 @@ class Job:
     def conversation(self, prompt: str) -> tuple[Message, ...]:
         """Return the messages that the model is to answer, in a chat.
 
-        Where the last is one of the assistant, the model goes on with it.
+        If the last one is of the assistant, the model continues it.
 
         Args:
-            prompt: The last message, of the user; an empty one is none.
+            prompt: The last message, of the user; an empty one adds no message.
 
         Raises:
             UsageError: They have no message of a user.
@@ -175,14 +177,14 @@ class Job:
 
     @property
     def scored(self) -> tuple[str, ...] | None:
-        """The choices that are scored; ``None`` where texts are written."""
+        """The choices that are scored; ``None`` if texts are generated."""
         return None if self.choices is None else tuple(self.choices)
 
     @property
     def spec(self) -> ModelSpec | None:
         """The model's name and how it is loaded.
 
-        ``None`` where it is given loaded.
+        ``None`` if the model was given loaded.
         """
         return self.model if isinstance(self.model, ModelSpec) else None
 
@@ -203,7 +205,7 @@ class Job:
 
     @property
     def takes_back(self) -> bool:
-        """Whether banned words, or words with a bias, may be taken back."""
+        """Whether tokens may be taken back, because of banned words or words with a bias."""
         return self.config.banned is not None or self.config.word_bias is not None
 
     @cached_property

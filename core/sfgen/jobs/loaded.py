@@ -1,4 +1,4 @@
-"""A job with what was loaded for it: the model, and the constraint over its vocabulary."""
+"""A job with its loaded model, and with its constraint over the model's vocabulary."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sfgen.decoding.loop import Loop
     from sfgen.jobs.job import Job
 
-_REHEARSED = 48  # events
+_REHEARSED = 48  # the number of events
 
 
 def load(job: Job) -> LoadedJob:
@@ -45,9 +45,9 @@ class LoadedJob:
     """A job with its model; the weights may be read when they are first needed.
 
     Attributes:
-        job: What is to be done.
+        job: The job.
         model: The model.
-        index: What each text must match; ``None``: free text.
+        index: The constraint of each text; ``None``: free text.
     """
 
     job: Job
@@ -62,7 +62,7 @@ class LoadedJob:
         return other
 
     def loop(self, prompt: str, sampler: Sampler, *, hold: bool = True, observe: bool = False) -> Loop:
-        """Return the loop of one text; refuse what is known to be impossible."""
+        """Return the decode loop of one text; raise if it is known to be impossible."""
         config = replace(self.job.config, index=self.index, sampler=sampler, hold=hold, observe=observe)
         return loop_of(self.model, self.encoded(prompt), config, self.scores)
 
@@ -72,7 +72,7 @@ class LoadedJob:
         return ScoreStore(self.job.config.max_memory)
 
     def scoring_loop(self, prompt: str) -> ScoringLoop:
-        """Return the scoring loop of one prompt; refuse what is known to be impossible."""
+        """Return the scoring loop of one prompt; raise if it is known to be impossible."""
         return prepare_scoring(self.model, self.encoded(prompt), self.job.scored or ())
 
     def score(self, loop: ScoringLoop) -> Scored:
@@ -87,17 +87,17 @@ class LoadedJob:
         """Return the prompt as text, or as tokens of the chat template."""
         if not self.job.is_chat:
             return prompt
-        if prompt not in self._last_encoded:  # that of all samples of a prompt, and of what is told of it
+        if prompt not in self._last_encoded:  # one result serves all samples of a prompt, and its scene
             self._last_encoded.clear()
             ids = chat_ids(self.model, self.job.conversation(prompt), self._tools)
             self._last_encoded[prompt] = self._with_thought_begun(ids)
         return self._last_encoded[prompt]
 
     def _with_thought_begun(self, ids: Sequence[int]) -> Sequence[int]:
-        """A conversation, with the special tokens by which the model would begin its thought: free text has none."""
+        """A conversation, with the special tokens that begin a thought: free text cannot write them."""
         after = self.job.config.after
         form = None if after is None else thought_of(self.model)
-        # Behind a thought calls of tools may come where its end would go on with a text that begins an answer.
+        # After a thought tool calls may follow directly, where else its end is followed by the begin of an answer.
         calls = getattr(getattr(self.index, "constraint", None), "form", None)
         if form is None or after not in (form.end, form.end_before(getattr(calls, "lead", None))):
             return ids
@@ -109,10 +109,10 @@ class LoadedJob:
 
     @property
     def _tools(self) -> Tools | None:
-        return cast("Tools | None", self.job.tools)  # of which the job has made that form
+        return cast("Tools | None", self.job.tools)  # the job has brought them into this form
 
     def rendered(self, prompt: str) -> str | None:
-        """Return the prompt as the chat template writes it; ``None`` without a chat."""
+        """Return the text of the chat template for a prompt; ``None`` without a chat."""
         if not self.job.is_chat:
             return None
         encoded = self.encoded(prompt)
@@ -122,7 +122,7 @@ class LoadedJob:
 
     @property
     def shows_tools(self) -> bool:
-        """Whether the chat template writes the tools of the job; true where there are none."""
+        """Whether the chat template writes the tools of the job; true if there are none."""
         return self._tools is None or (self.job.is_chat and sees_tools(self.model, self._tools))
 
     def scene(self, prompt: str, sampler: Sampler, *, line: int | None = None) -> Scene:
@@ -146,23 +146,23 @@ class LoadedJob:
         )
 
     def check(self) -> None:
-        """Check that some text fits, whatever the prompt is."""
+        """Check that some text fits into the limits, for any prompt."""
         if self.index is not None:
             self.index.guide(self.job.config.max_tokens)
 
     def load_weights(self) -> None:
-        """Load what the first text would have to wait for."""
+        """Load the weights and kernels before the first text."""
         self.model.session()
 
     def rehearse(self) -> None:
         """Compile the kernels by writing some tokens without the weights."""
-        # The reference engines have no kernels, and take seconds for a token.
+        # The reference engines have no kernels, and take seconds per token.
         if self.job.constraint.engine is not None or self.job.scored is not None:
             return
         from sfgen.models.uniform import UniformModel
 
         config = replace(self.job.config, index=self.index, sampler=Sampler(temperature=1.0, seed=0), heal=None)
-        with contextlib.suppress(SfgenError):  # where there is something to tell, the run itself tells it
+        with contextlib.suppress(SfgenError):  # the run itself will report such an error
             model = UniformModel(vocabulary_of(self.model))
             for _ in itertools.islice(drive(loop_of(model, [0], config), model), _REHEARSED):
                 pass

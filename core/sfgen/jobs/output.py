@@ -1,12 +1,12 @@
 """The sinks of records: a file that a later run can resume, or the caller.
 
-What is written to a file is in the hands of the system when ``append`` returns, so that it outlives this process,
-however that ends. (A machine that loses its power may still lose it: nothing is forced to the disk.) A line is written
-in one piece; a run that is killed in the middle of it leaves its beginning, which the next run cuts away.
+When ``append`` returns, the operating system has the line, so that it outlives this process. (It may be lost if the
+machine loses its power: nothing is forced to the disk.) A line is written in one piece; a run that is killed in the
+middle of it leaves its beginning, which the next run cuts away.
 
-A compressed file is a sequence of gzip members (RFC 1952), one for each run. Behind each line the compressor is flushed
-to a whole byte (``Z_SYNC_FLUSH``), and the file can be cut there: the member is then given its end, an empty last block
-with checksum and length, and the next run appends a member of its own.
+A compressed file is a sequence of gzip members (RFC 1952), one for each run. After each line the compressor is flushed
+to a whole byte (``Z_SYNC_FLUSH``), and the file can be cut there: then an empty last block, with checksum and length,
+ends the member, and the next run appends a member of its own.
 """
 
 from __future__ import annotations
@@ -52,16 +52,17 @@ class Kept:
 class OutputFile:
     """A file of records, locked while it is written; compressed if it ends in ``.gz``."""
 
-    # Opening changes nothing in the file: `begin` does, and goes on behind the lines that `lines` has passed.
+    # Opening changes nothing in the file. `begin` cuts it after the lines that `lines` has yielded, and later lines
+    # follow.
 
     def __init__(self, path: Path, *, keep: bool, replace: bool) -> None:
         self.path = path
         self._keep = keep
-        self._cut = Cut()  # behind the last whole line that is to stay
-        self._end = 0  # bytes of what is whole
-        self.rest = b""  # the beginning of a line after it
+        self._cut = Cut()  # after the last whole line that is kept
+        self._end = 0  # the length of the file in bytes, whole lines only
+        self.rest = b""  # the beginning of a line after that
         self._packer = Packer() if is_gzip(path) else None
-        self._is_broken = False  # the packer knows of data that is not in the file
+        self._is_broken = False  # the packer has taken data that is not in the file
         try:
             special = path.exists() and not path.is_file()  # a pipe can be opened for writing only
             self._file = os.open(path, (os.O_WRONLY if special else os.O_RDWR | os.O_CREAT) | os.O_CLOEXEC, 0o666)
@@ -105,8 +106,8 @@ class OutputFile:
     def lines(self, *, quoted: bool = False) -> Iterator[bytes]:
         """Yield the whole lines without newlines; the attribute ``rest`` has what follows."""
         self._cut, self.rest = Cut(), b""
-        behind: deque[bytes] = deque()  # the last line, if it is behind the last place at which the file can be cut
-        is_lost = False  # another one is
+        behind: deque[bytes] = deque()  # the last line, if the file can be cut only before it
+        is_lost = False  # a further line after the last cut
         for piece in self._pieces():
             *whole, self.rest = _divided(self.rest + piece.data, quoted=quoted)
             behind += whole
@@ -117,18 +118,18 @@ class OutputFile:
             while len(behind) > 1:
                 is_lost = True
                 yield behind.popleft()
-        if behind:  # all of it is there, but not what follows it
+        if behind:  # the line is whole, but the file cannot be cut after it
             self.rest = behind[0] + b"\n" + self.rest
         if is_lost or not is_whole(self._file, self._cut):
             raise ForeignOutput(
-                f"{self.path} cannot be gone on with: another program has compressed it, and it is cut off",
-                hint="Unpack it, and name the file that comes out.",
+                f"{self.path} cannot be resumed: another program has compressed it, and it is cut off",
+                hint="Unpack it, and name the unpacked file.",
                 path=self.path,
             )
 
     def _pieces(self) -> Iterator[Piece]:
         """Yield the content of the file, with the offsets at which it can be cut."""
-        # Without compression it can be cut behind each line.
+        # Without compression it can be cut after each line.
         if self._packer is None:
             offset = 0
             while block := os.pread(self._file, _BLOCK, offset):
@@ -146,7 +147,7 @@ class OutputFile:
             ) from None
 
     def begin(self, header: str = "") -> None:
-        """Cut away what does not stay."""
+        """Cut away the end of the file that is not kept."""
         if self._is_regular:
             try:
                 self._cut_back(self._cut.offset)
@@ -173,7 +174,7 @@ class OutputFile:
         """Write some bytes, all or none."""
         data = memoryview(whole)
         try:
-            while data:  # the system takes all of it at once, but where the disk is nearly full
+            while data:  # the system takes all of it at once, unless the disk is nearly full
                 data = data[os.write(self._file, data) :]
         except BrokenPipeError:
             self._is_broken = True
@@ -188,7 +189,7 @@ class OutputFile:
         self._end += len(whole)
 
     def _cut_back(self, size: int) -> None:
-        """Leave the first bytes of a file, and go on after them."""
+        """Cut a file after its first bytes, and continue there."""
         if self._is_regular:
             os.ftruncate(self._file, size)
             os.lseek(self._file, size, os.SEEK_SET)
@@ -205,7 +206,7 @@ def storable(line: str) -> str:
     >>> print(storable('{"id": "\\ud800"}'))
     {"id": "\\ud800"}
     """
-    return line.encode("utf-8", "backslashreplace").decode()  # for half a surrogate pair that is JSON's way to say it
+    return line.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair becomes JSON's escape for it
 
 
 def _divided(data: bytes, *, quoted: bool) -> list[bytes]:
@@ -225,7 +226,7 @@ def _divided(data: bytes, *, quoted: bool) -> list[bytes]:
 
 
 _FLUSHED = b"\x00\x00\xff\xff"  # the bytes that end a flush
-_LAST_BLOCK = b"\x03\x00"  # with nothing in it
+_LAST_BLOCK = b"\x03\x00"  # an empty block
 _WITH_HEADER = 16 + zlib.MAX_WBITS
 
 
@@ -253,7 +254,7 @@ class Cut:
     Attributes:
         offset: Bytes before it.
         start: The bytes before the member in which it is.
-        end: What must be written there, so that the member is whole.
+        end: The bytes that complete the member there.
     """
 
     offset: int = 0
@@ -317,7 +318,7 @@ def is_whole(file: int, cut: Cut) -> bool:
 
 
 def _split(file: int) -> Iterator[bytes]:
-    """Yield the bytes of a file, in pieces that end behind what looks like a flush."""
+    """Yield the bytes of a file, in pieces that end after bytes that look like a flush."""
     kept, offset = b"", 0
     while block := os.pread(file, _BLOCK, offset):
         offset += len(block)

@@ -1,4 +1,4 @@
-"""The jobs of records that say themselves how they are done; what they ask for is compiled once."""
+"""Make jobs of records with instructions of their own; equal constraints and bans are compiled once."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from sfgen.tools.tool_calls import ToolCalls
 
 MOST_KEPT = 4096
-"""Constraints that are kept, at most."""
+"""The most constraints that are kept."""
 
 MOST_BYTES = 2**31
-"""Bytes that they may take, as far as that can be told beforehand."""
+"""The most bytes of all that are kept, by an estimate."""
 
-_MASKS = 32  # that a constraint is supposed to make, if it has as many states
-_SMALL = 2**14  # bytes of all else of an automaton, and of an error
-_QUOTED = 64  # bytes of each byte of a document, with the masks of short texts
-_LARGE = 2**19  # bytes of all else of a schema or a grammar: 370 000 were measured
+_MASKS = 32  # the number of masks that a constraint is assumed to make, if it has as many states
+_SMALL = 2**14  # bytes of an automaton without masks, and of an error
+_QUOTED = 64  # bytes for each byte of a document, with the masks of short texts
+_LARGE = 2**19  # bytes of a schema or a grammar without masks: 370 000 were measured
 
 Made = TypeVar("Made")
 
@@ -114,7 +114,7 @@ class OwnJobs:
         return found.like(replace(job, config=config, messages=messages), found.index)
 
     def _scored(self, job: Job, own: Instructions) -> LoadedJob:
-        """Return the job of a record where choices are scored."""
+        """Return the job of a record whose choices are scored."""
         given: dict[str, bool] = {"ban": own.ban is not None, "max_tokens": own.max_tokens is not None}
         if own.constraint is not None:
             given[own.constraint.kind] = own.constraint.kind != "choices"
@@ -139,7 +139,7 @@ class OwnJobs:
     # ---- what is made once -----------------------------------------------------------------------------------------
 
     def _compiled(self, own: OwnConstraint) -> LoadedJob:
-        """Compile a constraint into a job, otherwise as that of all records."""
+        """Return the common job with another constraint."""
         job = self._loaded.job
         constraint = read_constraint(own, job.constraint.schema)
         choices = tuple(own.value) if own.kind == "choices" else None
@@ -152,7 +152,7 @@ class OwnJobs:
         return size_of(compiled.index)
 
     def _banned(self, words: tuple[str, ...]) -> BannedWords:
-        """Compile words, compared as those of all records are."""
+        """Compile banned words, with the options of the words of all records."""
         usual = self._loaded.job.banned
         if usual is None:
             return BannedWords(words)
@@ -181,7 +181,7 @@ def size_of(index: Index) -> int:
 def read_constraint(
     own: OwnConstraint, usual: JsonSchema | None = None
 ) -> Dfa | JsonSchema | Grammar | Substring | Template | ToolCalls:
-    """Make what a record's text must match."""
+    """Make the constraint of a record."""
     from sfgen.automata import Dfa
     from sfgen.grammar.language.grammar import GrammarSource
     from sfgen.schema.json_schema import JsonSchema

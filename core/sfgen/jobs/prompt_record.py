@@ -1,4 +1,4 @@
-"""One record of the input: its prompt, its instructions for itself, and the keys that are only passed on.
+"""One record of the input: its prompt, its own instructions, and the keys that are only passed on.
 
 The key ``sfgen`` of a record holds the instructions: a constraint, banned words, a seed, a limit of tokens or messages
 in place of those of all records.
@@ -21,10 +21,10 @@ from sfgen.parameter_text import ParameterText
 from sfgen.printable import json_text, visible
 
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-_SHOWN = 40  # characters around a wrong brace
+_SHOWN = 40  # characters that are shown around a wrong brace
 
 OUR_KEYS = ("prompt", "id", "sfgen")
-"""The keys of a record that mean something here; all others come out again under ``input``."""
+"""The keys of a record that have a meaning; all others are passed on under ``input``."""
 
 _KEYS_SHOWN = 3
 _DEPTH = 100
@@ -39,11 +39,11 @@ class PromptRecord:
     Attributes:
         line: The number of its line, from 1 on.
         prompt: The prompt; ``None``: it has none.
-        id: Its ``id`` under that key, any JSON value; empty if it has none.
-        fault: Why it has no prompt.
+        id: The key ``id`` with its value, any JSON value; empty if it has none.
+        fault: The reason why it has no prompt.
         is_object: False where its line is not a JSON object: perhaps all lines are plain text.
         input: Its other keys, under the key ``input``; empty if it has none.
-        own: What it says of how it is done; ``None``: nothing.
+        own: Its own instructions; ``None`` if it has none.
     """
 
     line: int
@@ -56,20 +56,20 @@ class PromptRecord:
 
     @property
     def hint(self) -> str:
-        """The advice about the fault; empty if there is none."""
-        return "" if self.is_object else "Each line is a JSON object; where lines are plain text, say so: plain=True."
+        """The hint for the fault; empty if there is none."""
+        return "" if self.is_object else "Each line is a JSON object; if lines are plain text, use plain=True."
 
 
 @dataclass(frozen=True)
 class PromptTemplate:
-    """A text with keys of records in braces, each of which stands for its value.
+    """A text with keys of records in braces; each stands for its value.
 
     >>> template = PromptTemplate("{{{prompt}}} has {stars} of {of.most}.")
     >>> template.filled({"prompt": "Nice!", "stars": 4, "of": {"most": 5}})
     '{Nice!} has 4 of 5.'
     """
 
-    text: str  # the text; ``{{`` and ``}}`` are braces
+    text: str  # ``{{`` and ``}}`` are braces in the text
 
     def __post_init__(self) -> None:
         if arguments.utf8("prompt_template", arguments.text("prompt_template", self.text)) is None:
@@ -88,14 +88,14 @@ class PromptTemplate:
 
     @cached_property
     def _pieces(self) -> list[tuple[str, bool]]:
-        """The pieces of the text, and of each whether it is a key."""
+        """The pieces of the text, each with a flag that tells whether it is a key."""
         pieces: list[tuple[str, bool]] = []
         end = 0
         for found in _BRACES.finditer(self.text):
             written, key = found[0], found[1]
             if (key is None and len(written) == 1) or (key is not None and not key.strip()):
                 raise self._error(found.start(), "names no key" if key is not None else "has no pair")
-            if key is not None and key.strip().startswith('"'):  # an example for the model, as a rule
+            if key is not None and key.strip().startswith('"'):  # usually an example for the model
                 raise self._error(found.start(), "begins JSON, not a key")
             pieces += [(self.text[end : found.start()], False), (key.strip(), True) if key else (written[0], False)]
             end = found.end()
@@ -116,12 +116,12 @@ class PromptTemplate:
 
     def filled(self, values: Mapping[str, Any]) -> str:
         """Return the prompt of a record."""
-        # A text stands in it as it is, any other value as JSON; a dot leads to a key within.
+        # A text is inserted as it is, any other value as JSON; ``a.b`` is the key b inside of a.
         return "".join(_text_of(values, piece) if is_key else piece for piece, is_key in self._pieces)
 
 
 def _text_of(values: Mapping[str, Any], key: str) -> str:
-    """Return the value of a key as it stands in a prompt."""
+    """Return the text of a key's value in a prompt."""
     there, value = find_value(values, key)
     if not there:
         raise UsageError(f"no {json.dumps(key, ensure_ascii=False)} in the object{_keys_of(values)}")
@@ -189,7 +189,7 @@ def _fault(value: Mapping[str, Any], own: Instructions | None, prompt: object) -
 
 
 def find_value(record: Any, name: str) -> tuple[bool, Any]:
-    """Find a value by its name, in which a dot leads to what is within."""
+    """Find a value by its name: ``a.b`` is the key b inside of a."""
     if not isinstance(record, Mapping):
         return False, None
     if name in record:
@@ -226,7 +226,7 @@ def _is_deep(value: Any) -> bool:
 
 
 ConstraintKind: TypeAlias = Literal["regex", "choices", "schema", "grammar", "substring", "template", "tools"]
-"""What a text must match, as data; a record says all but the last two."""
+"""The kinds of constraints as data; a record may have all but the last two."""
 
 KINDS: tuple[ConstraintKind, ...] = get_args(ConstraintKind)[:-2]
 _QUOTED_HOW = ("text", "unit", "least", "most")
@@ -235,13 +235,13 @@ _KEYS = (*KINDS, "ban", "seed", "max_tokens", "messages")
 
 @dataclass(frozen=True)
 class OwnConstraint:
-    """The constraint of one record: the thing itself, never the name of a file.
+    """The constraint of one record: its content, never the name of a file.
 
     Attributes:
-        kind: What it is.
-        written: It, as JSON: equal ones are the same constraint.
-        numbers: How numbers of a schema's ``enum`` and ``const`` are spelled, as of :class:`sfgen.JsonSchema`; ``None``
-            is as all records have it.
+        kind: The kind of constraint.
+        written: The constraint as JSON; equal texts are the same constraint.
+        numbers: The spelling of numbers of a schema's ``enum`` and ``const``, as of :class:`sfgen.JsonSchema`;
+            ``None``: that of all records.
     """
 
     kind: ConstraintKind
@@ -256,14 +256,14 @@ class OwnConstraint:
 
 @dataclass(frozen=True)
 class Instructions:
-    """The instructions of a record for its text; what it leaves out is as for all records.
+    """The own instructions of a record; whatever they leave out is as for all records.
 
     Attributes:
-        constraint: What its text must match, in place of what all must.
-        ban: The words that it must not contain, in place of those of all; empty: none.
-        seed: What its first sample is drawn from.
+        constraint: The constraint of its text, instead of that of all records.
+        ban: The words that it must not contain, instead of those of all records; empty: none.
+        seed: The seed of its first sample.
         max_tokens: The most tokens of its text.
-        messages: What its conversation begins with, in place of what all do.
+        messages: The first messages of its conversation, instead of those of all records.
     """
 
     constraint: OwnConstraint | None = None
@@ -288,7 +288,7 @@ class Instructions:
         for key in value:
             if key not in _KEYS:
                 raise UsageError(f'"sfgen" has the key {key!r:.60}', hint=f"It may have {', '.join(_KEYS)}.")
-        value = {key: item for key, item in value.items() if item is not None}  # some write null for what is not there
+        value = {key: item for key, item in value.items() if item is not None}  # some write null for a missing key
         kinds = [kind for kind in KINDS if kind in value]
         if len(kinds) > 1:
             raise UsageError(f'{" and ".join(kinds)} cannot be used together in "sfgen"', hint="Leave one of them out.")

@@ -1,4 +1,4 @@
-"""Prompts from JSON Lines, tables (CSV), plain lines or a list, one at a time: they may not fit in memory.
+"""Read prompts from JSON Lines, tables (CSV), plain lines or a list, one at a time: they may not fit in memory.
 
 The ending of a file's name says whether it is a table (``.csv``) and whether it is compressed (``.gz``).
 """
@@ -28,13 +28,14 @@ from sfgen.whole_file import LONGEST_TEXT
 _GZIP = ".gz"
 
 LONGEST_LINE = LONGEST_TEXT
-"""Bytes; a line that is longer is no record."""
+"""The most bytes of a line that is read as a record."""
 
 MOST_SKIPPED = 16 * LONGEST_LINE
-"""Bytes of a line that is too long in which its end is looked for. It may have none: what was compressed to do harm."""
+"""The most bytes of a line that is too long in which its end is looked for: a malicious compressed file may have
+none."""
 
 _LONGEST_CELL = 16 * 2**20  # characters
-_SHOWN = 5  # columns
+_SHOWN = 5  # columns that are shown
 
 
 class PromptSource(Protocol):
@@ -45,7 +46,7 @@ class PromptSource(Protocol):
         """The name of the source, for people."""
 
     def records(self) -> Iterator[PromptRecord]:
-        """Yield the records, each as soon as it is there."""
+        """Yield the records, each as soon as it has been read."""
 
 
 class PromptList:
@@ -62,7 +63,7 @@ class PromptList:
         self._prompts = arguments.items("prompts", prompts, "a list of texts or of dictionaries with a prompt")
 
     def records(self) -> Iterator[PromptRecord]:
-        """Yield the records, reading no further than needed."""
+        """Yield the records; no more are read than are needed."""
         for number, prompt in enumerate(self._prompts, 1):
             if isinstance(prompt, str):
                 yield text_record(number, prompt, self._template)
@@ -101,7 +102,7 @@ class PromptFile:
             )
 
     def records(self) -> Iterator[PromptRecord]:
-        """Yield the records, each as soon as its line is there."""
+        """Yield the records, each as soon as its line has been read."""
         # Blank lines are not records, unless lines are prompts.
         return self._rows().records() if self._table else self._records()
 
@@ -112,7 +113,7 @@ class PromptFile:
                 self._stream.peek(1)
 
     def columns(self) -> tuple[str, ...]:
-        """Return the columns of a table that are only passed on; any other file has none."""
+        """Return the columns of a table that are only passed on; none for any other file."""
         # To be called before the records are read.
         if not self._table:
             return ()
@@ -147,26 +148,28 @@ class PromptFile:
         except json.JSONDecodeError as error:
             fault = f"not valid JSON: {error.msg} at character {error.pos + 1}"
             return PromptRecord(number, None, fault=fault, is_object=False)
-        except ValueError as error:  # of the two functions, or a whole number of thousands of digits
-            return PromptRecord(number, None, fault=f"JSON that cannot be kept: {str(error).partition(';')[0]}")
+        except ValueError as error:  # raised by the two functions, or for a whole number of thousands of digits
+            return PromptRecord(
+                number, None, fault=f"JSON with a number that cannot be kept: {str(error).partition(';')[0]}"
+            )
         except RecursionError:
             return PromptRecord(number, None, fault="JSON that is nested too deeply")
         return record_of(number, value, self._template)
 
     def record_count(self) -> int | None:
-        """Count the records of a regular file; ``None`` if it can be read once only."""
+        """Count the records of a regular file; ``None`` if it can be read only once."""
         # To be called before the records are read.
         try:
             if not stat.S_ISREG(os.fstat(self._stream.fileno()).st_mode):
                 return None
-        except OSError:  # nothing that the system knows
+        except OSError:  # not a file descriptor that the system knows
             return None
         count = sum(1 for _ in self.records())
         self._stream.seek(0)
         return count
 
     def is_typed(self) -> bool:
-        """Tell whether somebody types it at a terminal."""
+        """Tell whether the prompts are typed at a terminal."""
         return self._stream.isatty()
 
     def _lines(self) -> Iterator[bytes | None]:
@@ -190,7 +193,7 @@ class PromptFile:
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Turn what reading fails with into an ``InputError``."""
+        """Turn an error of reading into an ``InputError``."""
         try:
             yield
         except gzip.BadGzipFile as error:
@@ -235,13 +238,13 @@ def opened(file: Path, *, plain: bool = False, template: PromptTemplate | None =
 
 @dataclass
 class CsvTable:
-    """The rows of a table as records; columns without a meaning here are passed on."""
+    """The rows of a table as records; unknown columns are passed on."""
 
     name: str
     lines: Iterable[bytes | None]  # its lines, UTF-8; ``None`` for one that is too long
-    # the prompt, made of the cells of a row; ``None``: it is in the column ``prompt``
+    # makes the prompt of the cells of a row; ``None``: the prompt is in the column ``prompt``
     template: PromptTemplate | None = None
-    _number: int = field(default=0, init=False)  # of the line that was read last
+    _number: int = field(default=0, init=False)  # the number of the line that was read last
     _is_cut: bool = field(default=False, init=False)  # a line of this row was too long
     _header: list[str] = field(default_factory=list, init=False)
 
@@ -250,14 +253,14 @@ class CsvTable:
         self._rows = csv.reader(self._decoded(), strict=True)
 
     def passed_on(self) -> tuple[str, ...]:
-        """Return the columns without a meaning here."""
+        """Return the columns that are passed on."""
         # To be called before the records are read.
         self._read_header()
         ours = OUR_KEYS if self.template is None else OUR_KEYS[1:]
         return tuple(name for name in self._header if name not in ours)
 
     def records(self) -> Iterator[PromptRecord]:
-        """Yield the records; the ``line`` of each is that in which its row begins."""
+        """Yield the records; the ``line`` of a record is the first line of its row."""
         if not self._header:
             self._read_header()
         while True:
@@ -278,7 +281,7 @@ class CsvTable:
         if any(_is_no_text(cell) for cell in row):
             return PromptRecord(line, None, fault="not valid UTF-8")
         if len(row) != len(self._header):
-            fault = f"the number of cells is {len(row)}, and of columns {len(self._header)}"
+            fault = f"the row has {len(row)} cells, and the table has {len(self._header)} columns"
             return PromptRecord(line, None, fault=fault)
         value: dict[str, Any] = dict(zip(self._header, row, strict=True))
         written = value.pop("sfgen", "")
@@ -312,7 +315,7 @@ class CsvTable:
 
     def _decoded(self) -> Iterator[str]:
         """Decode the lines; bytes that are not UTF-8 become surrogates."""
-        # The row tells of them.
+        # Its row reports them.
         for data in self.lines:
             self._number += 1
             if data is None:

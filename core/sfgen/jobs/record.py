@@ -1,10 +1,10 @@
 """The records of a job: the slots of its output, and the keys of each record, before the text and after it.
 
-A line of the output is a record that begins with the ``id`` of the prompt, where it has one, with ``line``, the number
-of its line in the input, and with ``sample``, from 0 on, where there are several. ``input`` has the keys of the
-prompt's record that mean nothing to sfgen. ``options`` are those that a text depends on and that no other key names.
-``run`` is a digest of all that a text depends on but its prompt and its seed. A failed text has ``error`` and no
-``text``. :mod:`sfgen.jobs.record_format` chooses the keys that are written, and their format.
+A line of the output is a record. Its first keys are ``id``, if the prompt has one; ``line``, the number of its line in
+the input; and ``sample``, from 0 on, if there are several. ``input`` has the keys of the prompt's record that sfgen
+only passes on. ``options`` has the options that a text depends on and that have no key of their own. ``run`` is a
+digest of all that a text depends on but its prompt and its seed. A failed text has ``error`` and no ``text``.
+:mod:`sfgen.jobs.record_format` chooses the keys that are written, and their format.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RESULT_KEYS = frozenset(
         *("scores", "total_probability", "rendered"),
     )
 )
-"""The keys of a record that are known only with the text."""
+"""The keys of a record that depend on the text."""
 
 
 def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
@@ -82,8 +82,8 @@ def asked(job: Job, prompt: str, *, seed: int | None) -> dict[str, Any]:
 
 
 def options(job: Job) -> dict[str, Any]:
-    """Return the options of a text that no other key tells."""
-    # Numbers that need not be whole are floats: lines are compared as they are written, and 1 is the option 1.0.
+    """Return the options of a text that have no key of their own."""
+    # Numbers that need not be whole are written as floats: lines are compared as text, so 1 and 1.0 must be the same.
     config, sampler, spec = job.config, job.sampler, job.spec
     named: dict[str, Any] = {"scores": True}
     if job.scored is None:
@@ -125,7 +125,7 @@ def options(job: Job) -> dict[str, Any]:
 
 
 def version_of_draws(job: Job) -> int | None:
-    """Return the version of what is drawn token by token; ``None``: nothing is."""
+    """Return the version of the method by which tokens are drawn; ``None`` if none are."""
     draws = job.sampler.temperature > 0 or has_temperatures(job.config.index)
     return DRAWS if draws and job.config.strategy != "exact" else None
 
@@ -148,7 +148,7 @@ def record(
         "healed": result.healed,
         "seed": seed,
         "seconds": round(seconds, 6),
-        **asked(job, prompt, seed=seed),  # those of them that are above stay where they are
+        **asked(job, prompt, seed=seed),  # keys that are above keep their place
     }
     if rendered is not None:
         fields["rendered"] = rendered
@@ -208,7 +208,7 @@ def scores_record(
 
 
 VERSION = 1
-"""Of what lines say; another one is never gone on with."""
+"""The version of the lines; a file of another version is never resumed."""
 
 _RUN_DIGITS = 12  # hexadecimal
 
@@ -219,8 +219,8 @@ class Slot:
 
     Attributes:
         prompt: The record of the input.
-        sample: The number of the sample, from 0 on; ``None`` where there is one only.
-        sampler: How it is drawn.
+        sample: The number of the sample, from 0 on; ``None`` if there is only one.
+        sampler: Its sampler, with its seed.
     """
 
     prompt: PromptRecord
@@ -250,8 +250,8 @@ class Lines:
 
     Attributes:
         job: The job.
-        sampler: How the first sample of the first line is drawn.
-        fields: Which keys are written; ``None``: all but ``run``, for whoever keeps the records in memory.
+        sampler: The sampler of the first sample of the first line.
+        fields: The keys that are written; ``None``: all but ``run``, for records in memory.
     """
 
     job: Job
@@ -260,7 +260,7 @@ class Lines:
 
     @classmethod
     def of(cls, job: Job, fields: Fields | None = None) -> Lines:
-        """Return the lines of a job that begins."""
+        """Return the lines of a new run of a job."""
         return cls(job, job.sampler, fields)
 
     def slots(self, prompts: Iterable[PromptRecord]) -> Iterator[Slot]:
@@ -279,7 +279,7 @@ class Lines:
         first = self.sampler if self.sampler.seed is None else replace(self.sampler, seed=own)
         return sampler_of(first, sample=number, samples=self.job.samples)
 
-    # ---- what they say ---------------------------------------------------------------------------------------------
+    # ---- their content ---------------------------------------------------------------------------------------------
 
     def written(
         self, slot: Slot, job: Job, result: Result, seconds: float, rendered: str | None = None
@@ -311,7 +311,7 @@ class Lines:
 
     def known(self, slot: Slot) -> dict[str, Any]:
         """Return the keys by which a line is recognized."""
-        # Differences are told in their order.
+        # Differences are reported in this order.
         prompt = slot.prompt.prompt
         told = {"error": slot.prompt.fault} if prompt is None else {"prompt": prompt}
         seed = {} if prompt is None else self._seed(slot)
@@ -328,11 +328,11 @@ class Lines:
     def _passed_on(self, slot: Slot) -> dict[str, Any]:
         return dict(slot.prompt.input)
 
-    # ---- what is the same in all of them ---------------------------------------------------------------------------
+    # ---- common to all of them ------------------------------------------------------------------------------------
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The facts that all texts of the run depend on, and the keys that are written."""
+        """All that the texts of the run depend on, and the keys that are written."""
         known = asked(self.job, "", seed=None)
         same = {key: value for key, value in known.items() if key not in ("prompt", "seed")}
         chosen = {}

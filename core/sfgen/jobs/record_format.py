@@ -1,4 +1,4 @@
-"""The keys of a record that are written, and their format in the file: JSON Lines, or the rows of a table."""
+"""Choose the keys of a record that are written, and write them as JSON Lines or as rows of a table."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KNOWN = (
 """All keys that a record may have."""
 
 _NESTED = ("input", "value", "groups", "banned", "word_bias", "options", "id")
-"""Keys with keys of their own, which can be named behind a dot."""
+"""Keys whose values have keys, which can be named after a dot."""
 
 EVERYTHING = "all"
 
@@ -49,7 +49,7 @@ class Fields:
     """A choice of the keys that are written; ``error`` is always one of them.
 
     Attributes:
-        names: The keys, in the order in which they are written; ``None``: all that there are.
+        names: The keys, in the order in which they are written; ``None``: all.
     """
 
     names: tuple[str, ...] | None = SLIM
@@ -77,11 +77,11 @@ class Fields:
 
     @property
     def is_usual(self) -> bool:
-        """Whether it is the usual choice."""
+        """Whether this is the usual choice."""
         return self.names == SLIM
 
     def has(self, name: str) -> bool:
-        """Tell whether a key is written where a record has it."""
+        """Tell whether a key is among the written ones."""
         return self.names is None or name in self.names
 
     def chosen(self, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,12 +130,12 @@ def _check(name: str) -> None:
             ParameterText("fields has all beside other names", "fields"), hint="Leave the others out, or all."
         )
     if dot and first in KNOWN:
-        raise UsageError(ParameterText(f"fields has {name!r:.60}, and nothing is within {first}", "fields"))
+        raise UsageError(ParameterText(f"fields has {name!r:.60}, and {first} has no keys", "fields"))
     close = difflib.get_close_matches(first, KNOWN, 1)
     meant = f"Did you mean {close[0]}? " if close else ""
     raise UsageError(
         ParameterText(f"fields has {name!r:.60}, which no record has", "fields"),
-        hint=f"{meant}There are {', '.join(KNOWN)}; what is within is named behind a dot: value.age.",
+        hint=f"{meant}There are {', '.join(KNOWN)}; keys inside of them are named after a dot: value.age.",
     )
 
 
@@ -147,7 +147,7 @@ class RecordFormat(Protocol):
 
     Attributes:
         header: The first line of a file, without its newline; empty: there is none.
-        is_quoted: Whether what stands between two quotes has no end of a line in it.
+        is_quoted: Whether text between two quotes may contain newlines.
     """
 
     @property
@@ -209,7 +209,7 @@ class CsvRows:
 
     columns: tuple[str, ...]
 
-    # Lines end with a newline alone. A text stands in its cell as it is, anything else as JSON.
+    # Lines end with a newline alone. A text is its cell unchanged, anything else is written as JSON.
     is_quoted = True
 
     @property
@@ -263,7 +263,7 @@ def check_resumable(job: Job, fields: Fields) -> None:
             ParameterText(
                 f"resume compares {', '.join(needed)}, and fields leaves out {', '.join(missing)}", "resume", "fields"
             ),
-            hint=ParameterText(f"Write them, too: fields={','.join(needed)!r} and what you like.", "fields="),
+            hint=ParameterText(f"Write them, too: fields={','.join(needed)!r} and others.", "fields="),
         )
 
 

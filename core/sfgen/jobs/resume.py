@@ -1,4 +1,4 @@
-"""The lines that an earlier run has written, compared with those that this run would write in their place."""
+"""Resume a run: compare the lines of an earlier run with those that this run would write in their place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sfgen.printable import json_text, on_one_line
 
 _SHOWN = 60  # characters of a value
 _OTHER = "Name another file, or give the prompts and the configuration that this one was begun with."
-_OR_SO = "or what its record says itself, or another version of sfgen drew its texts"
+_OR_SO = "or its own instructions are, or another version of sfgen drew its texts"
 _ABOUT = ("id", "line", "sample")
 _KNOWN_BY = (*_ABOUT, "prompt", "input", "run", "seed")
 
@@ -29,8 +29,8 @@ class EarlierLines:
 
     Attributes:
         file: The file.
-        format: How records stand in it.
-        lines: What the lines of this run say.
+        format: The format of its records.
+        lines: The lines of this run.
     """
 
     file: OutputFile
@@ -39,7 +39,7 @@ class EarlierLines:
 
     def take_seed(self, prompts: Iterable[PromptRecord]) -> None:
         """Take the seed of the earlier run."""
-        # Called where this run drew its seed: the user gave none.
+        # Called if the user gave no seed, so that this run has drawn its own.
         lines, sampler = self.lines, self.lines.sampler
         if sampler.seed is None:
             return
@@ -55,7 +55,7 @@ class EarlierLines:
                 return
 
     def continued(self, slots: Iterator[Slot], seen: Callable[[Slot, str | None], None]) -> Iterator[Slot]:
-        """Compare the lines with the slots that they are to fill."""
+        """Compare the lines with their slots; return the slots that are still to be filled."""
         number, job = 0, None
         for number, found in enumerate(self._found(), 1):
             slot = next(slots, None)
@@ -72,14 +72,14 @@ class EarlierLines:
         return slots if slot is None else itertools.chain([slot], slots)
 
     def _found(self) -> Iterator[dict[str, Any]]:
-        """Read the records of the lines; a line that is no record gives an empty one."""
+        """Read the records of the lines; a line that is not a record gives an empty one."""
         lines = self.file.lines(quoted=self.format.is_quoted)
         header = self.format.header.encode("utf-8", "backslashreplace")
         if header:
             first = next(lines, None)
             if first is None and not (header + b"\n").startswith(self.file.rest):
                 raise self._foreign(1, "it does not have the names of the columns")
-            if first is None:  # what is there of the names is cut away
+            if first is None:  # the incomplete first line is cut away
                 self.file.rest = b""
             if first is not None and first != header:
                 was, now = (_short(text.decode("utf-8", "replace")) for text in (first, header))
@@ -120,16 +120,16 @@ class EarlierLines:
         before, now = (_flat(facts) for facts in (before, now))
         key = _difference(now, before)
         if key is None:
-            return "what its record says under sfgen is another"
+            return "its own instructions, under sfgen in the input, differ"
         if key == "draws":
-            return "another version of sfgen drew its texts, and drew others from the same seeds"
+            return "another version of sfgen drew its texts, which draws other texts from the same seeds"
         was, is_now = _sides(before, now, key)
         return f"its {key} is {was}, and now it would be {is_now}"
 
     def _compare_all(self, number: int, slot: Slot, found: dict[str, Any]) -> None:
-        """Compare a line with all keys, of before there was one that stands for them."""
+        """Compare all keys of a line that was written before the key ``run`` existed."""
         if slot.prompt.own is not None:
-            raise self._foreign(number, "it was written before records could say how they are done")
+            raise self._foreign(number, "it was written before records could have instructions of their own")
         expected = {**slot.head, **self.lines.asked(slot)}
         if slot.prompt.prompt is None:
             expected["error"] = slot.prompt.fault
@@ -143,7 +143,7 @@ class EarlierLines:
             raise self._foreign(number, f"{why} (line {slot.prompt.line} of the input)")
 
     def _check_rest(self, number: int, slot: Slot | None) -> None:
-        """Only the beginning of a line that this run would write is cut away."""
+        """Refuse to cut away an incomplete line, unless it is the beginning of one that this run would write."""
         if slot is None:
             raise self._foreign(number, "the input has no record for it")
         names = self.lines.fields.names if self.lines.fields is not None else None
@@ -163,7 +163,7 @@ def _is_known_by(key: str) -> bool:
 
 def _difference(expected: dict[str, Any], found: dict[str, Any]) -> str | None:
     """Find the first key that differs; ``seed`` comes last."""
-    # Compared as JSON, in which 1, 1.0 and true differ. Another seed explains least.
+    # Compared as JSON, in which 1, 1.0 and true differ. A difference of the seed explains least.
     for key in [*(key for key in expected if key != "seed"), *found, "seed"]:
         is_now, was = (json.dumps(side[key], sort_keys=True) if key in side else None for side in (expected, found))
         if is_now != was:
@@ -177,14 +177,14 @@ def _sides(was: dict[str, Any], now: dict[str, Any], key: str) -> tuple[str, str
 
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:
-    """Flatten facts: options stand among them.
+    """Flatten facts: the options become keys like the others.
 
     >>> _flat({"schema": "a.json", "options": {"max_tokens": 9, "schema": {"spacing": "any"}, "template": "05f2"}})
     {'schema': 'a.json', 'max_tokens': 9, 'schema.spacing': 'any', 'template.digest': '05f2'}
     """
     flat = {key: value for key, value in facts.items() if key != "options"}
     for key, value in facts.get("options", {}).items():
-        # These are names of files, and here is what is in them.
+        # At the top these keys have names of files; in the options they have the contents.
         if key not in ("schema", "grammar", "template", "substring"):
             flat[key] = value
         else:

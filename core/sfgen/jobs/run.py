@@ -1,7 +1,6 @@
 """Run a job: texts in order, several at once, written as soon as they and all before them are done.
 
-What is promised about equal results, whatever the size of a batch and wherever an earlier run was cut off, is in the
-guide ``cli/guides/equal-results.md``.
+The guide ``cli/guides/equal-results.md`` says when results are equal for every size of a batch and after a resume.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 MAX_BATCH = 2**16
-"""Texts that are worked on at once, at most."""
+"""The most texts that are worked on at once."""
 
 MAX_WORKERS = 1024
 """Processes, at most."""
@@ -44,13 +43,13 @@ class Summary:
     """The counts of a run: what was written, and what failed.
 
     Attributes:
-        lines: Lines of the input that are done with.
-        written: Texts that this run has written.
-        failed: Records, or samples of them, that this run has written an error for.
-        tokens: The tokens of what this run has written.
-        rollbacks: How often a part of that was taken back.
-        kept: Texts and errors that an earlier run has written.
-        kept_failed: Those of them that are errors.
+        lines: Lines of the input that are finished.
+        written: The number of texts that this run has written.
+        failed: The number of records and samples for which this run has written an error.
+        tokens: The number of tokens of these texts.
+        rollbacks: The number of rollbacks in these texts.
+        kept: The number of texts and errors that an earlier run has written.
+        kept_failed: The number of errors among them.
     """
 
     lines: int = 0
@@ -63,12 +62,12 @@ class Summary:
 
     @property
     def done(self) -> int:
-        """Texts and errors that are in the output."""
+        """The number of texts and errors in the output."""
         return self.written + self.failed + self.kept
 
 
 class FillsPlaces(Protocol):
-    """A way to make the texts of slots in other processes."""
+    """Makes the texts of slots, in other processes than those of this machine."""
 
     def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
         """Fill all slots; yield whenever outcomes of some have come."""
@@ -85,16 +84,16 @@ class JobRun:
     job: Job
     source: PromptSource
     output: Output
-    batch_size: int = 1  # how many texts are worked on at once, by each worker
-    workers: int = 1  # how many processes make texts; 1: this one. Others load the model by its name.
+    batch_size: int = 1  # texts that each worker generates at once
+    workers: int = 1  # processes that make texts; 1: this one. Others load the model by its name.
     strict: bool = False
     trace: TraceFile | None = None
-    # what makes the texts, where it is not processes of this machine; 1 is another process then, too
+    # makes the texts elsewhere than on this machine; then ``workers=1`` is another process, too
     crew: Callable[[Assignment, int, InOrder], FillsPlaces] | None = None
-    # which keys of a record are written; ``None``: all but ``run``, for whoever keeps them in memory
+    # the keys of a record that are written; ``None``: all but ``run``, for records in memory
     fields: Fields | None = field(default_factory=Fields)
     format: RecordFormat = field(default_factory=JsonLines)
-    # called with the outcome of each slot, in their order, at once when it is written
+    # called with the outcome of each slot, in their order, as soon as it is written
     told: Callable[[Outcome], None] | None = None
     summary: Summary = field(default_factory=Summary)
 
@@ -132,7 +131,7 @@ class JobRun:
     def resume(self, *, is_seed_given: bool = True) -> None:
         """Compare the existing output with the job, and go on after it."""
         output = self.output
-        assert isinstance(output, OutputFile), "there is something to go on with"
+        assert isinstance(output, OutputFile), "there is a file to resume"
         check_resumable(self.job, self.fields or Fields())
         earlier = EarlierLines(output, self.format, self._lines)
         prompts = self.source.records()
@@ -145,7 +144,7 @@ class JobRun:
 
     def has_more(self) -> bool:
         """Tell whether something is left to write."""
-        # It waits for the next prompt, in a run that goes on with another one.
+        # This waits for the next prompt.
         if self._slots is None:
             return True
         following = next(self._slots, None)
@@ -154,7 +153,7 @@ class JobRun:
         return following is not None
 
     def write(self, loaded: LoadedJob | None = None) -> Iterator[Outcome]:
-        """Make all missing texts, and write them."""
+        """Make all missing texts and write their records."""
         if loaded is None and self.has_more():
             loaded = load(self.job)
             loaded.check()
@@ -170,18 +169,18 @@ class JobRun:
         yield from written
 
     def _steps(self, loaded: LoadedJob, order: InOrder, slots: Iterator[Slot]) -> Iterator[None]:
-        """Fill the places, here or in other processes; yields now and then."""
+        """Fill the slots, here or in other processes; yields now and then."""
         if self.is_here:
             texts = Texts(loaded, self._lines, self.trace, order.add)
             return texts.steps(order.noted(slots), self.batch_size)
         from sfgen.jobs.workers import Assignment, Workers
 
-        job = replace(self.job, config=replace(self.job.config, index=loaded.index))  # made once, here
+        job = replace(self.job, config=replace(self.job.config, index=loaded.index))  # compiled only once, here
         make = self.crew or Workers
         return make(Assignment(job, self._lines, self.batch_size), self.workers, order).steps(slots)
 
     def _begin(self) -> None:
-        """Cut away what does not stay in the output."""
+        """Cut away the end of the output that is not kept."""
         if isinstance(self.output, OutputFile):
             self.output.begin(self.format.header)
 
@@ -201,8 +200,8 @@ class JobRun:
         return outcome
 
     def _said_once(self) -> dict[str, Any]:
-        """Return what only the first line of a file says."""
-        # It is the same in all lines, and for the run that goes on with the file.
+        """Return the keys that only the first line of a file has."""
+        # They are the same for all lines, and serve the run that resumes the file.
         is_first = not (self.summary.written or self.summary.failed or self.summary.kept)
         is_usual = (
             isinstance(self.output, OutputFile) and isinstance(self.format, JsonLines) and self.fields == Fields()
@@ -230,17 +229,17 @@ def job_records(
     Nothing is written to a file.
 
     Args:
-        job: What is done with each prompt.
-        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` (how this one is done) and
-            keys of your own; see ``sfgen.jobs.prompt_record``.
-        batch_size: How many texts are worked on at once.
+        job: The job for each prompt.
+        prompts: Texts, or dictionaries with ``prompt`` and, if you like, ``id``, ``sfgen`` (instructions for this
+            prompt) and keys of your own; see ``sfgen.jobs.prompt_record``.
+        batch_size: The number of texts that are generated at once.
 
     Returns:
-        A record for each text with all its keys, in the order of the prompts, as soon as it is made; one that failed
-        has ``error`` and no ``text``.
+        A record for each text with all its keys, in the order of the prompts, as soon as it is made; the record of a
+        text that failed has ``error`` and no ``text``.
 
     Raises:
-        SfgenError: Nothing can be done at all.
+        SfgenError: The job cannot begin.
 
     >>> from sfgen import GenerationConfig, Job, Sampler
     >>> job = Job("uniform", GenerationConfig(index="[0-9]{3}", sampler=Sampler(1.0, seed=7)))
@@ -268,36 +267,36 @@ def run_job(
 ) -> Summary:
     """Make the texts of all prompts, and write their records.
 
-    The records are in the order of the prompts. A file that ends in ``.csv`` is a table, any other has JSON Lines; one
-    that ends in ``.gz`` is compressed.
+    The records are in the order of the prompts. If the file's name ends in ``.csv``, it is a table, else JSON Lines; if
+    it ends in ``.gz``, it is compressed.
 
     Args:
-        job: What is done with each prompt.
-        prompts: A file with ``prompt`` in each line or row, and, if you like, ``id``, ``sfgen`` (how this one is done)
-            and keys of your own; or texts and such dictionaries.
+        job: The job for each prompt.
+        prompts: A file with ``prompt`` in each line or row, and, if you like, ``id``, ``sfgen`` (instructions for this
+            prompt) and keys of your own; or a list of texts and of dictionaries with these keys.
         output: The file.
-        resume: Whether to go on after the records that are in the file: they are compared with the prompts and the job,
-            of which the seed is a part.
-        replace: Whether what is in the file may go.
-        batch_size: How many texts are worked on at once, by each worker.
-        workers: How many processes make texts; each loads the model.
+        resume: Whether to continue after the records in the file, which are compared with the prompts, the job and its
+            seed.
+        replace: Whether the content of the file may be replaced.
+        batch_size: The number of texts that each worker generates at once.
+        workers: The number of processes that make texts; each loads the model.
         strict: Whether to stop at the first record that is not a prompt, or fails.
-        plain: Whether each line of the file of prompts is a prompt, as it stands.
-        trace: Where every step is written; see ``sfgen.trace``.
-        fields: Which keys of a record are written, such as ``"text,value.age,id"``, or ``"all"``; without, the prompt,
-            what came out and what a later run needs to go on; see ``sfgen.jobs.record_format``.
+        plain: Whether each line of the file of prompts is a prompt, not a record.
+        trace: The file for a trace of every step; see ``sfgen.trace``.
+        fields: The keys of a record that are written, such as ``"text,value.age,id"``, or ``"all"``; ``None``: prompt,
+            results, and the keys that a resume needs; see ``sfgen.jobs.record_format``.
 
     Returns:
-        How many records were written, failed, and were there before.
+        The numbers of records that were written, that failed, and that were there before.
 
     Raises:
-        UsageError: An argument of another kind, ``resume`` together with ``replace`` or ``trace`` or without the fields
+        UsageError: An argument of a wrong type, ``resume`` together with ``replace`` or ``trace`` or without the fields
             that it compares, ``trace`` with a job that scores choices or with several workers, ``plain`` with a table,
-            or several workers and a model that has no name.
+            or several workers and a loaded model.
         InputError: The prompts cannot be read; or, with ``strict``, a record is not a prompt.
-        OutputError: The file cannot be written, holds something that may not go, or is not of this job.
+        OutputError: The file cannot be written, has content that may not be replaced, or is not of this job.
         GenerationError: With ``strict``, a text failed.
-        SfgenError: Nothing can be done at all.
+        SfgenError: The job cannot begin.
     """
     _checked(job)
     path, chosen = arguments.path("output", output), Fields.of(fields)
@@ -337,7 +336,7 @@ def run_job(
 
 
 def _check_files(prompts: object, output: Path, trace: str | Path | None) -> None:
-    """Refuse to write over what is read, or two things to one file."""
+    """Refuse to write over a file that is read, or two outputs to one file."""
     named = {"prompts": prompts, "output": output, "trace": trace}
     files = {name: file for name, file in named.items() if isinstance(file, str | Path)}
     for (one, first), (other, second) in itertools.combinations(files.items(), 2):

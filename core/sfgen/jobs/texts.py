@@ -1,4 +1,4 @@
-"""The texts of a job, or its scores: several are worked on at once, and handed on in the order of their slots."""
+"""Generate the texts of a job, or its scores, several at once, and pass them on in the order of their slots."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Outcome:
 
     Attributes:
         slot: The slot.
-        record: Its record; empty while it is not known.
-        error: Why there is no text; ``None``: there is one.
-        tokens: How many tokens the text has.
-        rollbacks: How often a part of it was rolled back.
+        record: Its record; empty until it is known.
+        error: The error that left it without a text; ``None`` if there is a text.
+        tokens: The number of tokens of the text.
+        rollbacks: The number of rollbacks.
     """
 
     slot: Slot
@@ -70,7 +70,7 @@ class Texts:
             yield
 
     def _loops(self, slots: Iterable[Slot | None]) -> Iterator[Loop | ScoringLoop | None]:
-        """Yield the loops of the slots in order; a slot that cannot begin is done with."""
+        """Yield the loops of the slots in order; a slot that cannot begin is finished with an error."""
         number = 0
         for slot in slots:
             if slot is None:
@@ -83,7 +83,7 @@ class Texts:
                 rendered = loaded.rendered(slot.prompt.prompt or "")
             except (SfgenError, MemoryError) as error:
                 self._fail(outcome, as_sfgen_error(error, "the record"))
-                self._done(outcome)  # nothing else may come for a long time
+                self._done(outcome)  # passed on now: the next outcome may take long
                 continue
             tracer = self._tracer(loaded, slot)
             self._running[number] = _RunningText(outcome, loaded.job, rendered, time.perf_counter(), tracer)
@@ -109,7 +109,7 @@ class Texts:
         return self._trace.begin(scene)
 
     def _took(self, text: _RunningText, step: Event | Scored | SfgenError) -> bool:
-        """Take note of an event of a text, or of its error; true if that was the last."""
+        """Take an event of a text, or its error; return whether that was the last."""
         if isinstance(step, SfgenError):
             if text.tracer is not None:
                 text.tracer.fail(step)
@@ -137,11 +137,11 @@ class _RunningText:
     """A text while it is written.
 
     Attributes:
-        outcome: What comes of it.
-        job: That of its record.
-        rendered: Its prompt as the chat template writes it; ``None``: there is no chat.
-        started: When work on it began.
-        tracer: Who is told of its events.
+        outcome: Its outcome.
+        job: The job of its record.
+        rendered: Its prompt as written by the chat template; ``None`` without a chat.
+        started: The time when work on it began.
+        tracer: Receives its events.
     """
 
     outcome: Outcome
@@ -156,11 +156,11 @@ class InOrder:
 
     def __init__(self, hand_on: Callable[[Outcome], None]) -> None:
         self._hand_on = hand_on
-        self._places: deque[tuple[int, int]] = deque()  # from the first that is not handed on
+        self._places: deque[tuple[int, int]] = deque()  # from the first one that is not passed on
         self._known: dict[tuple[int, int], Outcome] = {}
 
     def __len__(self) -> int:
-        """Count the slots that were noted and not handed on."""
+        """Count the slots that were noted and not passed on."""
         return len(self._places)
 
     def note(self, slot: Slot) -> None:

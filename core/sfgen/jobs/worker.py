@@ -1,8 +1,8 @@
 """A process that makes texts of a job for another one: ``python -m sfgen.jobs.worker``.
 
 It reads pickles from stdin: its ``Assignment``, then slots of the output. It writes pickles to what was its stdout:
-``Ready`` once, then the outcome of each slot, in any order; or the ``SfgenError`` that keeps it from beginning.
-It ends at once when its stdin ends, whatever it is doing: nobody waits for it any more.
+``Ready`` once, then the outcome of each slot, in any order; or the ``SfgenError`` with which its begin failed. It ends
+at once when its stdin ends, since then nobody waits for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sfgen.jobs.workers import Assignment, Ready
 def main() -> None:
     """Run the worker: read work from stdin, write outcomes to stdout."""
     told = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what others print is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # prints of other code must not mix with the answers
     asked = sys.stdin.buffer
     assignment: Assignment = pickle.load(asked)
     slots: SimpleQueue[Slot] = SimpleQueue()
@@ -39,7 +39,7 @@ def main() -> None:
     try:
         loaded = load(assignment.job)
         loaded.load_weights()
-        gc.freeze()  # what was loaded stays: the collector need not walk it in the middle of a text
+        gc.freeze()  # loaded objects stay: the collector need not walk them in the middle of a text
     except SfgenError as error:
         tell(error)
         return
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _as_they_come(slots: SimpleQueue[Slot], is_idle: Callable[[], bool]) -> Iterator[Slot | None]:
-    """Yield the slots; ``None`` where none has come and a text is being written."""
+    """Yield the slots; ``None`` while none has come and a text is being written."""
     while True:
         try:
             yield slots.get(block=is_idle())

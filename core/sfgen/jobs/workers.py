@@ -1,8 +1,8 @@
 """Several processes that make the texts of one job, each with its own model.
 
-This process reads the prompts and writes the records; the others do the rest (``sfgen.jobs.worker``). A process that
-dies loses nothing: its slots are made again, each alone in a process, which finds the record that kills its process.
-The second death makes that record an error.
+This process reads the prompts and writes the records; the others do the rest (``sfgen.jobs.worker``). If a process
+dies, nothing is lost: its slots are made again, each alone in a process, so that a record that kills its process is
+found. After the second death that record becomes an error.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from sfgen.jobs.texts import InOrder, Outcome
 
 @dataclass(frozen=True)
 class Assignment:
-    """The first message to a worker: what it is to do.
+    """The first message to a worker: its work.
 
     Attributes:
-        job: What is done with each prompt.
-        lines: What is written of a text.
-        batch_size: How many texts are worked on at once.
+        job: The job for each prompt.
+        lines: The lines of the run.
+        batch_size: The number of texts that are generated at once.
     """
 
     job: Job
@@ -46,10 +46,10 @@ class Ready:
 
 
 MOST_DEATHS = 2
-"""The deaths of processes while they made a slot's text after which it is given up."""
+"""The number of processes that may die over a slot's text before it is given up."""
 
 MOST_FAILED_STARTS = 3
-"""The deaths in a row, before the model was loaded, after which the job ends."""
+"""The number of processes in a row that may die before they have loaded the model; then the job ends."""
 
 
 def give_up(slot: Slot, lines: Lines, how: str = "") -> Outcome:
@@ -65,14 +65,14 @@ COMMAND = (sys.executable, "-m", "sfgen.jobs.worker")
 
 @dataclass(eq=False)
 class _Worker:
-    """A process, and what it was given and has not answered."""
+    """A process, with the slots that it was given and has not answered."""
 
     process: subprocess.Popen[bytes]
     is_ready: bool = False
     given: dict[tuple[int, int], Slot] = field(default_factory=dict)
 
     def send(self, what: Assignment | Slot) -> None:
-        """Send a pickle. If the process has died, that is told elsewhere."""
+        """Send a pickle. If the process has died, another event reports that."""
         stdin = self.process.stdin
         assert stdin is not None, "it is a pipe"
         with contextlib.suppress(OSError):
@@ -90,7 +90,7 @@ class _Told:
 
 @dataclass(frozen=True)
 class _Read:
-    """The next slot, or the end of them, or the error that has ended the reading."""
+    """The next slot, or the end of the slots, or the error that has ended the reading."""
 
     slot: Slot | None
     error: BaseException | None = None
@@ -111,17 +111,17 @@ class Workers:
         self._events: SimpleQueue[_Told | _Read] = SimpleQueue()
         self._workers: list[_Worker] = []
         self._waiting: deque[Slot] = deque()
-        self._again: deque[Slot] = deque()  # those whose process has died
+        self._again: deque[Slot] = deque()  # slots whose process has died
         self._deaths: Counter[tuple[int, int]] = Counter()
         self._failed_starts = 0
         self._is_read = False
         self.deaths = 0
         per_worker = assignment.batch_size + max(1, assignment.batch_size // 2)
-        self._per_worker = per_worker  # places that a worker is given at once, so that it never waits for the next
-        # Slots that are read and not handed on are kept here: one text that takes long must not make them many.
+        self._per_worker = per_worker  # slots that a worker is given at once, so that it never waits for the next
+        # Slots that are read and not passed on are kept in memory: their number is limited, as one text may take long.
         self._room = threading.Semaphore(max(64, 4 * count * per_worker))
-        self._noted = 0  # places that were read
-        self._handed_on = 0  # of them
+        self._noted = 0  # slots that were read
+        self._handed_on = 0  # slots of these that were passed on
 
     def steps(self, slots: Iterable[Slot]) -> Iterator[None]:
         """Fill all slots; yield whenever an outcome has come."""
@@ -150,7 +150,7 @@ class Workers:
             self._events.put(_Read(None, error))
 
     def _make_room(self) -> None:
-        """Let as many slots be read as were handed on."""
+        """Let as many slots be read as were passed on."""
         handed_on = self._noted - len(self._order)
         if handed_on > self._handed_on:
             self._room.release(handed_on - self._handed_on)
@@ -180,7 +180,7 @@ class Workers:
         except Exception:  # the end, also in the middle of an answer
             self._events.put(_Told(worker, None))
 
-    # ---- what has happened -----------------------------------------------------------------------------------------
+    # ---- events -----------------------------------------------------------------------------------------------------
 
     def _take(self, event: _Told | _Read) -> None:
         if isinstance(event, _Read):
@@ -214,7 +214,7 @@ class Workers:
             if self._failed_starts >= MOST_FAILED_STARTS:
                 raise ModelError(
                     f"a process that was to load the model has died ({_how(worker.process)}), and others after it",
-                    hint="Take fewer of them, or none: perhaps the memory does not suffice for several models.",
+                    hint="Use fewer processes: perhaps the memory does not suffice for several models.",
                 )
         for slot in worker.given.values():
             self._deaths[slot.key] += 1
@@ -226,12 +226,12 @@ class Workers:
 
     def _give(self) -> None:
         """Give each ready worker slots."""
-        # A slot that has killed a worker is given alone, to one that has nothing else.
+        # A slot that has killed a worker is given alone, to a worker that has no other.
         ready = [worker for worker in self._workers if worker.is_ready]
         for worker in ready:
             if self._again and not worker.given:
                 self._hand(worker, self._again.popleft())
-        if self._again:  # those that have something come to an end first
+        if self._again:  # busy workers finish first
             return
         for worker in sorted(ready, key=lambda each: len(each.given)):
             if any(key in self._deaths for key in worker.given):
@@ -246,14 +246,14 @@ class Workers:
 
 def _environment(count: int) -> dict[str, str]:
     """Make the environment of a worker."""
-    # It has its share of the processors, unless somebody has said how many threads to use.
+    # Each worker has its share of the processors, unless a number of threads was given.
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = str(max(1, processors // count))
     return {"OMP_NUM_THREADS": share, **os.environ, "TQDM_DISABLE": "1"}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process at once: it holds nothing that is not here, too."""
+    """Kill a process: all that it holds is here, too."""
     process.kill()
     process.wait()
     for stream in (process.stdin, process.stdout):

@@ -239,7 +239,7 @@ RECORDS = [
     Case(f"{_MANY} --fields ,", 2, "--fields names no field", _PROMPTS),
     Case(f"{_MANY} --fields txt", 2, "--fields has 'txt', which no record has", _PROMPTS),
     Case(f"{_MANY} --fields text,all", 2, "--fields has all beside other names", _PROMPTS),
-    Case(f"{_MANY} --fields text.a", 2, "nothing is within text", _PROMPTS),
+    Case(f"{_MANY} --fields text.a", 2, "text has no keys", _PROMPTS),
     Case(f"{_MANY} --output o --resume --fields text", 2, "--resume compares line, seed, run, and --fields", _PROMPTS),
     # --- tables and compressed files
     Case("gen -m uniform -r a --input p.csv", 1, "p.csv has no column prompt", _TABLE),
@@ -249,7 +249,7 @@ RECORDS = [
     Case("gen -m uniform -r a --input p.gz", 1, "p.gz: it is not compressed by gzip", files(p__gz="{}")),
     Case("gen -m uniform -r a --input p.gz", 1, "gzip data is cut off", files(p__gz=gzip.compress(b"")[:12])),
     Case(_GZ, 1, "o.gz is not of this run: it is not compressed by gzip", both(_PROMPTS, files(o__gz="{}\n"))),
-    Case(_GZ, 1, "o.gz cannot be gone on with: another program has compressed it", both(_PROMPTS, _not_a_member)),
+    Case(_GZ, 1, "o.gz cannot be resumed: another program has compressed it", both(_PROMPTS, _not_a_member)),
 ]
 
 MANY = [
