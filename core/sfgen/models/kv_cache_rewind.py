@@ -1,18 +1,18 @@
-"""The cache of one text inside a transformers model, and the way in which tokens are taken back out of it.
+"""The KV cache of one text inside a transformers model, and how the last tokens are removed from it.
 
-A cache is a list of layers, and each kind of layer is taken back in its own way, always exactly:
+A cache is a list of layers. Tokens are removed from each kind of layer in its own way, always exactly:
 
 =====================  =========================================================================================
 full attention         keys and values of every token: the end is cut off
-sliding window         the same, as long as the window before the cut is still there; a margin of tokens beyond it
-                       is kept for this
-recurrent states       hold the whole past in one: the states after the first pass (the prompt) are kept as a
-                       copy, and from the first rewind on those after the last passes; the tokens between the
-                       copy and the cut are read again
+sliding window         the same, while the window before the cut is still in the cache, which keeps some more tokens
+                       for this purpose
+recurrent states       summarize all tokens, so copies are kept: of the states after the first pass (the prompt),
+                       and from the first rewind on of those after the last passes; the tokens between a copy and
+                       the cut are read again
 without a cache layer  nothing to do
 =====================  =========================================================================================
 
-A layer may be attention and recurrent in one. Any other cache is thrown away, and the text is read again.
+A layer may have both attention and recurrent states. Any other cache is thrown away, and the text is read again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 MARGIN = 256
 """Tokens kept beyond a sliding window: the furthest that a rewind goes without reading the text again."""
 SNAPSHOTS = 8
-"""The recurrent states after the last N passes are kept, besides those after the first."""
+"""The number of last passes whose recurrent states are kept, besides those of the first."""
 
 _FULL = {"DynamicLayer", "DynamicIndexedLayer", "LinearAttentionAndFullAttentionLayer"}
 _SLIDING = {"DynamicSlidingWindowLayer", "LinearAttentionAndSlidingWindowAttentionLayer"}
@@ -38,12 +38,12 @@ class Past:
     """The cache of one sequence.
 
     Attributes:
-        value: What the model gave back and is given again; ``None`` before the first forward pass.
-        length: How many tokens it holds.
+        value: The cache object of the model; ``None`` before the first forward pass.
+        length: The number of tokens in it.
     """
 
     def __init__(self) -> None:
-        self._goes_back = False  # whether it ever had to: until then the copies are not worth their time
+        self._goes_back = False  # whether it has been rewound: until then copies are not worth their time
         self.clear()
 
     def clear(self) -> None:
@@ -55,8 +55,8 @@ class Past:
     @property
     def reads_at_once(self) -> bool:
         """Whether one forward pass may read several tokens after others."""
-        # The recurrences of Mamba, Falcon-Mamba and Jamba are continued exactly only one token at a time; what another
-        # cache does is not known, and one token at a time is what every model is made for.
+        # The recurrences of Mamba, Falcon-Mamba and Jamba are continued exactly only one token at a time. The behaviour
+        # of other caches is not known, but every model can read one token at a time.
         return self.value is None or (bool(self._layers()) and not self._snapshots)
 
     def keep(self, value: Any, count: int) -> None:
@@ -109,8 +109,8 @@ def _name(layer: Any) -> str:
 
 
 def _keep_margin(layer: Any) -> None:
-    """Let the layer keep what leaves its window, up to the margin."""
-    # By itself it drops that at once.
+    """Let the layer keep tokens that leave its window, up to the margin."""
+    # By itself it drops them at once.
     layer.record_past = True
     if layer.keys is not None and layer.keys.shape[-2] > layer.sliding_window - 1 + MARGIN:
         kept = layer.sliding_window - 1 + MARGIN
@@ -125,7 +125,7 @@ def _can_cut(layer: Any, count: int) -> bool:
 
 
 def _cut(layer: Any, count: int) -> None:
-    """Cut the keys and values of the last ``count`` tokens off."""
+    """Remove the keys and values of the last ``count`` tokens."""
     if count == 0 or _name(layer) not in _FULL | _SLIDING or not layer.is_initialized:
         return
     if _name(layer) == "DynamicIndexedLayer":
