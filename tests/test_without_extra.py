@@ -111,7 +111,7 @@ def test_the_server_says_what_to_install(folder: Path, missing: str) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert "the server is not installed: " in done.stderr
     assert "pip install 'sfgen[serve]'" in done.stderr
-    done = python(hidden + "import sfgen.serve", folder)
+    done = python(hidden + "import sfgen.serve\nsfgen.serve.app", folder)
     assert "sfgen.errors.ModelError: the server is not installed: " in done.stderr
 
 

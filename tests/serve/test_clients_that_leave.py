@@ -153,7 +153,7 @@ class TestLeaving:
                 super().__init__(*given)
                 made.append(self)
 
-        monkeypatch.setattr(sys.modules["sfgen.serve.app"], "Constraints", Noted)
+        monkeypatch.setattr(sys.modules["sfgen.serve.application"], "Constraints", Noted)
         case = Case(serving)
         hard = {f"p{number}": {"type": "string", "pattern": f"^[ab]*a[ab]{{16}}{number}$"} for number in range(99)}
         schema = {"type": "object", "required": list(hard), "properties": hard}

@@ -29,7 +29,7 @@ from sfgen.serve import constraints as module
 from sfgen.serve import judge
 from sfgen.serve.constraints import CompileTimeout, Constraints
 from sfgen.serve.engine import Busy, Stopping
-from sfgen.serve.wish import Ban
+from sfgen.serve.judge import Ban
 
 VOCABULARY = load_model("tiny").vocabulary
 
@@ -474,6 +474,18 @@ class TestDear:
                 await constraints.of(words(1), VOCABULARY)
 
         asyncio.run(whole())
+
+
+def test_a_process_that_compiles_loads_no_part_of_the_extra() -> None:
+    async def body(constraints: Constraints) -> None:
+        await constraints.of(own("schema", "name"), VOCABULARY)
+        await constraints.banned(ban(r"[0-9]{3}\b", words=("talk",)))
+        loaded = constraints._judges[False].schedule(eval, args=["sorted(__import__('sys').modules)"])
+        modules = set(await asyncio.wrap_future(loaded))
+        assert "sfgen.serve.judge" in modules
+        assert modules & {"fastapi", "starlette", "uvicorn", "pydantic", "prometheus_client"} == set()
+
+    run(body)
 
 
 def test_a_pool_is_closed_once() -> None:

@@ -18,7 +18,7 @@ from sfgen import Vocabulary, load_model
 from sfgen.serve import app, beside, warm
 from sfgen.serve.constraints import Constraints
 
-APP = importlib.import_module("sfgen.serve.app")  # its function is called so, too
+APP = importlib.import_module("sfgen.serve.application")
 
 LATER = """
 import asyncio, gc, json, sys
@@ -29,7 +29,7 @@ from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.kernels import Kernel
 from sfgen.serve.constraints import Constraints
 from sfgen.serve.warm import _write, warm
-from sfgen.serve.wish import Ban
+from sfgen.serve.judge import Ban
 
 KINDS = [
     ("regex", "[0-9]{4}-[a-z]+"),

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from sfgen.ban import BannedWords
-    from sfgen.serve.wish import Ban
+    from sfgen.serve.judge import Ban
 
 Made = TypeVar("Made")
 

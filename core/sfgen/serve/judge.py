@@ -9,10 +9,15 @@ import os
 import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from sfgen.ban import BannedWords
 from sfgen.ban.difference import clean_constraint, over
+from sfgen.ban.entries import MatchMode
 from sfgen.compiled_form import CompiledForm, compiled_form, of_compiled_form
 from sfgen.errors import SfgenError
 from sfgen.index import Index
@@ -23,9 +28,6 @@ from sfgen.regex.parse import parse
 from sfgen.tools.tool_calls import ToolCalls
 from sfgen.vocabulary import Vocabulary
 
-if TYPE_CHECKING:
-    from sfgen.serve.wish import Ban
-
 PICKLED_DEPTH = 5_000
 """Calls in calls that a constraint may take to be pickled: the stack of a process has room for them."""
 
@@ -34,6 +36,47 @@ CASES = 4
 
 MOST_POSITIONS = 12
 """Characters of a pattern, repeats written out, up to which it is compiled at once."""
+
+
+_KEPT_BANS = 64
+
+
+@dataclass(frozen=True)
+class Ban:
+    """What a text must not contain; equal ones are compiled once."""
+
+    words: tuple[str, ...]
+    patterns: tuple[str, ...]
+    match: MatchMode
+    ignore_case: bool
+    normalize: bool
+    allow: tuple[str, ...]
+
+    def compiled(self) -> BannedWords:
+        """Compile it, unless it was compiled lately."""
+        return _compiled_ban(self)
+
+    @property
+    def length(self) -> int:
+        """The characters of all of it."""
+        return sum(map(len, (*self.words, *self.patterns, *self.allow)))
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A digest by which equal ones are recognized."""
+        return sha256(repr(self).encode("utf-8", "backslashreplace")).digest()
+
+
+@lru_cache(maxsize=_KEPT_BANS)
+def _compiled_ban(ban: Ban) -> BannedWords:
+    return BannedWords(
+        ban.words,
+        ban.patterns,
+        match=ban.match,
+        ignore_case=ban.ignore_case,
+        normalize=ban.normalize,
+        allow=ban.allow,
+    )
 
 
 def is_cheap(own: OwnConstraint) -> bool:

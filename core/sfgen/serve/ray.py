@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfgen import arguments
 from sfgen.errors import ModelError
-from sfgen.serve.app import Limits, app
+from sfgen.serve import Limits, app
 from sfgen.serve.guards import Access, Guard
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from sfgen.index import Index
 from sfgen.jobs.prompt_record import OwnConstraint
 from sfgen.protocols import Model, Scores
 from sfgen.serve.constraints import Constraints
-from sfgen.serve.wish import Ban
+from sfgen.serve.judge import Ban
 
 TOKENS = 24
 """The tokens of each text."""

@@ -6,12 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
-from hashlib import sha256
 from itertools import chain
 from typing import Any, Literal
 
-from sfgen.ban import BannedWords
 from sfgen.ban.entries import MatchMode
 from sfgen.errors import BannedWordsError, DeadEnd, InputError, LimitTooSmall, PatternError, SfgenError
 from sfgen.jobs.prompt_record import ConstraintKind, Instructions, OwnConstraint
@@ -30,49 +27,11 @@ from sfgen.serve.bodies import (
     refuse_unknown,
 )
 from sfgen.serve.engine import SlowMask
+from sfgen.serve.judge import Ban
 
 MOST_STOPS = 1024
 
-_KEPT_BANS = 64
 _SPACED = re.compile(r"\S+( \S+)*")
-
-
-@dataclass(frozen=True)
-class Ban:
-    """What a text must not contain; equal ones are compiled once."""
-
-    words: tuple[str, ...]
-    patterns: tuple[str, ...]
-    match: MatchMode
-    ignore_case: bool
-    normalize: bool
-    allow: tuple[str, ...]
-
-    def compiled(self) -> BannedWords:
-        """Compile it, unless it was compiled lately."""
-        return _compiled_ban(self)
-
-    @property
-    def length(self) -> int:
-        """The characters of all of it."""
-        return sum(map(len, (*self.words, *self.patterns, *self.allow)))
-
-    @cached_property
-    def digest(self) -> bytes:
-        """A digest by which equal ones are recognized."""
-        return sha256(repr(self).encode("utf-8", "backslashreplace")).digest()
-
-
-@lru_cache(maxsize=_KEPT_BANS)
-def _compiled_ban(ban: Ban) -> BannedWords:
-    return BannedWords(
-        ban.words,
-        ban.patterns,
-        match=ban.match,
-        ignore_case=ban.ignore_case,
-        normalize=ban.normalize,
-        allow=ban.allow,
-    )
 
 
 @dataclass(frozen=True)
